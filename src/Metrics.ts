@@ -1,0 +1,30 @@
+/** What is known about a target, or why nothing is. */
+import * as Data from "effect/Data"
+import * as Schema from "effect/Schema"
+
+/** A figure on the scale that every provider is brought to: 0 to 100, fractions allowed. */
+export const Score = Schema.Number.pipe(
+  Schema.between(0, 100, {
+    title: "Score",
+    description: "a number from 0 to 100, fractions allowed",
+  }),
+)
+
+export const Metrics = Schema.Struct({
+  domainAuthority: Score,
+  pageAuthority: Score,
+  /** Absent when the provider has none. */
+  spamScore: Schema.optionalWith(Score, { exact: true }),
+})
+export type Metrics = typeof Metrics.Type
+
+/** Why a URL could not be checked, in the words of the interface. */
+export const FailureReason = Schema.Literal("PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL")
+export type FailureReason = typeof FailureReason.Type
+
+/** What became of one target. `detail` is for the operator's log, never for the client. */
+export type Outcome = Data.TaggedEnum<{
+  Checked: { readonly metrics: Metrics }
+  Failed: { readonly reason: FailureReason; readonly detail: string }
+}>
+export const Outcome = Data.taggedEnum<Outcome>()
