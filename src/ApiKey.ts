@@ -1,0 +1,114 @@
+/** The secret that a client sends, and what is kept of it. */
+import { createHash, randomBytes } from "node:crypto"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { v7 as uuid } from "uuid"
+import { AccountId } from "./Account.ts"
+
+export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
+export type ApiKeyId = typeof ApiKeyId.Type
+
+/** SHA-256 of the whole key, in hexadecimal: all that a store ever sees of it. */
+export const KeyHash = Schema.String.pipe(Schema.brand("KeyHash"))
+export type KeyHash = typeof KeyHash.Type
+
+/** What an operator may see of a key. Times are epoch milliseconds. */
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  accountId: AccountId,
+  label: Schema.NullOr(Schema.String),
+  /** The first characters of the key, for people to recognise it. */
+  start: Schema.String,
+  createdAt: Schema.Int,
+  /** Null for a key that lives until it is revoked. */
+  expiresAt: Schema.NullOr(Schema.Int),
+  revokedAt: Schema.NullOr(Schema.Int),
+  lastUsedAt: Schema.NullOr(Schema.Int),
+})
+export type ApiKey = typeof ApiKey.Type
+
+/** Neither revoked nor expired at `now`, in epoch milliseconds. */
+export const isUsable = (key: ApiKey, now: number): boolean =>
+  key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
+
+/**
+ * When a key rotated at `now` ends, and when its successor does: the former lives on for the grace
+ * at most, the successor gets the lifetime that the former was issued with.
+ */
+export const rotation = (
+  former: ApiKey,
+  now: number,
+  graceMs: number,
+): readonly [formerEnds: number, successorEnds: number | null] =>
+  former.expiresAt === null
+    ? [now + graceMs, null]
+    : [Math.min(now + graceMs, former.expiresAt), now + former.expiresAt - former.createdAt]
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const prefix = "am_"
+const secretBytes = 32
+/** 62^43 is the first power above 2^256. */
+const secretLength = 43
+const checksumLength = 6
+const shape = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)
+
+const base62 = (bytes: Uint8Array, length: number): string => {
+  let number = bytes.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
+  let text = ""
+  for (let i = 0; i < length; i++) {
+    text = alphabet.charAt(Number(number % 62n)) + text
+    number /= 62n
+  }
+  return text
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest()
+
+const checksum = (body: string) => base62(sha256(body).subarray(0, 8), checksumLength)
+
+/** A new key: `am_`, 256 random bits in base62, and six characters that betray a typo. */
+const generate = (): Redacted.Redacted<string> => {
+  const body = prefix + base62(randomBytes(secretBytes), secretLength)
+  return Redacted.make(body + checksum(body))
+}
+
+/** A key at the only moment when its secret is known. */
+export interface IssuedKey {
+  readonly key: Redacted.Redacted<string>
+  readonly record: ApiKey
+}
+
+/** A new key and its record; times in epoch milliseconds. */
+export const issue = (
+  owner: { readonly accountId: AccountId; readonly label: string | null },
+  now: number,
+  expiresAt: number | null,
+): IssuedKey => {
+  const key = generate()
+  const record: ApiKey = {
+    id: ApiKeyId.make(uuid()),
+    accountId: owner.accountId,
+    label: owner.label,
+    start: start(key),
+    createdAt: now,
+    expiresAt,
+    revokedAt: null,
+    lastUsedAt: null,
+  }
+  return { key, record }
+}
+
+/** False for what cannot be one of our keys, so that a typo costs no query. */
+export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
+  const text = Redacted.value(key)
+  return (
+    shape.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength)
+  )
+}
+
+export const hash = (key: Redacted.Redacted<string>): KeyHash =>
+  KeyHash.make(sha256(Redacted.value(key)).toString("hex"))
+
+/** As much of a key as may be shown: `am_` and six characters. */
+const start = (key: Redacted.Redacted<string>): string =>
+  Redacted.value(key).slice(0, prefix.length + 6)

@@ -1,0 +1,101 @@
+/** Examines the books entry by entry, holding one page of them in memory at a time. */
+import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
+import type { AccountId } from "./Account.ts"
+import type { Balance } from "./Balance.ts"
+import type { Verification } from "./CreditLedger.ts"
+import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
+
+/** How many problems are told before the rest is left out. */
+const maxProblems = 100
+
+interface AccountBooks {
+  readonly accountId: AccountId
+  readonly balance: Balance
+  /** Sum of the open holds, read together with the balance. */
+  readonly openHolds: number
+  /** From the first entry to the one that the balance ends with, or fewer when some are lost. */
+  readonly entries: Stream.Stream<LedgerEntry>
+}
+
+/** The sentences say what is wrong and where; no sentence, no problem. */
+export const examine = (
+  books: AccountBooks,
+): Effect.Effect<{ readonly entries: number; readonly problems: ReadonlyArray<string> }> =>
+  Effect.map(
+    Stream.runFold(books.entries, start, (sums, entry) =>
+      // After the first broken entry nothing that follows can be told right from wrong.
+      sums.broken === undefined ? next(sums, entry) : sums,
+    ),
+    (sums) => ({
+      entries: sums.entries,
+      problems: [
+        ...(sums.broken === undefined ? closing(books.balance, sums) : [sums.broken]),
+        ...holding(books),
+      ].map((problem) => `account ${books.accountId}: ${problem}`),
+    }),
+  )
+
+/** The examinations of all accounts as one answer. */
+export const summarize = (
+  examinations: Stream.Stream<Effect.Effect.Success<ReturnType<typeof examine>>>,
+): Effect.Effect<Verification> =>
+  Stream.runFold(
+    examinations,
+    { accounts: 0, entries: 0, problems: [] },
+    (sum: Verification, { entries, problems }) => ({
+      accounts: sum.accounts + 1,
+      entries: sum.entries + entries,
+      problems: [...sum.problems, ...problems].slice(0, maxProblems),
+    }),
+  )
+
+interface Sums {
+  readonly entries: number
+  readonly granted: number
+  readonly charged: number
+  readonly head: string
+  readonly broken: string | undefined
+}
+
+const start: Sums = { entries: 0, granted: 0, charged: 0, head: genesisHash, broken: undefined }
+
+const next = (sums: Sums, entry: LedgerEntry): Sums => {
+  const after: Sums = {
+    entries: sums.entries + 1,
+    granted: sums.granted + (entry.kind === "grant" ? entry.amount : 0),
+    charged: sums.charged + (entry.kind === "charge" ? entry.amount : 0),
+    head: entry.hash,
+    broken: undefined,
+  }
+  const problem =
+    entry.sequence !== after.entries
+      ? `entry ${after.entries} is missing, entry ${entry.sequence} follows`
+      : entry.hash !== chainHash(sums.head, entry)
+        ? `entry ${entry.sequence} was changed: its hash does not match`
+        : entry.balanceAfter !== after.granted - after.charged
+          ? `entry ${entry.sequence} says balance ${entry.balanceAfter}, the sum is ${after.granted - after.charged}`
+          : after.granted < after.charged
+            ? `entry ${entry.sequence} takes the balance below 0`
+            : undefined
+  return { ...after, broken: problem }
+}
+
+const closing = (balance: Balance, sums: Sums): ReadonlyArray<string> =>
+  balance.entries !== sums.entries
+    ? [`entry ${sums.entries + 1} is missing, the balance counts ${balance.entries}`]
+    : balance.head !== sums.head
+      ? [`entry ${sums.entries} is not the one that the balance ends with`]
+      : balance.granted !== sums.granted || balance.charged !== sums.charged
+        ? [
+            `the balance says granted ${balance.granted} and charged ${balance.charged}, ` +
+              `the entries say ${sums.granted} and ${sums.charged}`,
+          ]
+        : []
+
+const holding = ({ balance, openHolds }: AccountBooks): ReadonlyArray<string> => [
+  ...(balance.held === openHolds
+    ? []
+    : [`the balance says held ${balance.held}, the open holds sum to ${openHolds}`]),
+  ...(balance.granted - balance.charged - balance.held < 0 ? [`more is held than there is`] : []),
+]

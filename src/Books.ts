@@ -1,0 +1,82 @@
+/**
+ * The open books of some accounts: balances and open holds, and what changes in them. In memory
+ * they are the store itself; in SQL they are one transaction's working copy, filled with what it
+ * locked and written back from what changed.
+ */
+import * as Either from "effect/Either"
+import type { AccountId } from "./Account.ts"
+import * as Balance from "./Balance.ts"
+import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
+import type { Credits, LedgerEntry, RequestId } from "./LedgerEntry.ts"
+
+export class Books {
+  /** Accounts whose balance changed since the books were opened. */
+  readonly changed = new Set<AccountId>()
+  readonly openedHolds: Array<Hold> = []
+  readonly endedHolds: Array<RequestId> = []
+  readonly newEntries: Array<LedgerEntry> = []
+
+  private readonly balances: Map<AccountId, Balance.Balance>
+  private readonly openHolds: Map<RequestId, Hold>
+
+  constructor(
+    balances: Iterable<readonly [AccountId, Balance.Balance]>,
+    openHolds: Iterable<Hold>,
+  ) {
+    this.balances = new Map(balances)
+    this.openHolds = new Map(Array.from(openHolds, (hold) => [hold.requestId, hold]))
+  }
+
+  balance(account: AccountId): Balance.Balance {
+    return this.balances.get(account) ?? Balance.empty
+  }
+
+  hold(hold: Hold): Either.Either<Hold, InsufficientCredits> {
+    return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (balance) => {
+      this.set(hold.accountId, balance)
+      this.openHolds.set(hold.requestId, hold)
+      this.openedHolds.push(hold)
+      return hold
+    })
+  }
+
+  settle(hold: Hold, charge: Charge, at: number): Either.Either<void, HoldExpired> {
+    if (!this.openHolds.has(hold.requestId)) {
+      return Either.left(new HoldExpired({ requestId: hold.requestId }))
+    }
+    const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, at)
+    this.end(hold, balance)
+    if (entry !== undefined) this.newEntries.push(entry)
+    return Either.void
+  }
+
+  /** True when the hold was still open. */
+  expire(hold: Hold): Either.Either<boolean> {
+    const isOpen = this.openHolds.has(hold.requestId)
+    if (isOpen) this.end(hold, Balance.release(this.balance(hold.accountId), hold))
+    return Either.right(isOpen)
+  }
+
+  grant(
+    account: AccountId,
+    amount: Credits,
+    note: string | null,
+    at: number,
+  ): Either.Either<Balance.Balance> {
+    const [balance, entry] = Balance.grant(this.balance(account), account, amount, note, at)
+    this.set(account, balance)
+    this.newEntries.push(entry)
+    return Either.right(balance)
+  }
+
+  private end(hold: Hold, balance: Balance.Balance) {
+    this.set(hold.accountId, balance)
+    this.openHolds.delete(hold.requestId)
+    this.endedHolds.push(hold.requestId)
+  }
+
+  private set(account: AccountId, balance: Balance.Balance) {
+    this.balances.set(account, balance)
+    this.changed.add(account)
+  }
+}

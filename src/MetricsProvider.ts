@@ -1,0 +1,46 @@
+/** The port to whoever sells the figures. */
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
+import type * as Effect from "effect/Effect"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import type { Outcome } from "./Metrics.ts"
+import type { Target } from "./Target.ts"
+
+/**
+ * A whole call to a provider came to nothing.
+ *
+ * - `Unreachable`: no connection, or it broke
+ * - `Timeout`: no answer in time
+ * - `Throttled`: the provider asks to slow down
+ * - `Unavailable`: the provider says that it is broken (5xx)
+ * - `Refused`: the provider will not answer this call or this caller (other 4xx); asking again the
+ *   same way does no good
+ * - `Malformed`: the answer is not what the provider documents
+ */
+export class ProviderError extends Data.TaggedError("ProviderError")<{
+  readonly provider: string
+  readonly reason: "Unreachable" | "Timeout" | "Throttled" | "Unavailable" | "Refused" | "Malformed"
+  readonly detail: string
+  /** How long the provider asks to be left alone, when it says so. */
+  readonly retryAfter?: Duration.Duration
+}> {
+  override get message() {
+    return `${this.provider}: ${this.reason}: ${this.detail}`
+  }
+}
+
+export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
+  MetricsProvider,
+  {
+    /** As in the setting AUTHORITY_PROVIDER; for logs and counters. */
+    readonly name: string
+    /**
+     * One outcome for each target, in the order of the targets, which are distinct. What fails for
+     * one target is its outcome; fails with ProviderError when the provider gave none at all.
+     */
+    readonly lookup: (
+      targets: NonEmptyReadonlyArray<Target>,
+    ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
+  }
+>() {}
