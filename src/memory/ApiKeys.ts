@@ -1,0 +1,69 @@
+/** The keys in memory, for tests. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as ApiKey from "../ApiKey.ts"
+import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+
+export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
+  const records = new Map<ApiKey.KeyHash, ApiKey.ApiKey>()
+
+  const find = (id: ApiKey.ApiKeyId) =>
+    Effect.suspend(() =>
+      Effect.mapError(
+        Effect.fromNullable([...records].find(([, record]) => record.id === id)),
+        () => new ApiKeyNotFound({ id }),
+      ),
+    )
+
+  const insert = (issued: ApiKey.IssuedKey) => {
+    records.set(ApiKey.hash(issued.key), issued.record)
+    return issued
+  }
+
+  return ApiKeys.of({
+    authenticate: (key) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const record = records.get(ApiKey.hash(key))
+        if (record === undefined || !ApiKey.isUsable(record, now)) {
+          return yield* new InvalidApiKey()
+        }
+        return record.accountId
+      }),
+
+    issue: ({ account, expiresIn, label }) =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        insert(
+          ApiKey.issue(
+            { accountId: account, label: label ?? null },
+            now,
+            expiresIn === undefined ? null : now + Duration.toMillis(expiresIn),
+          ),
+        ),
+      ),
+
+    rotate: (id, grace) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const [hash, former] = yield* find(id)
+        if (!ApiKey.isUsable(former, now)) return yield* new ApiKeyNotFound({ id })
+        const [ends, successorEnds] = ApiKey.rotation(former, now, Duration.toMillis(grace))
+        records.set(hash, { ...former, expiresAt: ends })
+        return insert(ApiKey.issue(former, now, successorEnds))
+      }),
+
+    revoke: (id) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const [hash, record] = yield* find(id)
+        const revoked = { ...record, revokedAt: record.revokedAt ?? now }
+        records.set(hash, revoked)
+        return revoked
+      }),
+
+    list: (account) =>
+      Effect.sync(() => [...records.values()].filter(({ accountId }) => accountId === account)),
+  })
+})

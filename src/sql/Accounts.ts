@@ -1,0 +1,60 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { v7 as uuid } from "uuid"
+import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
+import { genesisHash } from "../LedgerEntry.ts"
+import * as Failure from "./Failure.ts"
+
+export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.effect(
+  Accounts,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const byNameOrId = SqlSchema.findAll({
+      Request: Schema.String,
+      Result: Account,
+      execute: (nameOrId) =>
+        sql`SELECT id, name FROM accounts WHERE name = ${nameOrId} OR id = ${nameOrId}`,
+    })
+    const all = SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Account,
+      execute: () => sql`SELECT id, name FROM accounts ORDER BY name`,
+    })
+
+    return Accounts.of({
+      create: Effect.fn("Accounts.create")(function* (name) {
+        const account = Account.make({ id: AccountId.make(uuid()), name })
+        const row = { ...account, createdAt: yield* Clock.currentTimeMillis }
+        const opened = {
+          accountId: account.id,
+          granted: 0,
+          charged: 0,
+          held: 0,
+          entries: 0,
+          head: genesisHash,
+        }
+        yield* sql`INSERT INTO accounts ${sql.insert(row)}`.pipe(
+          Effect.zipRight(sql`INSERT INTO balances ${sql.insert(opened)}`),
+          sql.withTransaction,
+          Effect.catchIf(Failure.isDuplicate, () => new AccountExists({ name })),
+        )
+        return account
+      }, Failure.orDie),
+
+      find: Effect.fn("Accounts.find")(function* (nameOrId) {
+        const found = yield* byNameOrId(nameOrId)
+        return yield* Option.fromNullable(
+          found.find(({ name }) => name === nameOrId) ?? found[0],
+        ).pipe(Effect.mapError(() => new AccountNotFound({ account: nameOrId })))
+      }, Failure.orDie),
+
+      list: Failure.orDie(all()),
+    })
+  }),
+)

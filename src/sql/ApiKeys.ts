@@ -1,0 +1,93 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { AccountId } from "../Account.ts"
+import * as ApiKey from "../ApiKey.ts"
+import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import * as Failure from "./Failure.ts"
+
+export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.effect(
+  ApiKeys,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const columns = sql.literal(
+      "id, account_id, label, start, created_at, expires_at, revoked_at, last_used_at",
+    )
+    const byHash = SqlSchema.findOne({
+      Request: ApiKey.KeyHash,
+      Result: ApiKey.ApiKey,
+      execute: (hash) => sql`SELECT ${columns} FROM api_keys WHERE hash = ${hash}`,
+    })
+    const byId = SqlSchema.findOne({
+      Request: ApiKey.ApiKeyId,
+      Result: ApiKey.ApiKey,
+      execute: (id) => sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`,
+    })
+    const byAccount = SqlSchema.findAll({
+      Request: AccountId,
+      Result: ApiKey.ApiKey,
+      execute: (account) =>
+        sql`SELECT ${columns} FROM api_keys WHERE account_id = ${account} ORDER BY created_at, id`,
+    })
+
+    const insert = (issued: ApiKey.IssuedKey) => {
+      const row = { ...issued.record, hash: ApiKey.hash(issued.key) }
+      return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
+    }
+
+    return ApiKeys.of({
+      authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
+        if (!ApiKey.isWellFormed(key)) return yield* new InvalidApiKey()
+        const record = yield* byHash(ApiKey.hash(key))
+        const now = yield* Clock.currentTimeMillis
+        if (Option.isNone(record) || !ApiKey.isUsable(record.value, now)) {
+          return yield* new InvalidApiKey()
+        }
+        return record.value.accountId
+      }, Failure.orDie),
+
+      issue: Effect.fn("ApiKeys.issue")(function* ({ account, expiresIn, label }) {
+        const now = yield* Clock.currentTimeMillis
+        const expiresAt = expiresIn === undefined ? null : now + Duration.toMillis(expiresIn)
+        return yield* sql.withTransaction(
+          insert(ApiKey.issue({ accountId: account, label: label ?? null }, now, expiresAt)),
+        )
+      }, Failure.orDie),
+
+      rotate: Effect.fn("ApiKeys.rotate")(
+        function* (id, grace) {
+          const now = yield* Clock.currentTimeMillis
+          const former = yield* byId(id)
+          if (Option.isNone(former) || !ApiKey.isUsable(former.value, now)) {
+            return yield* new ApiKeyNotFound({ id })
+          }
+          const [ends, successorEnds] = ApiKey.rotation(former.value, now, Duration.toMillis(grace))
+          yield* sql`UPDATE api_keys SET expires_at = ${ends} WHERE id = ${id}`
+          return yield* insert(ApiKey.issue(former.value, now, successorEnds))
+        },
+        sql.withTransaction,
+        Failure.orDie,
+      ),
+
+      revoke: Effect.fn("ApiKeys.revoke")(
+        function* (id) {
+          const now = yield* Clock.currentTimeMillis
+          yield* sql`
+            UPDATE api_keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`
+          return yield* Effect.flatten(byId(id)).pipe(
+            Effect.catchTag("NoSuchElementException", () => new ApiKeyNotFound({ id })),
+          )
+        },
+        sql.withTransaction,
+        Failure.orDie,
+      ),
+
+      list: Effect.fn("ApiKeys.list")((account) => Failure.orDie(byAccount(account))),
+    })
+  }),
+)

@@ -1,0 +1,245 @@
+/**
+ * The ledger in SQL. The commands of concurrent requests go through one transaction, which locks
+ * the accounts concerned, applies the rules of `Books` in memory and writes what changed: a
+ * handful of statements, however many the commands.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { AccountId } from "../Account.ts"
+import * as Audit from "../Audit.ts"
+import * as Balance from "../Balance.ts"
+import { Books } from "../Books.ts"
+import { CreditLedger, type Hold } from "../CreditLedger.ts"
+import { Credits, LedgerEntry, RequestId } from "../LedgerEntry.ts"
+import * as Failure from "./Failure.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+
+/** A hold whose owner is gone goes back to its account after `lease`. */
+export const layer = (options: {
+  readonly lease: Duration.DurationInput
+}): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
+  Layer.scoped(CreditLedger, make(Duration.toMillis(options.lease)))
+
+/** One change to one account's books, waiting for its transaction. */
+interface Command {
+  readonly accountId: AccountId
+  /** The open hold that it ends, if it ends one. */
+  readonly ends?: RequestId
+  readonly apply: (books: Books, now: number) => void
+}
+
+const make = (leaseMs: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const queries = makeQueries(sql)
+
+    const commit = (commands: ReadonlyArray<Command>) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const balances = yield* queries.lockBalances([
+          ...new Set(commands.map(({ accountId }) => accountId)),
+        ])
+        const ending = commands.flatMap(({ ends }) => (ends === undefined ? [] : [ends]))
+        const holds = ending.length === 0 ? [] : yield* queries.openHolds(ending)
+        const books = new Books(
+          balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
+          holds,
+        )
+        for (const command of commands) command.apply(books, now)
+        yield* queries.write(books, now + leaseMs)
+      }).pipe(sql.withTransaction, Failure.orDie)
+
+    const enqueue = yield* GroupCommit.make(commit)
+
+    /** Durable once it returns, and whole: nobody's interruption tears a change from its answer. */
+    const submit = <A, E>(
+      command: Omit<Command, "apply"> & {
+        readonly apply: (books: Books, now: number) => Either.Either<A, E>
+      },
+    ): Effect.Effect<A, E> =>
+      Effect.suspend(() => {
+        let answer: Exit.Exit<A, E> = Exit.die("the command was not applied")
+        const apply = (books: Books, now: number) => {
+          try {
+            answer = Exit.fromEither(command.apply(books, now))
+          } catch (defect) {
+            // One command's fault is not its neighbours'.
+            answer = Exit.die(defect)
+          }
+        }
+        return Effect.flatMap(enqueue({ ...command, apply }), () => answer)
+      }).pipe(Effect.uninterruptible)
+
+    const expireHold = (hold: Hold) =>
+      submit({
+        accountId: hold.accountId,
+        ends: hold.requestId,
+        apply: (books) => books.expire(hold),
+      })
+
+    const entriesOf = (account: AccountId): Stream.Stream<LedgerEntry> =>
+      Stream.paginateChunkEffect(0, (after) =>
+        Effect.map(Failure.orDie(queries.entriesAfter({ account, after })), (page) => [
+          Chunk.unsafeFromArray(page),
+          Option.map(nextPage(page), ({ sequence }) => sequence),
+        ]),
+      )
+
+    return CreditLedger.of({
+      balance: Effect.fn("CreditLedger.balance")((account) =>
+        Effect.map(
+          Failure.orDie(queries.balance(account)),
+          Option.getOrElse(() => Balance.empty),
+        ),
+      ),
+
+      hold: Effect.fn("CreditLedger.hold")((accountId, amount, requestId) => {
+        const hold: Hold = { accountId, amount, requestId }
+        return submit({ accountId, apply: (books) => books.hold(hold) })
+      }),
+
+      settle: Effect.fn("CreditLedger.settle")((hold, charge) =>
+        submit({
+          accountId: hold.accountId,
+          ends: hold.requestId,
+          apply: (books, now) => books.settle(hold, charge, now),
+        }),
+      ),
+
+      grant: Effect.fn("CreditLedger.grant")((accountId, amount, note) =>
+        submit({ accountId, apply: (books, now) => books.grant(accountId, amount, note, now) }),
+      ),
+
+      expire: Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const expired = yield* Failure.orDie(queries.expiredHolds(now))
+        const ended = yield* Effect.forEach(expired, expireHold, { concurrency: "unbounded" })
+        return ended.filter((wasOpen) => wasOpen).length
+      }).pipe(Effect.withSpan("CreditLedger.expire")),
+
+      statement: (account, { since = -Infinity, until = Infinity }) =>
+        Stream.filter(entriesOf(account), ({ at }) => since <= at && at < until),
+
+      verify: Stream.paginateChunkEffect("", (after) =>
+        Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
+          Chunk.unsafeFromArray(page),
+          Option.map(nextPage(page), ({ accountId }) => accountId),
+        ]),
+      ).pipe(
+        Stream.mapEffect(({ accountId, openHolds, ...balance }) =>
+          Audit.examine({
+            accountId,
+            balance,
+            openHolds,
+            // Entries added since the balance was read are not its concern.
+            entries: Stream.take(entriesOf(accountId), balance.entries),
+          }),
+        ),
+        Audit.summarize,
+        Effect.withSpan("CreditLedger.verify"),
+      ),
+    })
+  })
+
+const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
+const HoldRow = Schema.Struct({ requestId: RequestId, accountId: AccountId, amount: Credits })
+const BooksRow = Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int })
+const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
+
+const pageSize = 1000
+const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
+  page.length < pageSize ? Option.none() : Option.fromNullable(page.at(-1))
+
+const makeQueries = (sql: SqlClient.SqlClient) => {
+  const balanceColumns = sql.literal("account_id, granted, charged, held, entries, head")
+  const holdColumns = sql.literal("request_id, account_id, amount")
+  const forUpdate = sql.onDialectOrElse({
+    pg: () => sql.literal("FOR UPDATE"),
+    // An immediate transaction has the whole file to itself.
+    orElse: () => sql.literal(""),
+  })
+  return {
+    /** In one order everywhere, so that two processes never wait for each other in a circle. */
+    lockBalances: SqlSchema.findAll({
+      Request: Schema.Array(AccountId),
+      Result: BalanceRow,
+      execute: (accounts) => sql`
+        SELECT ${balanceColumns} FROM balances WHERE ${sql.in("accountId", accounts)}
+        ORDER BY account_id ${forUpdate}`,
+    }),
+
+    openHolds: SqlSchema.findAll({
+      Request: Schema.Array(RequestId),
+      Result: HoldRow,
+      execute: (ids) => sql`SELECT ${holdColumns} FROM holds WHERE ${sql.in("requestId", ids)}`,
+    }),
+
+    expiredHolds: SqlSchema.findAll({
+      Request: Schema.Int,
+      Result: HoldRow,
+      execute: (now) => sql`
+        SELECT ${holdColumns} FROM holds WHERE expires_at <= ${now} LIMIT ${pageSize}`,
+    }),
+
+    balance: SqlSchema.findOne({
+      Request: AccountId,
+      Result: Balance.Balance,
+      execute: (account) =>
+        sql`SELECT ${balanceColumns} FROM balances WHERE account_id = ${account}`,
+    }),
+
+    /** One statement, so that balance and holds are of one moment. */
+    booksAfter: SqlSchema.findAll({
+      Request: Schema.String,
+      Result: BooksRow,
+      execute: (account) => sql`
+        SELECT ${balanceColumns}, CAST(COALESCE(
+          (SELECT SUM(amount) FROM holds WHERE holds.account_id = balances.account_id), 0
+        ) AS BIGINT) AS open_holds
+        FROM balances WHERE account_id > ${account} ORDER BY account_id LIMIT ${pageSize}`,
+    }),
+
+    entriesAfter: SqlSchema.findAll({
+      Request: EntriesAfter,
+      Result: LedgerEntry,
+      execute: ({ account, after }) => sql`
+        SELECT account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash
+        FROM entries WHERE account_id = ${account} AND sequence > ${after}
+        ORDER BY sequence LIMIT ${pageSize}`,
+    }),
+
+    write: Effect.fnUntraced(function* (books: Books, expiresAt: number) {
+      const { changed, endedHolds, newEntries, openedHolds } = books
+      if (endedHolds.length > 0) {
+        yield* sql`DELETE FROM holds WHERE ${sql.in("requestId", endedHolds)}`
+      }
+      if (openedHolds.length > 0) {
+        const rows = openedHolds.map((hold) => ({ ...hold, expiresAt }))
+        yield* sql`INSERT INTO holds ${sql.insert(rows)}`
+      }
+      if (newEntries.length > 0) {
+        yield* sql`INSERT INTO entries ${sql.insert(newEntries)}`
+      }
+      if (changed.size > 0) {
+        const rows = Array.from(changed, (accountId) => ({
+          accountId,
+          ...books.balance(accountId),
+        }))
+        yield* sql`
+          INSERT INTO balances ${sql.insert(rows)} ON CONFLICT (account_id) DO UPDATE SET
+            granted = excluded.granted, charged = excluded.charged, held = excluded.held,
+            entries = excluded.entries, head = excluded.head`
+      }
+    }),
+  }
+}

@@ -1,0 +1,73 @@
+/** The one place that knows what goes wrong with a database, and what to do about it. */
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import type { ParseError } from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import { StoreFailure } from "../StoreFailure.ts"
+
+/** For the methods of a port: no caller can act on a broken database, so its failure is a defect. */
+export const orDie = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+): Effect.Effect<A, Exclude<E, SqlError | ParseError>, R> =>
+  Effect.catchAll(effect, (error) =>
+    isDatabaseError(error)
+      ? Effect.die(describe(error))
+      : Effect.fail(error as Exclude<E, SqlError | ParseError>),
+  )
+
+/** What a database said, as a sentence with the mend where one is known. */
+export const describe = (error: unknown): StoreFailure => {
+  const cause = rootCause(error)
+  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
+  const said = cause instanceof Error ? cause.message : String(cause)
+  const known = mends.find(([codes]) => codes.test(code))
+  return new StoreFailure({
+    message: known === undefined ? `the database failed: ${said}` : `${known[1]} (${said})`,
+    cause: error,
+  })
+}
+
+/** Another writer has the database at the moment; trying again is worth it. */
+export const isBusy = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  return Predicate.hasProperty(cause, "code") && String(cause.code).startsWith("SQLITE_BUSY")
+}
+
+/** A row with the same unique value exists. */
+export const isDuplicate = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  if (!Predicate.hasProperty(cause, "code")) return false
+  return /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(String(cause.code))
+}
+
+const isDatabaseError = (error: unknown): error is SqlError | ParseError =>
+  Predicate.isTagged(error, "SqlError") || Predicate.isTagged(error, "ParseError")
+
+const rootCause = (error: unknown): unknown =>
+  Predicate.hasProperty(error, "cause") && error.cause !== undefined
+    ? rootCause(error.cause)
+    : error
+
+/** SQLite's result codes, PostgreSQL's error codes and the operating system's. */
+const mends: ReadonlyArray<readonly [codes: RegExp, message: string]> = [
+  [/^(SQLITE_FULL|53100|ENOSPC)$/, "the disk of the database is full: free some space"],
+  [
+    /^SQLITE_READONLY/,
+    "the database cannot be written: check the permissions of its file and folder",
+  ],
+  [
+    /^SQLITE_BUSY|^SQLITE_LOCKED/,
+    "the database is locked by another program: end it, or try later",
+  ],
+  [
+    /^(SQLITE_CORRUPT|SQLITE_NOTADB)/,
+    "the database file is damaged, or is no SQLite database: restore a backup",
+  ],
+  [/^SQLITE_CANTOPEN/, "the database file cannot be opened: check AUTHORITY_DATABASE_URL"],
+  [/^SQLITE_IOERR/, "the disk of the database failed"],
+  [
+    /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|57P0[123]|08\d\d\d)$/,
+    "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server",
+  ],
+  [/^(28\w{3}|3D000)$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],
+]

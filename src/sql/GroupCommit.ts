@@ -1,0 +1,70 @@
+/**
+ * Concurrent commands share one commit, and so one wait for the disk. Whatever is asked for while
+ * a commit is under way, or in the same turn of the event loop, goes together into the next; a
+ * lone command waits for nobody.
+ */
+import { clearImmediate, setImmediate } from "node:timers"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Queue from "effect/Queue"
+import type * as Scope from "effect/Scope"
+
+/** How many commands one transaction takes. */
+const batchSize = 512
+
+/** How many commands may wait; past that, asking waits too. */
+const capacity = 8192
+
+interface Pending<Command> {
+  readonly command: Command
+  readonly committed: Deferred.Deferred<void>
+}
+
+/**
+ * `commit` runs the commands in one transaction. What comes back submits a command and returns
+ * once it is committed; it dies with `commit`. Closing the scope commits what is queued first.
+ */
+export const make = <Command>(
+  commit: (commands: NonEmptyReadonlyArray<Command>) => Effect.Effect<void>,
+): Effect.Effect<(command: Command) => Effect.Effect<void>, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const queue = yield* Queue.bounded<Pending<Command> | "close">(capacity)
+
+    const commitBatch = (batch: ReadonlyArray<Pending<Command>>) => {
+      const [first, ...rest] = batch
+      if (first === undefined) return Effect.void
+      return commit([first.command, ...rest.map(({ command }) => command)]).pipe(
+        Effect.exit,
+        Effect.map((exit) =>
+          batch.forEach(({ committed }) => Deferred.unsafeDone(committed, exit)),
+        ),
+      )
+    }
+
+    const step = Effect.gen(function* () {
+      const first = yield* Queue.take(queue)
+      yield* endOfTurn
+      const taken = [first, ...(yield* Queue.takeUpTo(queue, batchSize - 1))]
+      yield* commitBatch(taken.filter((pending) => pending !== "close"))
+      return taken.includes("close")
+    })
+    // A daemon, for it must outlive interruption of whoever waits, until the queue is closed.
+    const worker = yield* Effect.forkDaemon(Effect.repeat(step, { until: (closed) => closed }))
+    yield* Effect.addFinalizer(() =>
+      Effect.zipRight(Queue.offer(queue, "close"), Fiber.await(worker)),
+    )
+
+    return (command) =>
+      Effect.gen(function* () {
+        const committed = yield* Deferred.make<void>()
+        yield* Queue.offer(queue, { command, committed })
+        yield* Deferred.await(committed)
+      })
+  })
+
+const endOfTurn = Effect.async<void>((resume) => {
+  const immediate = setImmediate(() => resume(Effect.void))
+  return Effect.sync(() => clearImmediate(immediate))
+})

@@ -1,0 +1,77 @@
+/** The tables, on both dialects. Times are epoch milliseconds. */
+import * as Migrator from "@effect/sql/Migrator"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Failure from "./Failure.ts"
+
+const accountsKeysLedger = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // Entries are read and written by account: SQLite keeps them in that order.
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  yield* sql`
+    CREATE TABLE accounts (
+      id TEXT NOT NULL PRIMARY KEY,
+      name TEXT NOT NULL UNIQUE,
+      created_at BIGINT NOT NULL
+    )`
+  yield* sql`
+    CREATE TABLE api_keys (
+      id TEXT NOT NULL PRIMARY KEY,
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      label TEXT,
+      hash TEXT NOT NULL UNIQUE,
+      start TEXT NOT NULL,
+      created_at BIGINT NOT NULL,
+      expires_at BIGINT,
+      revoked_at BIGINT,
+      last_used_at BIGINT
+    )`
+  yield* sql`CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at)`
+  yield* sql`
+    CREATE TABLE balances (
+      account_id TEXT NOT NULL PRIMARY KEY REFERENCES accounts (id),
+      granted BIGINT NOT NULL,
+      charged BIGINT NOT NULL,
+      held BIGINT NOT NULL,
+      entries BIGINT NOT NULL,
+      head TEXT NOT NULL,
+      CHECK (charged >= 0 AND held >= 0 AND charged + held <= granted)
+    ) ${clustered}`
+  yield* sql`
+    CREATE TABLE holds (
+      request_id TEXT NOT NULL PRIMARY KEY,
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      amount BIGINT NOT NULL CHECK (amount > 0),
+      expires_at BIGINT NOT NULL
+    ) ${clustered}`
+  yield* sql`
+    CREATE TABLE entries (
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      sequence BIGINT NOT NULL,
+      kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge')),
+      amount BIGINT NOT NULL CHECK (amount > 0),
+      balance_after BIGINT NOT NULL CHECK (balance_after >= 0),
+      request_id TEXT UNIQUE,
+      urls BIGINT,
+      note TEXT,
+      at BIGINT NOT NULL,
+      hash TEXT NOT NULL,
+      PRIMARY KEY (account_id, sequence)
+    ) ${clustered}`
+})
+
+const migrations = {
+  "1_accounts_keys_ledger": accountsKeysLedger,
+}
+
+/** Brings the database to the newest schema; runs before any port opens. */
+export const layer = Layer.effectDiscard(
+  Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).pipe(
+    Effect.catchAllDefect(Effect.fail),
+    Effect.mapError(Failure.describe),
+  ),
+)

@@ -1,0 +1,60 @@
+/** A database in one file, for one machine. */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
+import * as Scope from "effect/Scope"
+import type { StoreFailure } from "../StoreFailure.ts"
+import * as Failure from "./Failure.ts"
+import { naming } from "./naming.ts"
+
+/** Opens, or creates, the file; `:memory:` keeps nothing. */
+export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
+  Layer.scoped(SqlClient.SqlClient, make(filename)).pipe(Layer.provide(Reactivity.layer))
+
+const make = Effect.fnUntraced(
+  function* (filename: string) {
+    const sql = yield* SqliteClient.make({ filename, ...naming })
+    // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.
+    yield* sql`PRAGMA synchronous = FULL`
+    yield* sql`PRAGMA foreign_keys = ON`
+    // better-sqlite3 waits without yielding, so the long wait for a lock is ours, below.
+    yield* sql`PRAGMA busy_timeout = 50`
+    return Object.assign(sql, { withTransaction: immediateTransaction(sql) })
+  },
+  // The client dies on a file that it cannot open.
+  Effect.catchAllDefect(Effect.fail),
+  Effect.mapError(Failure.describe),
+)
+
+/**
+ * A deferred transaction that reads before it writes can fail halfway when another process wrote
+ * in between; an immediate one waits for its turn at the start. And a commit that failed, as on a
+ * full disk, leaves the transaction open, which would fail every later one: roll it back.
+ */
+const immediateTransaction = (sql: SqlClient.SqlClient) =>
+  SqlClient.makeWithTransaction({
+    transactionTag: SqlClient.TransactionConnection,
+    spanAttributes: [],
+    acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
+      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const),
+    ),
+    begin: (connection) =>
+      Effect.suspend(() => connection.executeUnprepared("BEGIN IMMEDIATE", [], undefined)).pipe(
+        Effect.retry({ while: Failure.isBusy, schedule: waitForLock }),
+      ),
+    savepoint: (connection, id) => connection.executeUnprepared(`SAVEPOINT s${id}`, [], undefined),
+    commit: (connection) =>
+      Effect.tapError(connection.executeUnprepared("COMMIT", [], undefined), () =>
+        Effect.ignore(connection.executeUnprepared("ROLLBACK", [], undefined)),
+      ),
+    rollback: (connection) =>
+      // SQLite has rolled back already after some errors, a full disk among them.
+      Effect.ignore(connection.executeUnprepared("ROLLBACK", [], undefined)),
+    rollbackSavepoint: (connection, id) =>
+      connection.executeUnprepared(`ROLLBACK TO s${id}`, [], undefined),
+  })
+
+const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))
