@@ -1,0 +1,120 @@
+/**
+ * The one shape of every answer: `success`, and either the data or a message. Errors of the domain
+ * get their status and body here; nothing of the inside shows in either.
+ */
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Schema from "effect/Schema"
+import { Issue } from "./Issues.ts"
+
+const failed = { success: Schema.Literal(false), message: Schema.String }
+
+/** The body of an error of `status`; the typed client makes the error out of it again. */
+const envelope = <E extends { readonly message: string }>(
+  error: Schema.Schema<E>,
+  make: (message: string) => E,
+  status: number,
+  identifier: string,
+  description: string,
+) =>
+  Schema.transform(Schema.Struct(failed), error, {
+    strict: true,
+    decode: ({ message }) => make(message),
+    encode: (_, { message }) => ({ success: false as const, message }),
+  }).annotations(HttpApiSchema.annotations({ status, identifier, description }))
+
+export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
+  message: Schema.String,
+  issues: Schema.Array(Issue),
+}) {
+  /** The violations, with the message of every 400. */
+  static because(issues: ReadonlyArray<Issue>) {
+    const message = "Send the header Content-Type: application/json and a valid JSON body."
+    return new InvalidRequest({ message, issues })
+  }
+
+  static readonly body = Schema.transform(
+    Schema.Struct({
+      ...failed,
+      error: Schema.Struct({
+        issues: Schema.Array(Issue),
+        name: Schema.Literal("ValidationError"),
+      }),
+    }),
+    Schema.typeSchema(InvalidRequest),
+    {
+      strict: true,
+      decode: ({ error, message }) => new InvalidRequest({ message, issues: error.issues }),
+      encode: (_, { issues, message }) => ({
+        success: false as const,
+        message,
+        error: { issues, name: "ValidationError" as const },
+      }),
+    },
+  ).annotations(
+    HttpApiSchema.annotations({
+      status: 400,
+      identifier: "InvalidRequest",
+      description: "The request violates the contract; `error.issues` names every violation.",
+    }),
+  )
+}
+
+export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthorized", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(Unauthorized),
+    (message) => new Unauthorized({ message }),
+    401,
+    "Unauthorized",
+    "The API key is absent, invalid or expired.",
+  )
+}
+
+export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(PaymentRequired),
+    (message) => new PaymentRequired({ message }),
+    402,
+    "PaymentRequired",
+    "The account has fewer credits than the request may cost; nothing was charged.",
+  )
+}
+
+export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("PayloadTooLarge", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(PayloadTooLarge),
+    (message) => new PayloadTooLarge({ message }),
+    413,
+    "PayloadTooLarge",
+    "The body is larger than any valid request.",
+  )
+}
+
+export class InternalServerError extends Schema.TaggedError<InternalServerError>()(
+  "InternalServerError",
+  { message: Schema.String },
+) {
+  static readonly body = envelope(
+    Schema.typeSchema(InternalServerError),
+    (message) => new InternalServerError({ message }),
+    500,
+    "InternalServerError",
+    "Something broke inside the service; nothing was charged.",
+  )
+}
+
+export const internalErrorMessage = "Internal server error."
+
+/** An error that the contract does not declare, by its status. */
+export const failure = (
+  status: number,
+  message: string,
+  headers: Record<string, string> = {},
+): HttpServerResponse.HttpServerResponse =>
+  HttpServerResponse.unsafeJson({ success: false, message }, { status, headers })

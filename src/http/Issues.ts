@@ -1,0 +1,145 @@
+/** What is wrong with a body, as the contract tells it: every violation, and where. */
+import * as Option from "effect/Option"
+import type { ParseIssue } from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
+
+const path = Schema.Array(Schema.String).annotations({
+  description: 'Where it is: field names and indexes, for example `["urls", "3"]`.',
+})
+const message = Schema.String
+
+const Size = { inclusive: Schema.Literal(true), exact: Schema.Literal(false), message, path }
+
+/** One violated constraint. */
+export const Issue = Schema.Union(
+  Schema.Struct({
+    code: Schema.Literal("too_small"),
+    minimum: Schema.Number,
+    type: Schema.Literal("array", "string"),
+    ...Size,
+  }),
+  Schema.Struct({
+    code: Schema.Literal("too_big"),
+    maximum: Schema.Number,
+    type: Schema.Literal("array", "string"),
+    ...Size,
+  }),
+  Schema.Struct({
+    code: Schema.Literal("invalid_type"),
+    expected: Schema.String,
+    received: Schema.String,
+    message,
+    path,
+  }),
+  Schema.Struct({
+    code: Schema.Literal("invalid_json", "invalid_content_type"),
+    message,
+    path,
+  }),
+).annotations({ identifier: "ValidationIssue", description: "One violated constraint." })
+export type Issue = typeof Issue.Type
+
+export const invalidJson = (reason: string): Issue => ({
+  code: "invalid_json",
+  message: reason,
+  path: [],
+})
+
+export const invalidContentType: Issue = {
+  code: "invalid_content_type",
+  message: "The header Content-Type must be application/json",
+  path: [],
+}
+
+/** Every leaf of a decoding failure, in the order of the document. */
+export const fromParseIssue = (issue: ParseIssue): ReadonlyArray<Issue> => collect(issue, [])
+
+const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<Issue> => {
+  switch (issue._tag) {
+    case "Pointer": {
+      const steps = Array.isArray(issue.path) ? issue.path : [issue.path]
+      return collect(issue.issue, [...path, ...steps.map(String)])
+    }
+    case "Composite": {
+      const issues = "_tag" in issue.issues ? [issue.issues] : issue.issues
+      return issues.flatMap((inner) => collect(inner, path))
+    }
+    case "Transformation":
+      return collect(issue.issue, path)
+    case "Refinement":
+      return issue.kind === "From"
+        ? collect(issue.issue, path)
+        : [sizeIssue(issue.ast, path) ?? typeIssue(issue.ast, issue.actual, path)]
+    case "Missing":
+      return [{ ...typeIssue(issue.ast.type, undefined, path), message: "Required" }]
+    case "Type":
+      return [typeIssue(issue.ast, issue.actual, path)]
+    case "Unexpected":
+    case "Forbidden":
+      return [typeIssue(SchemaAST.neverKeyword, issue.actual, path)]
+  }
+}
+
+const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issue | undefined => {
+  const bounds = Option.getOrElse(SchemaAST.getJSONSchemaAnnotation(ast), () => ({}))
+  const bound = (name: string): number | undefined =>
+    Predicate.hasProperty(bounds, name) && Predicate.isNumber(bounds[name])
+      ? bounds[name]
+      : undefined
+  const size = { inclusive: true, exact: false, path } as const
+
+  const minItems = bound("minItems")
+  if (minItems !== undefined) {
+    const message = `Array must contain at least ${minItems} element(s)`
+    return { code: "too_small", minimum: minItems, type: "array", message, ...size }
+  }
+  const maxItems = bound("maxItems")
+  if (maxItems !== undefined) {
+    const message = `Array must contain at most ${maxItems} element(s)`
+    return { code: "too_big", maximum: maxItems, type: "array", message, ...size }
+  }
+  const minLength = bound("minLength")
+  if (minLength !== undefined) {
+    const message = `String must contain at least ${minLength} character(s)`
+    return { code: "too_small", minimum: minLength, type: "string", message, ...size }
+  }
+  const maxLength = bound("maxLength")
+  if (maxLength !== undefined) {
+    const message = `String must contain at most ${maxLength} character(s)`
+    return { code: "too_big", maximum: maxLength, type: "string", message, ...size }
+  }
+  return undefined
+}
+
+const typeIssue = (ast: SchemaAST.AST, actual: unknown, path: ReadonlyArray<string>) => {
+  const expected = expectedType(ast)
+  const received = receivedType(actual)
+  const message = `Expected ${expected}, received ${received}`
+  return { code: "invalid_type", expected, received, message, path } as const
+}
+
+const expectedType = (ast: SchemaAST.AST): string => {
+  switch (ast._tag) {
+    case "Refinement":
+    case "Transformation":
+      return expectedType(ast.from)
+    case "TupleType":
+      return "array"
+    case "TypeLiteral":
+    case "Declaration":
+      return "object"
+    case "StringKeyword":
+      return "string"
+    case "NumberKeyword":
+      return "number"
+    case "BooleanKeyword":
+      return "boolean"
+    default:
+      return String(ast)
+  }
+}
+
+const receivedType = (actual: unknown): string =>
+  actual === null ? "null" : Array.isArray(actual) ? "array" : typeof actual

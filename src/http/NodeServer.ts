@@ -1,0 +1,138 @@
+/**
+ * The Node server under the interface: its limits, what it says to what is no HTTP, and its end,
+ * which drops no request that was accepted.
+ */
+import * as Http from "node:http"
+import * as Net from "node:net"
+import type { Duplex } from "node:stream"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Predicate from "effect/Predicate"
+
+export interface Options {
+  readonly host: string
+  /** 0 picks a free port. */
+  readonly port: number
+}
+
+/** The address cannot be listened on; `message` says what to do. */
+export class CannotListen extends Data.TaggedError("CannotListen")<{
+  readonly message: string
+}> {}
+
+/** The server itself, for whoever must end it in order. */
+export class Listener extends Context.Tag("authority/http/Listener")<
+  Listener,
+  {
+    readonly server: Http.Server
+    /** The requests in flight. */
+    readonly responses: ReadonlySet<Http.ServerResponse>
+  }
+>() {}
+
+/** Listens once it is built. */
+export const layer = (options: Options) =>
+  Layer.unwrapEffect(
+    Effect.sync(() => {
+      const server = Http.createServer({
+        headersTimeout: 15_000,
+        requestTimeout: 60_000,
+        keepAliveTimeout: 60_000,
+        maxHeaderSize: 16 * 1024,
+        requireHostHeader: false,
+      })
+      const responses = new Set<Http.ServerResponse>()
+      server.on("request", (_, response: Http.ServerResponse) => {
+        responses.add(response)
+        response.once("close", () => responses.delete(response))
+      })
+      // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
+      server.on("checkExpectation", (request, response) => {
+        server.emit("request", request, response)
+      })
+      server.on("clientError", refuse)
+      return Layer.merge(
+        NodeHttpServer.layer(() => server, options),
+        Layer.succeed(Listener, { server, responses }),
+      )
+    }),
+  ).pipe(Layer.catchAll(({ cause }) => Layer.fail(cannotListen(options, cause))))
+
+/**
+ * To be built after what serves, so that it ends before: accepts no new connection, says on each
+ * answer that its connection closes, and waits until the last one is out, or the time is over.
+ */
+export const drain = (timeout: Duration.DurationInput): Layer.Layer<never, never, Listener> =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const { responses, server } = yield* Listener
+      // Node would take the requests that ask for another protocol out of HTTP; we stay in it.
+      server.removeAllListeners("upgrade")
+      yield* Effect.addFinalizer(() => stop(server, responses, timeout))
+    }),
+  )
+
+const stop = (
+  server: Http.Server,
+  responses: ReadonlySet<Http.ServerResponse>,
+  timeout: Duration.DurationInput,
+) =>
+  Effect.gen(function* () {
+    const closeAfter = (response: Http.ServerResponse) => {
+      response.shouldKeepAlive = false
+    }
+    responses.forEach(closeAfter)
+    server.prependListener("request", (_, response: Http.ServerResponse) => closeAfter(response))
+    const closed = yield* Effect.async<void>((resume) => {
+      // Node's own close would reset connections whose next request is already on its way.
+      Net.Server.prototype.close.call(server, () => resume(Effect.void))
+    }).pipe(Effect.fork)
+    // Time for a request that was under way when the end came; then idle connections are closed.
+    yield* Effect.sync(() => server.closeIdleConnections()).pipe(
+      Effect.delay("100 millis"),
+      Effect.forever,
+      Effect.raceFirst(closed.await),
+      Effect.timeoutTo({
+        duration: timeout,
+        onSuccess: () => undefined,
+        onTimeout: () => server.closeAllConnections(),
+      }),
+    )
+  })
+
+/** What cannot be parsed never becomes a request, so it is answered on the socket. */
+const refuse = (error: Error, socket: Duplex) => {
+  if (!socket.writable) {
+    socket.destroy(error)
+    return
+  }
+  const code = Predicate.hasProperty(error, "code") ? error.code : undefined
+  const [status, message] =
+    code === "HPE_HEADER_OVERFLOW"
+      ? ["431 Request Header Fields Too Large", "The headers are too large."]
+      : code === "ERR_HTTP_REQUEST_TIMEOUT"
+        ? ["408 Request Timeout", "The request took too long to arrive."]
+        : ["400 Bad Request", "This is not a valid HTTP request."]
+  const body = JSON.stringify({ success: false, message })
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nConnection: close\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  )
+}
+
+const cannotListen = ({ host, port }: Options, cause: unknown) => {
+  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
+  const mend =
+    code === "EADDRINUSE"
+      ? "another program uses it: end it, or set AUTHORITY_PORT to another port, or to 0 for any"
+      : code === "EACCES"
+        ? "this user may not use that port: set AUTHORITY_PORT to one above 1023"
+        : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
+          ? "this machine has no such address: set AUTHORITY_HOST to one that it has"
+          : code
+  return new CannotListen({ message: `cannot listen on ${host}:${port}: ${mend}` })
+}

@@ -1,0 +1,110 @@
+/** The contract served over HTTP: what stands around the handlers on every request. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as Cause from "effect/Cause"
+import type * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Predicate from "effect/Predicate"
+import { v7 as uuid } from "uuid"
+import { RequestId } from "../LedgerEntry.ts"
+import { Api } from "./Api.ts"
+import * as Authorization from "./Authorization.ts"
+import { CurrentRequestId } from "./CurrentRequest.ts"
+import { failure, internalErrorMessage } from "./Envelope.ts"
+import * as handlers from "./handlers.ts"
+import * as NodeServer from "./NodeServer.ts"
+
+export interface Options extends NodeServer.Options {
+  /** How long requests in flight may take once the server is told to stop. */
+  readonly shutdownTimeout: Duration.DurationInput
+  /** Origins whose pages may call the interface from a browser; `*` is every origin. */
+  readonly corsOrigins: ReadonlyArray<string>
+}
+
+/** Listens once it is built; on release it stops accepting and answers what is in flight. */
+export const layer = (options: Options) =>
+  NodeServer.drain(options.shutdownTimeout).pipe(
+    Layer.provideMerge(served(routes(options))),
+    Layer.provideMerge(NodeServer.layer(options)),
+    HttpMiddleware.withTracerDisabledWhen(() => true),
+  )
+
+/** As `HttpLayerRouter.serve`, which lets nobody answer for errors that no route declares. */
+const served = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
+  Effect.map(HttpLayerRouter.HttpRouter, (router) =>
+    HttpServer.serve(surround(router.asHttpEffect())),
+  ).pipe(Layer.unwrapEffect, Layer.provide(routes), Layer.provide(HttpLayerRouter.layer))
+
+const routes = ({ corsOrigins }: Options) =>
+  Layer.mergeAll(api, openApi, corsOrigins.length === 0 ? Layer.empty : cors(corsOrigins))
+
+const cors = (allowedOrigins: ReadonlyArray<string>) =>
+  HttpLayerRouter.cors({
+    allowedOrigins,
+    allowedMethods: ["GET", "POST"],
+    allowedHeaders: ["content-type", "x-api-key"],
+    exposedHeaders: ["x-request-id"],
+    maxAge: 3600,
+  })
+
+const openApiPath = "/openapi.json"
+
+const api = HttpLayerRouter.addHttpApi(Api).pipe(
+  Layer.provide([handlers.metrics, handlers.quota]),
+  Layer.provide(Authorization.layer),
+)
+
+const openApi = HttpLayerRouter.add(
+  "GET",
+  openApiPath,
+  Effect.succeed(HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))),
+)
+
+/** The methods that each path takes; every path is fixed. */
+const methodsOf = (): ReadonlyMap<string, ReadonlyArray<string>> => {
+  const methods = new Map<string, Array<string>>([[openApiPath, ["GET"]]])
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      methods.set(endpoint.path, [...(methods.get(endpoint.path) ?? []), endpoint.method])
+    },
+  })
+  return methods
+}
+const methods = methodsOf()
+
+/** Names each request, and answers in the envelope where the contract has no answer. */
+const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+  Effect.suspend(() => {
+    const requestId = RequestId.make(uuid())
+    return app.pipe(
+      Effect.catchAllCause(recover),
+      Effect.map(HttpServerResponse.setHeader("x-request-id", requestId)),
+      Effect.provideService(CurrentRequestId, requestId),
+      Effect.annotateLogs("requestId", requestId),
+    )
+  })
+
+const recover = (cause: Cause.Cause<unknown>) =>
+  Effect.gen(function* () {
+    // The client hung up: nobody is left to answer.
+    if (Cause.isInterruptedOnly(cause)) return yield* Effect.interrupt
+    const error = Option.getOrUndefined(Cause.failureOption(cause))
+    if (!Predicate.isTagged(error, "RouteNotFound")) {
+      yield* Effect.logError("The request broke.", cause)
+      return failure(500, internalErrorMessage)
+    }
+    const { method, url } = yield* HttpServerRequest.HttpServerRequest
+    const path = url.split("?", 1)[0] ?? ""
+    const allowed = methods.get(path)
+    if (allowed === undefined) return failure(404, "There is nothing at this path.")
+    const allow = allowed.join(", ")
+    return failure(405, `This path takes ${allow}, not ${method}.`, { allow })
+  })
