@@ -1,0 +1,203 @@
+/** Every setting, its default and its limit. They come from the environment. */
+import * as Config from "effect/Config"
+import * as ConfigError from "effect/ConfigError"
+import * as Context from "effect/Context"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { TimeSpan } from "./TimeSpan.ts"
+
+/** What `authority doctor` and the README tell of a setting. */
+export interface About {
+  readonly name: string
+  /** As it would stand in the environment; undefined when the setting may stay unset. */
+  readonly default: string | undefined
+  readonly description: string
+  readonly isSecret: boolean
+}
+
+export type Setting<A> = Config.Config<A> & { readonly about: About }
+
+/** A value was given that the setting does not take, or none where one is needed. */
+export class InvalidSetting extends Data.TaggedError("InvalidSetting")<{
+  readonly message: string
+}> {}
+
+const setting = <A>(
+  name: string,
+  defaultValue: string,
+  schema: Schema.Schema<A, string>,
+  description: string,
+): Setting<A> =>
+  Object.assign(decoded(name, Config.withDefault(given(name), defaultValue), schema), {
+    about: { name, default: defaultValue, description, isSecret: false },
+  })
+
+const optional = <A>(
+  name: string,
+  schema: Schema.Schema<A, string>,
+  description: string,
+  isSecret = false,
+): Setting<A | undefined> =>
+  Object.assign(Config.withDefault(decoded(name, given(name), schema), undefined), {
+    about: { name, default: undefined, description, isSecret },
+  })
+
+/** A variable that is set to nothing counts as unset. */
+const given = (name: string) =>
+  Config.mapOrFail(Config.string(name), (text) =>
+    text.trim() === ""
+      ? Either.left(ConfigError.MissingData([name], `${name} is not set`))
+      : Either.right(text.trim()),
+  )
+
+const decoded = <A>(
+  name: string,
+  config: Config.Config<string>,
+  schema: Schema.Schema<A, string>,
+) =>
+  Config.mapOrFail(config, (text) =>
+    Either.mapLeft(Schema.decodeEither(schema)(text), (error) =>
+      ConfigError.InvalidData(
+        [name],
+        ParseResult.ArrayFormatter.formatErrorSync(error)
+          .map(({ message }) => message)
+          .join("; "),
+      ),
+    ),
+  )
+
+/** The one sentence that a wrong value is answered with. */
+const expecting = <A>(
+  expectation: string,
+  schema: Schema.Schema<A, string>,
+): Schema.Schema<A, string> =>
+  schema.annotations({ message: () => ({ message: `expected ${expectation}`, override: true }) })
+
+const oneOf = <const Names extends readonly [string, ...Array<string>]>(...names: Names) =>
+  expecting(`one of ${names.join(", ")}`, Schema.Literal(...names))
+
+const whole = (min: number, max: number) =>
+  expecting(
+    `a whole number from ${min} to ${max}`,
+    Schema.NumberFromString.pipe(Schema.int(), Schema.between(min, max)),
+  )
+
+const timeSpan = (min: Duration.DurationInput, max: Duration.DurationInput) =>
+  expecting(
+    `a length of time such as 500ms, 10s, 5m or 24h, from ${Duration.format(min)} to ${Duration.format(max)}`,
+    TimeSpan.pipe(Schema.filter(Duration.between({ minimum: min, maximum: max }))),
+  )
+
+const httpUrl = expecting(
+  "an http or https address",
+  Schema.NonEmptyString.pipe(
+    Schema.filter((text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)),
+  ),
+)
+
+const origins = expecting(
+  "origins such as https://app.example.com, separated by commas, or *",
+  Schema.split(",").pipe(
+    Schema.compose(Schema.Array(Schema.Trim)),
+    Schema.filter((list) =>
+      list.every((origin) => origin === "*" || URL.parse(origin)?.origin === origin),
+    ),
+  ),
+)
+
+const secret = Schema.Redacted(Schema.NonEmptyString)
+
+/** Which store, and where: `sqlite:FILE`. */
+const databaseUrl = expecting(
+  "sqlite:FILE, for example sqlite:authority.db",
+  Schema.NonEmptyString.pipe(Schema.filter((text) => /^sqlite:.+/.test(text))),
+)
+
+/** The settings by the names that the program uses. */
+export const all = {
+  host: setting("AUTHORITY_HOST", "127.0.0.1", Schema.NonEmptyString, "the address to listen on"),
+  port: setting("AUTHORITY_PORT", "8080", whole(0, 65_535), "the port; 0 picks a free one"),
+  databaseUrl: setting(
+    "AUTHORITY_DATABASE_URL",
+    "sqlite:authority.db",
+    databaseUrl,
+    "where accounts, keys and credits are kept",
+  ),
+  provider: setting(
+    "AUTHORITY_PROVIDER",
+    "sandbox",
+    oneOf("sandbox", "moz"),
+    "who gives the figures",
+  ),
+  mozToken: optional("AUTHORITY_MOZ_TOKEN", secret, "the token of the Moz API", true),
+  mozUrl: setting(
+    "AUTHORITY_MOZ_URL",
+    "https://api.moz.com/jsonrpc",
+    httpUrl,
+    "the Moz API's address",
+  ),
+  providerTimeout: setting(
+    "AUTHORITY_PROVIDER_TIMEOUT",
+    "10s",
+    timeSpan("10 millis", "10 minutes"),
+    "how long one call to the provider may take",
+  ),
+  requestTimeout: setting(
+    "AUTHORITY_REQUEST_TIMEOUT",
+    "30s",
+    timeSpan("10 millis", "10 minutes"),
+    "how long one request of a client may take",
+  ),
+  shutdownTimeout: setting(
+    "AUTHORITY_SHUTDOWN_TIMEOUT",
+    "10s",
+    timeSpan("0 millis", "10 minutes"),
+    "how long requests in flight may take once the service is told to stop",
+  ),
+  creditPrice: setting(
+    "AUTHORITY_CREDIT_PRICE",
+    "1",
+    whole(1, 1_000_000),
+    "whole credits for each successful check",
+  ),
+  logLevel: setting(
+    "AUTHORITY_LOG_LEVEL",
+    "info",
+    oneOf("trace", "debug", "info", "warning", "error", "fatal", "none"),
+    "the least grave message to log",
+  ),
+  logFormat: setting(
+    "AUTHORITY_LOG_FORMAT",
+    "auto",
+    oneOf("auto", "pretty", "json"),
+    "pretty for people, JSON lines for programs; auto is pretty on a terminal",
+  ),
+  corsOrigins: optional(
+    "AUTHORITY_CORS_ORIGINS",
+    origins,
+    "origins whose pages may call the interface from a browser",
+  ),
+} as const
+
+type Values = Config.Config.Success<ReturnType<typeof Config.all<typeof all>>>
+
+export class Settings extends Context.Tag("authority/Settings")<Settings, Values>() {}
+
+/** Fails with InvalidSetting, whose message names every setting that is wrong and what it expects. */
+export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.effect(
+  Settings,
+  Effect.mapError(
+    Config.all(all),
+    (error) => new InvalidSetting({ message: complaints(error).join("; ") }),
+  ),
+)
+
+const complaints = (error: ConfigError.ConfigError): ReadonlyArray<string> =>
+  error._op === "And" || error._op === "Or"
+    ? [...complaints(error.left), ...complaints(error.right)]
+    : [error.path.length === 0 ? error.message : `${error.path.join("_")}: ${error.message}`]

@@ -1,0 +1,49 @@
+/** The verbs, and what their ends mean to a shell. */
+import * as Command from "@effect/cli/Command"
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as Cause from "effect/Cause"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Predicate from "effect/Predicate"
+import { account } from "./account.ts"
+import { credits } from "./credits.ts"
+import { key } from "./key.ts"
+import { openapi } from "./openapi.ts"
+import { serve } from "./serve.ts"
+import { version } from "./version.ts"
+
+const authority = Command.make("authority").pipe(
+  Command.withDescription("How authoritative are these domains and pages?"),
+  Command.withSubcommands([serve, account, key, credits, openapi]),
+)
+
+/** Runs the verb that the arguments name; a failure is told on stderr in one line. */
+export const run = (argv: ReadonlyArray<string>) =>
+  Command.run(authority, { name: "authority", version })(argv).pipe(
+    Effect.tapErrorCause((cause) =>
+      Cause.isInterruptedOnly(cause) || isUsageError(Cause.squash(cause))
+        ? Effect.void
+        : Console.error(`authority: ${tell(Cause.squash(cause))}`),
+    ),
+    Effect.provide(CliConfig.layer({ showBuiltIns: false, showTypes: false })),
+  )
+
+/** 0 done, also when a signal ended it in order; 1 failed; 2 wrong usage. */
+export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => void) =>
+  onExit(
+    Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)
+      ? 0
+      : isUsageError(Cause.squash(exit.cause))
+        ? 2
+        : 1,
+  )
+
+const isUsageError = ValidationError.isValidationError
+
+const tell = (error: unknown): string =>
+  (Predicate.hasProperty(error, "message") ? String(error.message) : String(error)).replaceAll(
+    /\s*\n\s*/g,
+    " ",
+  )

@@ -1,0 +1,39 @@
+/** How the verbs speak: text for people, or one JSON document for programs. */
+import * as Options from "@effect/cli/Options"
+import * as Console from "effect/Console"
+
+export const json = Options.boolean("json").pipe(
+  Options.withDescription("Print one JSON document and nothing else on stdout"),
+)
+
+export const accountOption = Options.text("account").pipe(
+  Options.withPseudoName("NAME"),
+  Options.withDescription("The account's name or id"),
+)
+
+export const print = (asJson: boolean, document: unknown, text: string) =>
+  Console.log(asJson ? JSON.stringify(document) : text)
+
+/** Columns as wide as their widest cell; numbers to the right. */
+export const table = (
+  headers: ReadonlyArray<string>,
+  rows: ReadonlyArray<ReadonlyArray<string | number>>,
+): string => {
+  const widths = headers.map((header, i) =>
+    Math.max(header.length, ...rows.map((row) => String(row[i] ?? "").length)),
+  )
+  const line = (cells: ReadonlyArray<string | number>) =>
+    cells
+      .map((cell, i) =>
+        typeof cell === "number"
+          ? String(cell).padStart(widths[i] ?? 0)
+          : cell.padEnd(widths[i] ?? 0),
+      )
+      .join("  ")
+      .trimEnd()
+  return [line(headers), ...rows.map(line)].join("\n")
+}
+
+/** ISO 8601, or null. */
+export const time = (epochMs: number | null): string | null =>
+  epochMs === null ? null : new Date(epochMs).toISOString()

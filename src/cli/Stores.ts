@@ -1,0 +1,33 @@
+/** From settings to the adapters that the verbs run on; only here is it known which they are. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Settings from "../Settings.ts"
+import * as SqlAccounts from "../sql/Accounts.ts"
+import * as SqlApiKeys from "../sql/ApiKeys.ts"
+import * as SqlCreditLedger from "../sql/CreditLedger.ts"
+import * as Migrations from "../sql/Migrations.ts"
+import * as Sqlite from "../sql/Sqlite.ts"
+import * as Logging from "./Logging.ts"
+
+/** How much longer than its request a hold may live: the time to settle it on a slow disk. */
+const settleTime = Duration.seconds(30)
+
+const database = Effect.map(Settings.Settings, ({ databaseUrl }) =>
+  Layer.provideMerge(Migrations.layer, Sqlite.layer(databaseUrl.replace(/^sqlite:/, ""))),
+).pipe(Layer.unwrapEffect)
+
+const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) =>
+  SqlCreditLedger.layer({ lease: Duration.sum(requestTimeout, settleTime) }),
+).pipe(Layer.unwrapEffect)
+
+/** Accounts, keys and credits, on the database of the settings. */
+export const layer = Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, ledger).pipe(
+  Layer.provide(database),
+)
+
+/** What the verbs of the command line need: the stores, and a log that leaves stdout alone. */
+export const forVerbs = layer.pipe(
+  Layer.provide(Logging.layer({ stderr: true })),
+  Layer.provide(Settings.layer),
+)

@@ -1,0 +1,62 @@
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Effect from "effect/Effect"
+import { AccountName, Accounts } from "../Account.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import * as Balance from "../Balance.ts"
+import { Credits } from "../LedgerEntry.ts"
+import { json, print, table } from "./Output.ts"
+import * as Stores from "./Stores.ts"
+
+const create = Command.make(
+  "create",
+  {
+    name: Args.text({ name: "NAME" }).pipe(Args.withSchema(AccountName)),
+    credits: Options.integer("credits").pipe(
+      Options.withSchema(Credits),
+      Options.withDefault(Credits.make(0)),
+      Options.withDescription("Credits to grant at once"),
+    ),
+    json,
+  },
+  ({ credits, json, name }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const ledger = yield* CreditLedger
+      const { id } = yield* accounts.create(name)
+      if (credits > 0) yield* ledger.grant(id, credits, "opening grant")
+      yield* print(
+        json,
+        { account: { id, name }, credits },
+        `Created the account ${name} with ${credits} credits (${id}).`,
+      )
+    }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Open an account"))
+
+const list = Command.make("list", { json }, ({ json }) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const ledger = yield* CreditLedger
+    const rows = yield* Effect.forEach(yield* accounts.list, ({ id, name }) =>
+      Effect.map(ledger.balance(id), (balance) => ({
+        id,
+        name,
+        available: Balance.available(balance),
+      })),
+    )
+    yield* print(
+      json,
+      { accounts: rows },
+      table(
+        ["NAME", "AVAILABLE", "ID"],
+        rows.map(({ available, id, name }) => [name, available, id]),
+      ),
+    )
+  }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Show the accounts and what they may spend"))
+
+export const account = Command.make("account").pipe(
+  Command.withDescription("Accounts hold the credits"),
+  Command.withSubcommands([create, list]),
+)

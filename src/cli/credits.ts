@@ -1,0 +1,130 @@
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { Accounts } from "../Account.ts"
+import * as Balance from "../Balance.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import { Credits } from "../LedgerEntry.ts"
+import { accountOption, json, print, table, time } from "./Output.ts"
+import * as Stores from "./Stores.ts"
+
+/** What `credits balance` says, also after a grant. */
+const summary = (account: string, balance: Balance.Balance) => ({
+  account,
+  available: Balance.available(balance),
+  held: balance.held,
+  granted: balance.granted,
+  charged: balance.charged,
+})
+
+const grant = Command.make(
+  "grant",
+  {
+    account: accountOption,
+    amount: Options.integer("amount").pipe(
+      Options.withSchema(Credits),
+      Options.filterMap(
+        (amount) => (amount > 0 ? Option.some(amount) : Option.none()),
+        "--amount must be at least 1",
+      ),
+    ),
+    note: Options.text("note").pipe(
+      Options.optional,
+      Options.withDescription("Why, for the statement"),
+    ),
+    json,
+  },
+  ({ account, amount, json, note }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const ledger = yield* CreditLedger
+      const { id, name } = yield* accounts.find(account)
+      const balance = yield* ledger.grant(id, amount, Option.getOrNull(note))
+      yield* print(
+        json,
+        summary(name, balance),
+        `Granted ${amount} credits to ${name}, who may now spend ${Balance.available(balance)}.`,
+      )
+    }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Add credits to an account"))
+
+const balance = Command.make("balance", { account: accountOption, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const ledger = yield* CreditLedger
+    const { id, name } = yield* accounts.find(account)
+    const document = summary(name, yield* ledger.balance(id))
+    const { available, charged, granted, held } = document
+    yield* print(
+      json,
+      document,
+      table(["AVAILABLE", "HELD", "GRANTED", "CHARGED"], [[available, held, granted, charged]]),
+    )
+  }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Show what an account may spend"))
+
+const statement = Command.make("statement", { account: accountOption, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const ledger = yield* CreditLedger
+    const { id, name } = yield* accounts.find(account)
+    const lines = yield* ledger.statement(id, {}).pipe(
+      Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) => ({
+        at: time(at),
+        kind,
+        amount: kind === "charge" ? -amount : amount,
+        balanceAfter,
+        requestId,
+        urls,
+        note,
+      })),
+      Stream.runCollect,
+    )
+    yield* print(
+      json,
+      { account: name, entries: [...lines] },
+      table(
+        ["TIME", "KIND", "AMOUNT", "BALANCE", "URLS", "REQUEST OR NOTE"],
+        Array.from(lines, ({ amount, at, balanceAfter, kind, note, requestId, urls }) => [
+          at ?? "",
+          kind,
+          amount,
+          balanceAfter,
+          urls ?? "",
+          requestId ?? note ?? "",
+        ]),
+      ),
+    )
+  }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Show an account's grants and charges"))
+
+class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
+  override get message() {
+    return `the books do not add up: ${this.problems} problem(s); stop granting and restore a backup`
+  }
+}
+
+const verify = Command.make("verify", { json }, ({ json }) =>
+  Effect.gen(function* () {
+    const ledger = yield* CreditLedger
+    const { accounts, entries, problems } = yield* ledger.verify
+    const ok = problems.length === 0
+    yield* print(
+      json,
+      { ok, accounts, entries, problems },
+      [
+        ...problems,
+        `${accounts} accounts and ${entries} entries examined: ${ok ? "all is well" : "NOT OK"}.`,
+      ].join("\n"),
+    )
+    if (!ok) return yield* new BooksBroken({ problems: problems.length })
+  }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Recompute every balance and hash; exit code 1 when one is wrong"))
+
+export const credits = Command.make("credits").pipe(
+  Command.withDescription("What accounts were granted and charged"),
+  Command.withSubcommands([grant, balance, statement, verify]),
+)

@@ -1,0 +1,127 @@
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Accounts } from "../Account.ts"
+import * as ApiKey from "../ApiKey.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import { TimeSpan } from "../TimeSpan.ts"
+import { accountOption, json, print, table, time } from "./Output.ts"
+import * as Stores from "./Stores.ts"
+
+const keyId = Args.text({ name: "KEY_ID" }).pipe(Args.withSchema(ApiKey.ApiKeyId))
+
+const printIssued = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
+  const secret = Redacted.value(key)
+  const expiresAt = time(record.expiresAt)
+  return print(
+    asJson,
+    { key: secret, id: record.id, account, expiresAt },
+    `${secret}\nThis key of ${account} is shown only now; it ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
+  )
+}
+
+const create = Command.make(
+  "create",
+  {
+    account: accountOption,
+    label: Options.text("label").pipe(
+      Options.optional,
+      Options.withDescription("What the key is for"),
+    ),
+    expiresIn: Options.text("expires-in").pipe(
+      Options.withSchema(TimeSpan),
+      Options.optional,
+      Options.withDescription("How long the key lives, for example 90d; without it, for ever"),
+    ),
+    json,
+  },
+  ({ account, expiresIn, json, label }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const keys = yield* ApiKeys
+      const { id, name } = yield* accounts.find(account)
+      const issued = yield* keys.issue({
+        account: id,
+        label: Option.getOrUndefined(label),
+        expiresIn: Option.getOrUndefined(expiresIn),
+      })
+      yield* printIssued(json, issued, name)
+    }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Issue a key for an account; its secret is shown once"))
+
+const list = Command.make("list", { account: accountOption, json }, ({ account, json }) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const keys = yield* ApiKeys
+    const { id, name } = yield* accounts.find(account)
+    const now = yield* Clock.currentTimeMillis
+    const rows = (yield* keys.list(id)).map((key) => ({
+      id: key.id,
+      start: key.start,
+      label: key.label,
+      state: stateOf(key, now),
+      createdAt: time(key.createdAt),
+      expiresAt: time(key.expiresAt),
+      revokedAt: time(key.revokedAt),
+      lastUsedAt: time(key.lastUsedAt),
+    }))
+    yield* print(
+      json,
+      { account: name, keys: rows },
+      table(
+        ["KEY", "STATE", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
+        rows.map(({ createdAt, expiresAt, id, label, lastUsedAt, start, state }) => [
+          `${start}…`,
+          state,
+          label ?? "",
+          createdAt ?? "",
+          expiresAt ?? "never",
+          lastUsedAt ?? "never",
+          id,
+        ]),
+      ),
+    )
+  }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Show an account's keys, without their secrets"))
+
+const stateOf = (key: ApiKey.ApiKey, now: number) =>
+  key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"
+
+const rotate = Command.make(
+  "rotate",
+  {
+    id: keyId,
+    grace: Options.text("grace").pipe(
+      Options.withSchema(TimeSpan),
+      Options.withDefault(Duration.zero),
+      Options.withDescription("How long the former key goes on working, for example 24h"),
+    ),
+    json,
+  },
+  ({ grace, id, json }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const keys = yield* ApiKeys
+      const issued = yield* keys.rotate(id, grace)
+      const { name } = yield* accounts.find(issued.record.accountId)
+      yield* printIssued(json, issued, name)
+    }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Replace a key by a new one"))
+
+const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const { revokedAt } = yield* keys.revoke(id)
+    yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
+  }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("End a key now"))
+
+export const key = Command.make("key").pipe(
+  Command.withDescription("Keys let clients in at an account's expense"),
+  Command.withSubcommands([create, list, rotate, revoke]),
+)

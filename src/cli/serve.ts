@@ -1,0 +1,101 @@
+import * as Command from "@effect/cli/Command"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import { AccountName, Accounts } from "../Account.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import * as AuthorityCheck from "../AuthorityCheck.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import * as Server from "../http/Server.ts"
+import { Credits } from "../LedgerEntry.ts"
+import * as Settings from "../Settings.ts"
+import * as Logging from "./Logging.ts"
+import { json } from "./Output.ts"
+import * as Provider from "./Provider.ts"
+import * as Stores from "./Stores.ts"
+
+export const serve = Command.make("serve", { json }, ({ json }) =>
+  greet(json).pipe(
+    Effect.zipRight(Effect.never),
+    Effect.provide(server),
+    Effect.provide(sweeper),
+    Effect.provide(Stores.layer),
+    Effect.provide(Logging.layer({ stderr: json })),
+    Effect.provide(Settings.layer),
+  ),
+).pipe(Command.withDescription("Answer requests until a signal ends it"))
+
+const server = Effect.map(Settings.Settings, (settings) =>
+  Server.layer({
+    host: settings.host,
+    port: settings.port,
+    corsOrigins: settings.corsOrigins ?? [],
+    shutdownTimeout: settings.shutdownTimeout,
+  }).pipe(
+    Layer.provide(
+      AuthorityCheck.layer({
+        price: Credits.make(settings.creditPrice),
+        timeout: settings.requestTimeout,
+      }),
+    ),
+    Layer.provide(Provider.layer),
+  ),
+).pipe(Layer.unwrapEffect)
+
+/** Any process returns the holds that any other left behind. */
+const sweeper = Layer.scopedDiscard(
+  Effect.flatMap(CreditLedger, (ledger) =>
+    ledger.expire.pipe(
+      Effect.tap((count) =>
+        count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
+      ),
+      Effect.catchAllCause((cause) => Effect.logError("The sweep for old holds failed.", cause)),
+      Effect.repeat(Schedule.spaced("5 seconds")),
+      Effect.forkScoped,
+    ),
+  ),
+)
+
+const demoCredits = Credits.make(1000)
+
+/** On the first start with synthetic figures: an account to try them with. */
+const demoKey = Effect.gen(function* () {
+  const { provider } = yield* Settings.Settings
+  const accounts = yield* Accounts
+  if (provider !== "sandbox" || (yield* accounts.list).length > 0) return Option.none()
+  const { id } = yield* accounts.create(AccountName.make("demo"))
+  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
+  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: "demo" })
+  return Option.some(Redacted.value(key))
+})
+
+const greet = (json: boolean) =>
+  Effect.gen(function* () {
+    const { provider } = yield* Settings.Settings
+    const url = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(address))
+    const key = yield* demoKey
+    yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
+    if (provider === "sandbox") {
+      yield* Effect.logWarning(
+        "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
+      )
+    }
+    if (json)
+      return yield* Console.log(JSON.stringify({ url, provider, demoKey: Option.getOrNull(key) }))
+    if (Option.isSome(key)) yield* Console.log(invitation(url, key.value))
+  })
+
+/** The key is printed here and nowhere else, so not through the log. */
+const invitation = (url: string, key: string) => `
+The account demo has ${demoCredits} credits. Its key is shown only now:
+
+  ${key}
+
+Try it:
+
+  curl -s ${url}/v1/metrics/da-pa/batch -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '{"urls":["example.com","https://www.wikipedia.org/wiki/Domain","localhost"]}'
+`
