@@ -2,6 +2,7 @@
 import * as Command from "@effect/cli/Command"
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as ValidationError from "@effect/cli/ValidationError"
+import { stripVTControlCharacters } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -25,9 +26,10 @@ export const run = (argv: ReadonlyArray<string>) =>
     Effect.tapErrorCause((cause) =>
       Cause.isInterruptedOnly(cause) || isUsageError(Cause.squash(cause))
         ? Effect.void
-        : Console.error(`authority: ${tell(Cause.squash(cause))}`),
+        : Console.error(tell(Cause.squash(cause))),
     ),
     Effect.provide(CliConfig.layer({ showBuiltIns: false, showTypes: false })),
+    (program) => Console.consoleWith((console) => Effect.withConsole(program, forShell(console))),
   )
 
 /** 0 done, also when a signal ended it in order; 1 failed; 2 wrong usage. */
@@ -43,7 +45,17 @@ export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => 
 const isUsageError = ValidationError.isValidationError
 
 const tell = (error: unknown): string =>
-  (Predicate.hasProperty(error, "message") ? String(error.message) : String(error)).replaceAll(
-    /\s*\n\s*/g,
-    " ",
-  )
+  Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
+
+/** No colours for what is not a terminal, and each error in a line of its own. */
+const forShell = (console: Console.Console): Console.Console => ({
+  ...console,
+  log: (text: unknown) =>
+    console.log(process.stdout.isTTY ? text : stripVTControlCharacters(String(text))),
+  error: (text: unknown) => {
+    const line = stripVTControlCharacters(String(text))
+      .trim()
+      .replaceAll(/\s*\n\s*/g, " ")
+    return console.error(`authority: ${line}`)
+  },
+})

@@ -1,0 +1,48 @@
+/** Starts the built program in an empty folder, sends it a batch over HTTP and stops it. */
+import assert from "node:assert/strict"
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { setTimeout } from "node:timers/promises"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../src/http/Api.ts"
+
+const program = join(import.meta.dirname, "..", "dist", "authority.cjs")
+const folder = mkdtempSync(join(tmpdir(), "authority-smoke-"))
+const child = spawn(process.execPath, [program, "serve", "--json"], {
+  cwd: folder,
+  env: { PATH: process.env["PATH"], AUTHORITY_PORT: "0" },
+  stdio: ["ignore", "pipe", "inherit"],
+})
+const exited = once(child, "exit")
+
+try {
+  const [line] = await once(createInterface(child.stdout), "line", {
+    signal: AbortSignal.timeout(30_000),
+  })
+  const { demoKey, url } = JSON.parse(line)
+  const response = await fetch(`${url}/v1/metrics/da-pa/batch`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": demoKey },
+    body: JSON.stringify({ urls: ["example.com", "localhost"] }),
+    signal: AbortSignal.timeout(10_000),
+  })
+  assert.equal(response.status, 200)
+  const { data, quota } = Schema.decodeUnknownSync(BatchResponse)(await response.json())
+  assert.deepEqual(
+    data.successUrls.map(({ url }) => url),
+    ["example.com"],
+  )
+  assert.deepEqual(data.failedUrls, [{ url: "localhost", reason: "INVALID_URL" }])
+  assert.equal(quota.creditsUsed, 1)
+} finally {
+  child.kill("SIGTERM")
+  const [code] = await Promise.race([exited, setTimeout(20_000, ["still running"], { ref: false })])
+  child.kill("SIGKILL")
+  rmSync(folder, { recursive: true })
+  assert.equal(code, 0, "the program ends with 0 on SIGTERM")
+}
+console.log("smoke test: the built program answers a batch and ends in order")
