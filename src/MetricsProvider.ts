@@ -30,6 +30,16 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   }
 }
 
+/** What a subscription allows in its present period. */
+export interface Quota {
+  /** What is counted, in the vendor's word. */
+  readonly unit: string
+  readonly allotted: number
+  readonly used: number
+  /** Epoch milliseconds, when the vendor tells. */
+  readonly resetsAt: number | null
+}
+
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
@@ -42,5 +52,9 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     readonly lookup: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
+    /** How many targets one call to the provider takes; absent where there is no such limit. */
+    readonly batchSize?: number
+    /** What is left of the subscription; absent where there is none. Free of charge. */
+    readonly quota?: Effect.Effect<Quota, ProviderError>
   }
 >() {}

@@ -1,0 +1,37 @@
+/** For a vendor that takes a limited number of targets in one call. */
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { Outcome } from "../Metrics.ts"
+import type { ProviderError } from "../MetricsProvider.ts"
+import type { Target } from "../Target.ts"
+
+/** One call; the outcomes are in the order of the targets. */
+export type Ask = (
+  targets: Arr.NonEmptyReadonlyArray<Target>,
+) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
+
+/**
+ * Asks in calls of at most `size`, one after the other. What a failed call leaves unanswered is
+ * PROVIDER_ERROR; fails only when every call did.
+ */
+export const inBatchesOf =
+  (size: number, ask: Ask): Ask =>
+  (targets) =>
+    Effect.gen(function* () {
+      if (targets.length <= size) return yield* ask(targets)
+      const answers = yield* Effect.forEach(Arr.chunksOf(targets, size), (batch) =>
+        Effect.map(Effect.either(ask(batch)), (answer) => ({ batch, answer })),
+      )
+      if (Arr.every(answers, ({ answer }) => Either.isLeft(answer))) {
+        const [first] = Arr.getLefts(answers.map(({ answer }) => answer))
+        if (first !== undefined) return yield* first
+      }
+      return answers.flatMap(({ answer, batch }) =>
+        Either.getOrElse(answer, (error) => batch.map(() => failed(error.message))),
+      )
+    })
+
+/** What the vendor has no figures for, or none that can be used. */
+export const failed = (detail: string): Outcome =>
+  Outcome.Failed({ reason: "PROVIDER_ERROR", detail })

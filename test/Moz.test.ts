@@ -1,0 +1,365 @@
+import { inspect as nodeInspect } from "node:util"
+import { describe, expect, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Tracer from "effect/Tracer"
+import { Outcome } from "../src/Metrics.ts"
+import { MetricsProvider } from "../src/MetricsProvider.ts"
+import * as Moz from "../src/providers/Moz.ts"
+import * as Wire from "../src/providers/Wire.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import * as FakeVendor from "./support/FakeVendor.ts"
+import { targets } from "./support/targets.ts"
+
+const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })
+
+const checked = (page: string) => Outcome.Checked({ metrics: FakeMoz.figures(page) })
+
+const lookup = (
+  moz: { readonly layer: Layer.Layer<MetricsProvider> },
+  ...urls: ReadonlyArray<string>
+) =>
+  Effect.flatMap(MetricsProvider, (provider) => provider.lookup(targets(...urls))).pipe(
+    Effect.provide(moz.layer),
+  )
+
+const tags = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome) => (outcome._tag === "Checked" ? "ok" : outcome.reason))
+
+describe("what Moz is asked", () => {
+  it.scoped(
+    "one JSON-RPC call, with the token in a header and an absolute URL for each target",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        yield* lookup(moz, "example.com", "http://www.example.co.uk/a?b=c")
+        expect(moz.calls).toHaveLength(1)
+        expect(moz.calls[0]).toMatchObject({
+          method: "POST",
+          url: "/jsonrpc",
+          headers: { "x-moz-token": FakeMoz.token, "content-type": "application/json" },
+          json: {
+            jsonrpc: "2.0",
+            id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+            method: "data.site.metrics.fetch.multiple",
+            params: {
+              data: {
+                site_queries: [
+                  { query: "https://example.com/", scope: "url" },
+                  { query: "https://www.example.co.uk/a?b=c", scope: "url" },
+                ],
+              },
+            },
+          },
+        })
+        expect(moz.calls[0]?.headers).not.toHaveProperty("traceparent")
+      }),
+  )
+
+  it.scoped(
+    "more than 50 targets go in calls of at most 50, and a failed call fails only its own",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        const urls = Arr.makeBy(120, (i) => `https://example.com/${i}`)
+        expect(yield* lookup(moz, ...urls)).toEqual(
+          targets(...urls).map(({ page }) => checked(page)),
+        )
+        expect(moz.asked().map((pages) => pages.length)).toEqual([50, 50, 20])
+
+        moz.script(FakeVendor.unavailable)
+        expect(tags(yield* lookup(moz, ...urls))).toEqual([
+          ...Arr.replicate("PROVIDER_ERROR", 50),
+          ...Arr.replicate("ok", 70),
+        ])
+        moz.always(FakeVendor.unavailable)
+        const error = yield* Effect.flip(lookup(moz, ...urls))
+        expect(error.reason).toBe("Unavailable")
+      }),
+  )
+
+  it.scoped("the quota of rows, without spending any", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      yield* lookup(moz, "example.com", "example.org")
+      const { quota } = yield* Effect.provide(MetricsProvider, moz.layer)
+      expect(yield* quota ?? Effect.dieMessage("no quota")).toEqual({
+        unit: "rows",
+        allotted: 3000,
+        used: 2,
+        resetsAt: 1788246000000,
+      })
+      expect(moz.rows()).toBe(2)
+    }),
+  )
+})
+
+describe("what Moz answers", () => {
+  const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
+
+  it.scoped("results find their targets in whatever order they come", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      expect(yield* lookup(moz, ...urls)).toEqual(urls.map(checked))
+      moz.script(FakeMoz.results(Arr.rotate(1)))
+      expect(yield* lookup(moz, ...urls)).toEqual(urls.map(checked))
+    }),
+  )
+
+  it.scoped("an echo counts by what it means, not by its letters", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(
+        FakeVendor.rewrite("other spelling", (json) =>
+          JSON.parse(JSON.stringify(json).replaceAll("https://example.com", "http://EXAMPLE.com.")),
+        ),
+      )
+      expect(yield* lookup(moz, ...urls)).toEqual(urls.map(checked))
+    }),
+  )
+
+  it.scoped("targets left out fail, and the others do not", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeMoz.partial((page) => page !== "example.com/b"))
+      expect(tags(yield* lookup(moz, ...urls))).toEqual(["ok", "PROVIDER_ERROR", "ok"])
+    }),
+  )
+
+  it.scoped("targets that Moz refuses fail, and the others do not", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
+      const outcomes = yield* lookup(moz, ...urls)
+      expect(tags(outcomes)).toEqual(["PROVIDER_ERROR", "ok", "ok"])
+      expect(outcomes[0]).toMatchObject({ detail: expect.stringContaining("-32655") })
+    }),
+  )
+
+  it.scoped("answers to what was not asked, and items that are none, are passed over", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const stray = (query: string) => ({ site_query: { original_site_query: { query } } })
+      moz.script(
+        FakeMoz.results((items) => [
+          null,
+          7,
+          "x",
+          {},
+          stray("https://example.org/"),
+          stray("not a url"),
+          ...items,
+        ]),
+      )
+      expect(yield* lookup(moz, ...urls)).toEqual(urls.map(checked))
+    }),
+  )
+
+  for (const spam_score of [undefined, null, -1, 101, "3", {}]) {
+    it.scoped(`a spam score of ${JSON.stringify(spam_score)} is none`, () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(FakeMoz.metrics(() => ({ spam_score })))
+        const { domainAuthority, pageAuthority } = FakeMoz.figures("example.com/a")
+        expect(yield* lookup(moz, "example.com/a")).toEqual([
+          Outcome.Checked({ metrics: { domainAuthority, pageAuthority } }),
+        ])
+      }),
+    )
+  }
+
+  for (const bad of [
+    { domain_authority: -1 },
+    { domain_authority: 100.5 },
+    { page_authority: "74" },
+    { page_authority: null },
+    { page_authority: undefined },
+  ]) {
+    it.scoped(`figures with ${JSON.stringify(bad)} fail their target and no other`, () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
+        expect(tags(yield* lookup(moz, ...urls))).toEqual(["ok", "PROVIDER_ERROR", "ok"])
+      }),
+    )
+  }
+
+  it.scoped("a figure beyond all numbers fails its target", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script({
+        name: "infinite",
+        apply: (response, { body }) =>
+          void response.end(body.replace(/"page_authority":\d+/, '"page_authority":1e999')),
+      })
+      expect(tags(yield* lookup(moz, "example.com"))).toEqual(["PROVIDER_ERROR"])
+    }),
+  )
+
+  it.scoped("fractions and the bounds are figures", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(
+        FakeMoz.metrics(() => ({ domain_authority: 49.29, page_authority: 0, spam_score: 100 })),
+      )
+      expect(yield* lookup(moz, "example.com")).toEqual([
+        Outcome.Checked({
+          metrics: { domainAuthority: 49.29, pageAuthority: 0, spamScore: 100 },
+        }),
+      ])
+    }),
+  )
+
+  it.scoped("a slow drip is an answer like any other", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeVendor.drip, FakeVendor.delay(1))
+      expect(yield* lookup(moz, "example.com/a")).toEqual([checked("example.com/a")])
+      expect(yield* lookup(moz, "example.com/b")).toEqual([checked("example.com/b")])
+    }),
+  )
+})
+
+describe("how a call fails", () => {
+  const { rpcError, rpcFailure } = FakeMoz
+  const cases: ReadonlyArray<readonly [string, FakeVendor.Fault]> = [
+    ["Unreachable", FakeVendor.reset],
+    ["Unreachable", FakeVendor.cut],
+    ["Unreachable", FakeVendor.longLength],
+    ["Malformed", FakeVendor.shortLength],
+    ["Malformed", FakeVendor.html],
+    ["Malformed", FakeVendor.garbage],
+    ["Malformed", FakeVendor.nothing],
+    ["Malformed", FakeVendor.tooLarge],
+    ["Malformed", FakeVendor.answer(200, "[]")],
+    ["Malformed", FakeVendor.answer(200, "null")],
+    ["Malformed", FakeVendor.answer(204, "")],
+    ["Malformed", FakeVendor.rewrite("wrong id", (json) => ({ ...Object(json), id: "another" }))],
+    ["Malformed", FakeVendor.rewrite("no list", (json) => ({ ...Object(json), result: {} }))],
+    ["Unavailable", FakeVendor.unavailable],
+    ["Unavailable", FakeVendor.answer(503, "<h1>Bad gateway</h1>")],
+    ["Throttled", FakeVendor.throttled("7")],
+    ["Timeout", FakeVendor.answer(408, "")],
+    ["Refused", FakeVendor.answer(403, "no")],
+    ["Refused", FakeVendor.answer(302, "", { location: "https://example.com/" })],
+    ["Refused", rpcFailure(400, rpcError(-32652, 400, "param-is-missing"))],
+    ["Refused", rpcFailure(200, rpcError(-32652, 400, "param-is-missing"))],
+    ["Refused", rpcFailure(200, { code: -32600, httpStatus: 400, message: "Invalid Request" })],
+    ["Refused", rpcFailure(200, { code: -32601, message: "Method not found" })],
+    ["Refused", rpcFailure(401, rpcError(-32651, 401, "auth-failed"))],
+    ["Throttled", rpcFailure(200, rpcError(-32000, 429, "slow-down"))],
+    ["Unavailable", rpcFailure(500, { code: -32602, message: "unexpected" })],
+    ["Unavailable", rpcFailure(200, { code: -32602, message: "unexpected" })],
+    ["Unavailable", rpcFailure(200, rpcError(-32602, 500, "unexpected"))],
+  ]
+  for (const [reason, fault] of cases) {
+    it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(fault)
+        const error = yield* Effect.flip(lookup(moz, "example.com/a"))
+        expect(error).toMatchObject({ _tag: "ProviderError", provider: "moz", reason })
+        expect(yield* lookup(moz, "example.com/a")).toEqual([checked("example.com/a")])
+      }),
+    )
+  }
+
+  it.scoped("an address where nobody listens is unreachable", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Effect.scoped(FakeMoz.make)
+      const layer = Moz.layer({ url, token: Redacted.make("x") }).pipe(Layer.provide(Wire.client))
+      const error = yield* Effect.flip(lookup({ layer }, "example.com"))
+      expect(error).toMatchObject({ reason: "Unreachable", detail: "ECONNREFUSED" })
+    }),
+  )
+
+  it.scoped("Retry-After is told, in seconds or as a date", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      // TestClock stands at the epoch.
+      moz.script(
+        FakeVendor.throttled("7"),
+        FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
+        FakeVendor.throttled("soon"),
+      )
+      const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 3)
+      expect(waits.map(({ retryAfter }) => retryAfter)).toEqual([
+        Duration.seconds(7),
+        Duration.seconds(9),
+        undefined,
+      ])
+    }),
+  )
+
+  it.scoped("a caller that gives up leaves no connection open", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const arrived = Promise.withResolvers<void>()
+      const closed = Promise.withResolvers<void>()
+      moz.script({
+        name: "watched",
+        apply: (response) => {
+          response.on("close", closed.resolve)
+          arrived.resolve()
+        },
+      })
+      const asking = yield* Effect.fork(lookup(moz, "example.com"))
+      yield* Effect.promise(() => arrived.promise)
+      yield* asking.interruptAsFork(asking.id())
+      yield* Effect.promise(() => closed.promise)
+    }),
+  )
+})
+
+it.scoped("the token is in no error, no log and no trace", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMoz.make
+    const said: Array<unknown> = []
+    const logger = Logger.map(Logger.structuredLogger, (entry) => void said.push(entry))
+    const tracer = Tracer.make({
+      context: (f) => f(),
+      span: (name, parent, context, links, startTime, kind) => ({
+        _tag: "Span",
+        name,
+        spanId: "s",
+        traceId: "t",
+        parent,
+        context,
+        links,
+        kind,
+        sampled: true,
+        status: { _tag: "Started", startTime },
+        attributes: new Map(),
+        attribute: (key, value) => void said.push([key, String(value)]),
+        event: () => {},
+        addLinks: () => {},
+        // As an exporter tells it.
+        end: (_, exit) => void said.push(Exit.isFailure(exit) && Cause.pretty(exit.cause)),
+      }),
+    })
+    moz.script(
+      FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message: FakeMoz.token }),
+      FakeVendor.reset,
+      FakeVendor.answer(200, JSON.stringify({ echo: FakeMoz.token })),
+    )
+    const ask = lookup(moz, "example.com").pipe(
+      Effect.tapErrorCause((cause) => Effect.logError("failed", cause)),
+      Effect.either,
+    )
+    const answers = yield* Effect.replicateEffect(ask, 4).pipe(
+      Effect.withTracer(tracer),
+      Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+    )
+    expect(answers.map(Either.isRight)).toEqual([false, false, false, true])
+    said.push(...answers)
+    expect(said.length).toBeGreaterThan(10)
+    expect(inspect(said)).not.toContain(FakeMoz.token)
+  }),
+)

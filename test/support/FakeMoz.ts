@@ -1,0 +1,162 @@
+/** The Moz API as its public reference and captures show it. */
+import { createHash } from "node:crypto"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Moz from "../../src/providers/Moz.ts"
+import * as Wire from "../../src/providers/Wire.ts"
+import { Target } from "../../src/Target.ts"
+import * as FakeVendor from "./FakeVendor.ts"
+
+export const token = "a-moz-token-for-tests"
+
+/** What the fake says of a page: the same figures every time. */
+export const figures = (page: string) => {
+  const [domain = 0, own = 0, spam = 0] = createHash("sha256").update(page).digest()
+  return { domainAuthority: domain % 101, pageAuthority: own % 101, spamScore: spam % 101 }
+}
+
+export const make = Effect.gen(function* () {
+  let rows = 0
+  const vendor = yield* FakeVendor.make(({ headers, json }) => {
+    const { id, method, params } = Schema.decodeUnknownSync(Request)(json)
+    const said = (status: number, body: object) => ({
+      status,
+      body: JSON.stringify({ id, jsonrpc: "2.0", ...body }),
+    })
+    if (headers["x-moz-token"] !== token) {
+      return said(401, { error: rpcError(-32651, 401, "auth-failed") })
+    }
+    if (method === "quota.lookup") {
+      const quota = { path: params.data.path, allotted: 3000, used: rows, period_reset: 1788246000 }
+      return said(200, { result: { quota } })
+    }
+    const queries = params.data.site_queries ?? []
+    rows += queries.length
+    // Not in the order of the question.
+    const results_by_site = queries.toReversed().map(resultFor)
+    return said(200, { result: { results_by_site, errors_by_site: [] } })
+  })
+
+  return Object.assign(vendor, {
+    url: `${vendor.address}/jsonrpc`,
+    /** How many rows of the subscription were spent. */
+    rows: () => rows,
+    /** The pages asked for, call by call. */
+    asked: () => vendor.calls.map(({ json }) => queriesOf(json).map(pageOf)),
+    /** The adapter under test, speaking to this fake. */
+    layer: Moz.layer({ url: `${vendor.address}/jsonrpc`, token: Redacted.make(token) }).pipe(
+      Layer.provide(Wire.client),
+    ),
+  })
+})
+
+/** Some results come back and the others are nowhere. */
+export const partial = (isKept: (page: string) => boolean) =>
+  changeResult("partial", ({ errors_by_site, results_by_site }) => ({
+    results_by_site: results_by_site.filter((item) => isKept(pageOf(echoOf(item)))),
+    errors_by_site,
+  }))
+
+/** Moz refuses some of the pages. */
+export const siteError = (isRefused: (page: string) => boolean) =>
+  changeResult("site error", ({ results_by_site }) => ({
+    results_by_site: results_by_site.filter((item) => !isRefused(pageOf(echoOf(item)))),
+    errors_by_site: results_by_site
+      .filter((item) => isRefused(pageOf(echoOf(item))))
+      .map(({ site_query }) => ({ site_query, error: rpcError(-32655, 404, "not-found") })),
+  }))
+
+/** Replaces some of the figures of some of the pages; undefined leaves a figure out. */
+export const metrics = (change: (page: string) => Record<string, unknown>) =>
+  changeResult("metrics", (result) => ({
+    ...result,
+    results_by_site: result.results_by_site.map((item) => ({
+      ...item,
+      site_metrics: { ...item.site_metrics, ...change(pageOf(echoOf(item))) },
+    })),
+  }))
+
+/** Changes the whole list of results. */
+export const results = (change: (items: ReadonlyArray<unknown>) => ReadonlyArray<unknown>) =>
+  changeResult("results", ({ errors_by_site, results_by_site }) => ({
+    results_by_site: change(results_by_site),
+    errors_by_site,
+  }))
+
+/** A JSON-RPC error under an HTTP status of choice. */
+export const rpcFailure = (httpStatus: number, error: object) => ({
+  ...FakeVendor.answer(
+    httpStatus,
+    JSON.stringify({ id: "does-not-matter", jsonrpc: "2.0", error }),
+  ),
+  name: `error in ${httpStatus}`,
+})
+
+export const rpcError = (code: number, status: number, issue: string) => ({
+  code,
+  status,
+  message: "It did not work.",
+  data: { issue, explanation: "Because." },
+})
+
+const resultFor = ({ query, scope }: Query) => {
+  const page = pageOf({ query })
+  const { domainAuthority, pageAuthority, spamScore } = figures(page)
+  return {
+    site_query: {
+      query: page,
+      scope,
+      original_site_query: { query, scope },
+      site_query_suggestion: null,
+    },
+    site_metrics: {
+      page,
+      title: "A title",
+      last_crawled: "2026-04-01",
+      http_code: 200,
+      page_authority: pageAuthority,
+      domain_authority: domainAuthority,
+      spam_score: spamScore,
+      link_propensity: 0.0088,
+    },
+  }
+}
+
+type Item = ReturnType<typeof resultFor>
+interface Result {
+  readonly results_by_site: ReadonlyArray<Item>
+  readonly errors_by_site: ReadonlyArray<unknown>
+}
+
+const changeResult = (name: string, change: (result: Result) => object) =>
+  FakeVendor.rewrite(name, (json) => {
+    const { id, jsonrpc, result } = json as { id: string; jsonrpc: string; result: Result }
+    return { id, jsonrpc, result: change(result) }
+  })
+
+const echoOf = ({ site_query }: Item) => site_query.original_site_query
+
+const pageOf = ({ query }: { readonly query: string }) => {
+  const target = Target.parse(query)
+  return target._tag === "Right" ? target.right.page : query
+}
+
+const queriesOf = (json: unknown) =>
+  Schema.decodeUnknownSync(Request)(json).params.data.site_queries ?? []
+
+const Query = Schema.Struct({ query: Schema.String, scope: Schema.Literal("url") })
+type Query = typeof Query.Type
+
+const Request = Schema.Struct({
+  jsonrpc: Schema.Literal("2.0"),
+  id: Schema.String.pipe(Schema.minLength(24)),
+  method: Schema.Literal("data.site.metrics.fetch.multiple", "quota.lookup"),
+  params: Schema.Struct({
+    data: Schema.Struct({
+      site_queries: Schema.optional(Schema.Array(Query)),
+      path: Schema.optional(Schema.String),
+    }),
+  }),
+})

@@ -1,0 +1,210 @@
+/**
+ * A vendor on a free port, over real HTTP. It answers as the vendor would, unless its script says
+ * otherwise: each scripted fault spoils one call, in turn.
+ */
+import * as Http from "node:http"
+import * as Effect from "effect/Effect"
+
+/** One call as it came in. */
+export interface Call {
+  readonly method: string
+  /** Path and query. */
+  readonly url: string
+  readonly headers: Http.IncomingHttpHeaders
+  /** What the body says as JSON; undefined when it is empty. */
+  readonly json: unknown
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** Does with a call and its right answer what it likes. */
+export interface Fault {
+  readonly name: string
+  readonly apply: (response: Http.ServerResponse, reply: Reply, call: Call) => void
+}
+
+export interface FakeVendor {
+  /** Where it listens, without a path. */
+  readonly address: string
+  /** Every call so far, the spoilt ones too. */
+  readonly calls: ReadonlyArray<Call>
+  /** Spoils the next calls, one fault each. */
+  readonly script: (...faults: ReadonlyArray<Fault>) => void
+  /** Spoils every call from now on that no script does; undefined heals it. */
+  readonly always: (fault: Fault | undefined) => void
+}
+
+/** Ends with its scope, whatever is still open. */
+export const make = (answer: (call: Call) => Reply) =>
+  Effect.gen(function* () {
+    const calls: Array<Call> = []
+    const faults: Array<Fault> = []
+    let standing: Fault | undefined
+
+    const server = Http.createServer((request, response) => {
+      const chunks: Array<Buffer> = []
+      request.on("data", (chunk: Buffer) => chunks.push(chunk))
+      request.on("end", () => {
+        const text = Buffer.concat(chunks).toString()
+        const call: Call = {
+          method: request.method ?? "",
+          url: request.url ?? "",
+          headers: request.headers,
+          json: text === "" ? undefined : JSON.parse(text),
+        }
+        calls.push(call)
+        const fault = faults.shift() ?? standing ?? none
+        fault.apply(response, answer(call), call)
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.async<void>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.void))
+      }),
+      () =>
+        Effect.async<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        }),
+    )
+    const address = server.address()
+    if (address === null || typeof address === "string") return yield* Effect.dieMessage("no port")
+
+    const vendor: FakeVendor = {
+      address: `http://127.0.0.1:${address.port}`,
+      calls,
+      script: (...more) => void faults.push(...more),
+      always: (fault) => void (standing = fault),
+    }
+    return vendor
+  })
+
+const send = (response: Http.ServerResponse, { body, headers, status }: Reply) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers })
+  response.end(body)
+}
+
+const none: Fault = { name: "none", apply: send }
+
+/** Never answers. */
+export const hang: Fault = { name: "hang", apply: () => {} }
+
+/** Answers rightly, but only once `release` is called. */
+export const held = () => {
+  const waiting: Array<() => void> = []
+  const fault: Fault = {
+    name: "held",
+    apply: (response, reply) => void waiting.push(() => send(response, reply)),
+  }
+  return { fault, waiting, release: () => waiting.splice(0).forEach((answer) => answer()) }
+}
+
+/** Answers rightly after a while, in real time. */
+export const delay = (ms: number): Fault => ({
+  name: `delay ${ms} ms`,
+  apply: (response, reply) => void setTimeout(() => send(response, reply), ms),
+})
+
+/** Breaks the connection before the answer. */
+export const reset: Fault = {
+  name: "reset",
+  apply: (response) => void response.socket?.resetAndDestroy(),
+}
+
+/** Breaks the connection in the middle of the answer. */
+export const cut: Fault = {
+  name: "cut",
+  apply: (response, { body, status }) => {
+    response.writeHead(status, { "content-length": Buffer.byteLength(body) })
+    response.write(body.slice(0, body.length / 2), () => response.socket?.destroy())
+  },
+}
+
+/** The right answer in pieces of a few bytes. */
+export const drip: Fault = {
+  name: "drip",
+  apply: (response, { body, headers, status }) => {
+    response.writeHead(status, { "content-type": "application/json", ...headers })
+    const bytes = Buffer.from(body)
+    const next = (from: number) => {
+      if (from >= bytes.length) return void response.end()
+      response.write(bytes.subarray(from, from + 7), () => setImmediate(() => next(from + 7)))
+    }
+    next(0)
+  },
+}
+
+/** Says that the answer is shorter than it is. */
+export const shortLength: Fault = {
+  name: "short length",
+  apply: (response, { body, status }) => {
+    const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-length: ${Math.floor(body.length / 2)}\r\n\r\n`
+    response.socket?.end(head + body)
+  },
+}
+
+/** Says that the answer is longer than it is. */
+export const longLength: Fault = {
+  name: "long length",
+  apply: (response, { body, status }) => {
+    const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-length: ${body.length + 100}\r\n\r\n`
+    response.socket?.end(head + body)
+  },
+}
+
+/** Another answer altogether. */
+export const answer = (
+  status: number,
+  body: string,
+  headers: Record<string, string> = {},
+): Fault => ({
+  name: `answer ${status}`,
+  apply: (response) => send(response, { status, body, headers }),
+})
+
+/** Changes the right answer's JSON. */
+export const rewrite = (name: string, change: (json: unknown) => unknown): Fault => ({
+  name,
+  apply: (response, reply) =>
+    send(response, { ...reply, body: JSON.stringify(change(JSON.parse(reply.body))) }),
+})
+
+export const throttled = (retryAfter: string): Fault => ({
+  ...answer(429, `{"message":"slow down"}`, { "retry-after": retryAfter }),
+  name: "throttled",
+})
+
+export const unavailable: Fault = { ...answer(500, "Internal Server Error"), name: "unavailable" }
+
+export const html: Fault = {
+  ...answer(200, "<!doctype html><title>Maintenance</title>", { "content-type": "text/html" }),
+  name: "html",
+}
+
+export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "garbage" }
+
+export const nothing: Fault = { ...answer(200, ""), name: "nothing" }
+
+export const tooLarge: Fault = {
+  name: "too large",
+  apply: (response) =>
+    send(response, { status: 200, body: `{"filler":"${"x".repeat(3 * 1024 * 1024)}"}` }),
+}
+
+/** Every way to fail that any vendor has, for tests that want them all. */
+export const everyFault: ReadonlyArray<Fault> = [
+  reset,
+  cut,
+  shortLength,
+  longLength,
+  throttled("1"),
+  unavailable,
+  html,
+  garbage,
+  nothing,
+  tooLarge,
+]
