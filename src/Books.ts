@@ -8,6 +8,7 @@ import type { AccountId } from "./Account.ts"
 import * as Balance from "./Balance.ts"
 import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
 import type { Credits, LedgerEntry, RequestId } from "./LedgerEntry.ts"
+import type { Receipt } from "./Receipts.ts"
 
 export class Books {
   /** Accounts whose balance changed since the books were opened. */
@@ -15,6 +16,7 @@ export class Books {
   readonly openedHolds: Array<Hold> = []
   readonly endedHolds: Array<RequestId> = []
   readonly newEntries: Array<LedgerEntry> = []
+  readonly newReceipts: Array<Receipt> = []
 
   private readonly balances: Map<AccountId, Balance.Balance>
   private readonly openHolds: Map<RequestId, Hold>
@@ -40,13 +42,19 @@ export class Books {
     })
   }
 
-  settle(hold: Hold, charge: Charge, at: number): Either.Either<void, HoldExpired> {
+  settle(
+    hold: Hold,
+    charge: Charge,
+    receipt: Receipt | undefined,
+    at: number,
+  ): Either.Either<void, HoldExpired> {
     if (!this.openHolds.has(hold.requestId)) {
       return Either.left(new HoldExpired({ requestId: hold.requestId }))
     }
     const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, at)
     this.end(hold, balance)
     if (entry !== undefined) this.newEntries.push(entry)
+    if (receipt !== undefined) this.newReceipts.push(receipt)
     return Either.void
   }
 

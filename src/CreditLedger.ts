@@ -9,6 +9,7 @@ import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
 import type { Balance } from "./Balance.ts"
 import type { Credits, LedgerEntry, RequestId } from "./LedgerEntry.ts"
+import type { Receipt } from "./Receipts.ts"
 
 /** Credits set aside for one request. */
 export interface Hold {
@@ -68,8 +69,15 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       amount: Credits,
       requestId: RequestId,
     ) => Effect.Effect<Hold, InsufficientCredits>
-    /** Ends a hold, durably once this returns; fails with HoldExpired, charging nothing. */
-    readonly settle: (hold: Hold, charge: Charge) => Effect.Effect<void, HoldExpired>
+    /**
+     * Ends a hold and keeps the receipt, if there is one, both durably once this returns; fails
+     * with HoldExpired, charging and keeping nothing.
+     */
+    readonly settle: (
+      hold: Hold,
+      charge: Charge,
+      receipt?: Receipt,
+    ) => Effect.Effect<void, HoldExpired>
     /** Adds credits, durably once this returns. */
     readonly grant: (
       account: AccountId,

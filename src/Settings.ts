@@ -112,10 +112,18 @@ const origins = expecting(
 
 const secret = Schema.Redacted(Schema.NonEmptyString)
 
-/** Which store, and where: `sqlite:FILE`. */
+/** Which store, and where; redacted because it may carry a password. */
 const databaseUrl = expecting(
-  "sqlite:FILE, for example sqlite:authority.db",
-  Schema.NonEmptyString.pipe(Schema.filter((text) => /^sqlite:.+/.test(text))),
+  "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
+  Schema.Redacted(
+    Schema.NonEmptyString.pipe(
+      Schema.filter((text) =>
+        text.startsWith("sqlite:")
+          ? text.length > "sqlite:".length
+          : /^postgres(ql)?:\/\//.test(text) && URL.canParse(text),
+      ),
+    ),
+  ),
 )
 
 /** The settings by the names that the program uses. */

@@ -2,20 +2,28 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Settings from "../Settings.ts"
 import * as SqlAccounts from "../sql/Accounts.ts"
 import * as SqlApiKeys from "../sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as Migrations from "../sql/Migrations.ts"
+import * as Postgres from "../sql/Postgres.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import * as Logging from "./Logging.ts"
 
 /** How much longer than its request a hold may live: the time to settle it on a slow disk. */
 const settleTime = Duration.seconds(30)
 
-const database = Effect.map(Settings.Settings, ({ databaseUrl }) =>
-  Layer.provideMerge(Migrations.layer, Sqlite.layer(databaseUrl.replace(/^sqlite:/, ""))),
-).pipe(Layer.unwrapEffect)
+const database = Effect.map(Settings.Settings, ({ databaseUrl }) => {
+  const url = Redacted.value(databaseUrl)
+  return Layer.provideMerge(
+    Migrations.layer,
+    url.startsWith("sqlite:")
+      ? Sqlite.layer(url.slice("sqlite:".length))
+      : Postgres.layer(databaseUrl),
+  )
+}).pipe(Layer.unwrapEffect)
 
 const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) =>
   SqlCreditLedger.layer({ lease: Duration.sum(requestTimeout, settleTime) }),

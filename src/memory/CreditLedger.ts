@@ -9,62 +9,67 @@ import * as Audit from "../Audit.ts"
 import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
 import type { RequestId } from "../LedgerEntry.ts"
+import { Receipts } from "../Receipts.ts"
 
 export const layer = (options: {
   readonly lease: Duration.DurationInput
-}): Layer.Layer<CreditLedger> =>
-  Layer.sync(CreditLedger, () => {
-    const books = new Books([], [])
-    const leases = new Map<RequestId, { readonly hold: Hold; readonly expiresAt: number }>()
-    const entriesOf = (account: AccountId) =>
-      books.newEntries.filter(({ accountId }) => accountId === account)
+}): Layer.Layer<CreditLedger, never, Receipts> =>
+  Layer.effect(
+    CreditLedger,
+    Effect.map(Receipts, (receipts) => {
+      const books = new Books([], [])
+      const leases = new Map<RequestId, { readonly hold: Hold; readonly expiresAt: number }>()
+      const entriesOf = (account: AccountId) =>
+        books.newEntries.filter(({ accountId }) => accountId === account)
 
-    return CreditLedger.of({
-      balance: (account) => Effect.sync(() => books.balance(account)),
+      return CreditLedger.of({
+        balance: (account) => Effect.sync(() => books.balance(account)),
 
-      hold: (accountId, amount, requestId) =>
-        Effect.gen(function* () {
-          const hold = yield* books.hold({ accountId, amount, requestId })
-          const expiresAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.lease)
-          leases.set(requestId, { hold, expiresAt })
-          return hold
-        }),
-
-      settle: (hold, charge) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          leases.delete(hold.requestId)
-          return books.settle(hold, charge, now)
-        }),
-
-      grant: (account, amount, note) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => books.grant(account, amount, note, now)),
-
-      expire: Effect.map(Clock.currentTimeMillis, (now) => {
-        const expired = [...leases.values()].filter(({ expiresAt }) => expiresAt <= now)
-        for (const { hold } of expired) {
-          leases.delete(hold.requestId)
-          books.expire(hold)
-        }
-        return expired.length
-      }),
-
-      statement: (account, { since = -Infinity, until = Infinity }) =>
-        Stream.suspend(() =>
-          Stream.fromIterable(entriesOf(account).filter(({ at }) => since <= at && at < until)),
-        ),
-
-      verify: Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
-        Stream.mapEffect((accountId) =>
-          Audit.examine({
-            accountId,
-            balance: books.balance(accountId),
-            openHolds: [...leases.values()]
-              .filter(({ hold }) => hold.accountId === accountId)
-              .reduce((sum, { hold }) => sum + hold.amount, 0),
-            entries: Stream.fromIterable(entriesOf(accountId)),
+        hold: (accountId, amount, requestId) =>
+          Effect.gen(function* () {
+            const hold = yield* books.hold({ accountId, amount, requestId })
+            const expiresAt = (yield* Clock.currentTimeMillis) + Duration.toMillis(options.lease)
+            leases.set(requestId, { hold, expiresAt })
+            return hold
           }),
+
+        settle: (hold, charge, receipt) =>
+          Effect.gen(function* () {
+            yield* books.settle(hold, charge, receipt, yield* Clock.currentTimeMillis)
+            leases.delete(hold.requestId)
+            if (receipt !== undefined) yield* receipts.keep(receipt)
+          }),
+
+        grant: (account, amount, note) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => books.grant(account, amount, note, now)),
+
+        expire: Effect.map(Clock.currentTimeMillis, (now) => {
+          const expired = [...leases.values()].filter(({ expiresAt }) => expiresAt <= now)
+          for (const { hold } of expired) {
+            leases.delete(hold.requestId)
+            books.expire(hold)
+          }
+          return expired.length
+        }),
+
+        statement: (account, { since = -Infinity, until = Infinity }) =>
+          Stream.suspend(() =>
+            Stream.fromIterable(entriesOf(account).filter(({ at }) => since <= at && at < until)),
+          ),
+
+        verify: Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
+          Stream.mapEffect((accountId) =>
+            Audit.examine({
+              accountId,
+              balance: books.balance(accountId),
+              openHolds: [...leases.values()]
+                .filter(({ hold }) => hold.accountId === accountId)
+                .reduce((sum, { hold }) => sum + hold.amount, 0),
+              entries: Stream.fromIterable(entriesOf(accountId)),
+            }),
+          ),
+          Audit.summarize,
         ),
-        Audit.summarize,
-      ),
-    })
-  })
+      })
+    }),
+  )

@@ -23,6 +23,7 @@ import { CreditLedger, type Hold } from "../CreditLedger.ts"
 import { Credits, LedgerEntry, RequestId } from "../LedgerEntry.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
+import * as Receipts from "./Receipts.ts"
 
 /** A hold whose owner is gone goes back to its account after `lease`. */
 export const layer = (options: {
@@ -57,6 +58,7 @@ const make = (leaseMs: number) =>
         )
         for (const command of commands) command.apply(books, now)
         yield* queries.write(books, now + leaseMs)
+        for (const receipt of books.newReceipts) yield* Receipts.keep(sql, receipt, now)
       }).pipe(sql.withTransaction, Failure.orDie)
 
     const enqueue = yield* GroupCommit.make(commit)
@@ -108,11 +110,11 @@ const make = (leaseMs: number) =>
         return submit({ accountId, apply: (books) => books.hold(hold) })
       }),
 
-      settle: Effect.fn("CreditLedger.settle")((hold, charge) =>
+      settle: Effect.fn("CreditLedger.settle")((hold, charge, receipt) =>
         submit({
           accountId: hold.accountId,
           ends: hold.requestId,
-          apply: (books, now) => books.settle(hold, charge, now),
+          apply: (books, now) => books.settle(hold, charge, receipt, now),
         }),
       ),
 

@@ -3,6 +3,7 @@ import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 const accountsKeysLedger = Effect.gen(function* () {
@@ -64,14 +65,35 @@ const accountsKeysLedger = Effect.gen(function* () {
     ) ${clustered}`
 })
 
+const receipts = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE receipts (
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      key TEXT NOT NULL,
+      fingerprint TEXT NOT NULL,
+      request_id TEXT NOT NULL,
+      body TEXT,
+      expires_at BIGINT NOT NULL,
+      PRIMARY KEY (account_id, key)
+    )`
+  yield* sql`CREATE INDEX receipts_by_expiry ON receipts (expires_at)`
+  yield* sql`CREATE INDEX holds_by_expiry ON holds (expires_at)`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
+  "2_receipts": receipts,
 }
 
-/** Brings the database to the newest schema; runs before any port opens. */
+/**
+ * Brings the database to the newest schema, before any port opens. Processes that start together
+ * wait for each other; only where they create the first table at once, one fails and tries again.
+ */
 export const layer = Layer.effectDiscard(
   Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).pipe(
     Effect.catchAllDefect(Effect.fail),
+    Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
     Effect.mapError(Failure.describe),
   ),
 )
