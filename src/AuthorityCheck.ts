@@ -12,11 +12,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { CurrentAccount, type AccountId } from "./Account.ts"
 import { CreditLedger, type HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
 import { Deadline } from "./Deadline.ts"
 import { Credits, type RequestId } from "./LedgerEntry.ts"
-import { Outcome } from "./Metrics.ts"
+import { Metrics, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
@@ -58,6 +59,7 @@ export const layer = (options: {
       const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>, deadline: number) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           provider.lookup(targets).pipe(
+            Effect.map((outcomes) => outcomes.map(withinScale)),
             Effect.provideService(Deadline, deadline),
             // For a provider that does not keep to the deadline by itself.
             Effect.timeoutTo({
@@ -139,6 +141,14 @@ export const layer = (options: {
 const deadlineGraceMs = 500
 
 const unanswered = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer in time" })
+
+/** No response can carry a figure off the scale, and what cannot be answered must not be charged. */
+const withinScale = (outcome: Outcome): Outcome =>
+  outcome._tag === "Failed" || isMetrics(outcome.metrics) ? outcome : offScale
+
+const isMetrics = Schema.is(Metrics)
+
+const offScale = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "a figure is off the scale" })
 
 const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })
 
