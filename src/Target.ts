@@ -91,7 +91,8 @@ const hasControlCharacter = (text: string) => {
 
 /**
  * The text as an absolute http(s) address; undefined when it names another scheme. In
- * `example.com:8080` WHATWG URL would see the scheme `example.com`, a person sees a port.
+ * `example.com:8080` WHATWG URL would see the scheme `example.com`, a person sees a port; in
+ * `com.example.app://callback` both see a scheme.
  */
 const withScheme = (text: string): string | undefined => {
   if (/^https?:/i.test(text)) return text
@@ -100,7 +101,7 @@ const withScheme = (text: string): string | undefined => {
   if (colon === null) return `https://${text}`
   const [, host = "", rest = ""] = colon
   const port = /^(\d*)(?:[/?#\\]|$)/.exec(rest)?.[1]
-  if (port === undefined) return undefined
+  if (port === undefined || rest.startsWith("//")) return undefined
   const isDefault = port === "80" || port === "443"
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
 }
