@@ -19,7 +19,8 @@ const SubmittedUrl = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(10
 })
 
 export const BatchRequest = Schema.Struct({
-  urls: Schema.Array(SubmittedUrl).pipe(Schema.minItems(1), Schema.maxItems(50)).annotations({
+  // The innermost bound is the only one that is told of beside bad elements; too few have none.
+  urls: Schema.Array(SubmittedUrl).pipe(Schema.maxItems(50), Schema.minItems(1)).annotations({
     description: "1 to 50 domains or URLs; each is a check of its own.",
   }),
 }).annotations({
