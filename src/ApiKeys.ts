@@ -25,10 +25,8 @@ export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
 export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
   {
-    /** The account that a key belongs to; fails with InvalidApiKey. */
-    readonly authenticate: (
-      key: Redacted.Redacted<string>,
-    ) => Effect.Effect<AccountId, InvalidApiKey>
+    /** What is known of a key that may be used now; fails with InvalidApiKey. */
+    readonly authenticate: (key: Redacted.Redacted<string>) => Effect.Effect<ApiKey, InvalidApiKey>
     /** A new key for an account; without `expiresIn` it lives until it is revoked. */
     readonly issue: (options: {
       readonly account: AccountId

@@ -19,6 +19,7 @@ import { Deadline } from "./Deadline.ts"
 import { Credits, type RequestId } from "./LedgerEntry.ts"
 import { Metrics, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
+import { type Receipt, Receipts } from "./Receipts.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
 /** What became of each submitted URL, in the order of submission, and what it cost. */
@@ -33,12 +34,14 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   {
     /**
      * Checks the URLs at the account's expense. Fails with InsufficientCredits before the provider
-     * is asked, and with HoldExpired when so much time went by that nothing could be charged.
+     * is asked, and with HoldExpired when so much time went by that nothing could be charged. With
+     * `receiptOf`, the report's receipt is kept along with the charge.
      */
     readonly check: (
       account: AccountId,
       requestId: RequestId,
       urls: ReadonlyArray<string>,
+      receiptOf?: (report: Report) => Receipt,
     ) => Effect.Effect<Report, InsufficientCredits | HoldExpired>
   }
 >() {}
@@ -47,12 +50,13 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
 export const layer = (options: {
   readonly price: Credits
   readonly timeout: Duration.DurationInput
-}): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
+}): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider | Receipts> =>
   Layer.effect(
     AuthorityCheck,
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
+      const receipts = yield* Receipts
       const timeoutMs = Duration.toMillis(options.timeout)
 
       /** One outcome for each target; a provider's failure is the outcome of all of them. */
@@ -95,6 +99,7 @@ export const layer = (options: {
         account: AccountId,
         requestId: RequestId,
         urls: ReadonlyArray<string>,
+        receiptOf?: (report: Report) => Receipt,
       ) {
         const deadline = (yield* Clock.currentTimeMillis) + timeoutMs
         const parsed = urls.map((url) => ({ url, target: Target.parse(url) }))
@@ -110,7 +115,11 @@ export const layer = (options: {
           const successes = checks.filter(({ outcome }) => outcome._tag === "Checked").length
           return { checks, successes, creditsUsed: Credits.make(options.price * successes) }
         }
-        if (!Arr.isNonEmptyArray(targets)) return report(new Map())
+        if (!Arr.isNonEmptyArray(targets)) {
+          const free = report(new Map())
+          if (receiptOf !== undefined) yield* receipts.keep(receiptOf(free))
+          return free
+        }
 
         return yield* Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
@@ -119,16 +128,20 @@ export const layer = (options: {
             const exit = yield* lookupDistinct(targets, deadline).pipe(
               Effect.provideService(CurrentAccount, account),
               restore,
-              Effect.map(report),
+              Effect.map((outcomes) => {
+                const checked = report(outcomes)
+                return { checked, receipt: receiptOf?.(checked) }
+              }),
               Effect.exit,
             )
             if (Exit.isSuccess(exit)) {
-              const { creditsUsed, successes } = exit.value
-              yield* ledger.settle(hold, { amount: creditsUsed, urls: successes })
-            } else {
-              yield* ledger.settle(hold, { amount: Credits.make(0), urls: 0 })
+              const { checked, receipt } = exit.value
+              const charge = { amount: checked.creditsUsed, urls: checked.successes }
+              yield* ledger.settle(hold, charge, receipt)
+              return checked
             }
-            return yield* exit
+            yield* ledger.settle(hold, { amount: Credits.make(0), urls: 0 })
+            return yield* Effect.failCause(exit.cause)
           }),
         )
       })

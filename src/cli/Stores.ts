@@ -9,6 +9,7 @@ import * as SqlApiKeys from "../sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as Migrations from "../sql/Migrations.ts"
 import * as Postgres from "../sql/Postgres.ts"
+import * as SqlReceipts from "../sql/Receipts.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import * as Logging from "./Logging.ts"
 
@@ -25,9 +26,10 @@ const database = Effect.map(Settings.Settings, ({ databaseUrl }) => {
   )
 }).pipe(Layer.unwrapEffect)
 
-const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) =>
-  SqlCreditLedger.layer({ lease: Duration.sum(requestTimeout, settleTime) }),
-).pipe(Layer.unwrapEffect)
+const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) => {
+  const lease = Duration.sum(requestTimeout, settleTime)
+  return Layer.merge(SqlCreditLedger.layer({ lease }), SqlReceipts.layer({ lease }))
+}).pipe(Layer.unwrapEffect)
 
 /** Accounts, keys and credits, on the database of the settings. */
 export const layer = Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, ledger).pipe(

@@ -9,9 +9,11 @@ import * as Schedule from "effect/Schedule"
 import { AccountName, Accounts } from "../Account.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
+import * as CachedApiKeys from "../CachedApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../LedgerEntry.ts"
+import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
 import { json } from "./Output.ts"
@@ -43,21 +45,25 @@ const server = Effect.map(Settings.Settings, (settings) =>
       }),
     ),
     Layer.provide(Provider.layer),
+    Layer.provide(CachedApiKeys.layer),
   ),
 ).pipe(Layer.unwrapEffect)
 
-/** Any process returns the holds that any other left behind. */
+/** Any process ends the holds and claims that any other left behind. */
 const sweeper = Layer.scopedDiscard(
-  Effect.flatMap(CreditLedger, (ledger) =>
-    ledger.expire.pipe(
+  Effect.gen(function* () {
+    const ledger = yield* CreditLedger
+    const receipts = yield* Receipts
+    yield* ledger.expire.pipe(
       Effect.tap((count) =>
         count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
       ),
-      Effect.catchAllCause((cause) => Effect.logError("The sweep for old holds failed.", cause)),
+      Effect.zipRight(receipts.expire),
+      Effect.catchAllCause((cause) => Effect.logError("The sweep failed; it goes on.", cause)),
       Effect.repeat(Schedule.spaced("5 seconds")),
       Effect.forkScoped,
-    ),
-  ),
+    )
+  }),
 )
 
 const demoCredits = Credits.make(1000)

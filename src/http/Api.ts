@@ -29,6 +29,19 @@ export const BatchRequest = Schema.Struct({
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
+/** Takes any value: what is wrong with one is told in the envelope, not by the framework. */
+const IdempotencyHeaders = Schema.Struct({
+  "idempotency-key": Schema.optionalWith(
+    Schema.String.annotations({
+      description:
+        "A name for this request, unique to it, 1 to 255 characters in quotes. The same key with the " +
+        "same body within 24 hours brings the same answer back, without a second charge and with " +
+        "the header `idempotent-replayed: true`.",
+    }),
+    { exact: true },
+  ),
+})
+
 const Count = Schema.Int.pipe(Schema.greaterThanOrEqualTo(0))
 
 const url = Schema.String.annotations({ description: "As it was submitted." })
@@ -62,11 +75,14 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
 
 const metrics = HttpApiGroup.make("metrics", { topLevel: true }).add(
   HttpApiEndpoint.post("checkBatch", "/v1/metrics/da-pa/batch")
+    .setHeaders(IdempotencyHeaders)
     .setPayload(BatchRequest)
     .addSuccess(BatchResponse)
     .addError(Envelope.InvalidRequest.body)
     .addError(Envelope.PaymentRequired.body)
+    .addError(Envelope.Conflict.body)
     .addError(Envelope.PayloadTooLarge.body)
+    .addError(Envelope.UnprocessableContent.body)
     .annotate(OpenApi.Summary, "Check the authority of 1 to 50 domains or URLs")
     .annotate(
       OpenApi.Description,

@@ -9,6 +9,9 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys> = Layer.effect(
   Authorization,
   Effect.map(ApiKeys, (keys) => ({
     apiKey: (key) =>
-      Effect.mapError(keys.authenticate(key), ({ message }) => new Unauthorized({ message })),
+      Effect.mapBoth(keys.authenticate(key), {
+        onFailure: ({ message }) => new Unauthorized({ message }),
+        onSuccess: ({ accountId }) => accountId,
+      }),
   })),
 )

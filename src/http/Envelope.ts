@@ -84,6 +84,31 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
   )
 }
 
+export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(Conflict),
+    (message) => new Conflict({ message }),
+    409,
+    "Conflict",
+    "A request with the same Idempotency-Key is in progress.",
+  )
+}
+
+export class UnprocessableContent extends Schema.TaggedError<UnprocessableContent>()(
+  "UnprocessableContent",
+  { message: Schema.String },
+) {
+  static readonly body = envelope(
+    Schema.typeSchema(UnprocessableContent),
+    (message) => new UnprocessableContent({ message }),
+    422,
+    "UnprocessableContent",
+    "The Idempotency-Key was used with another body.",
+  )
+}
+
 export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("PayloadTooLarge", {
   message: Schema.String,
 }) {

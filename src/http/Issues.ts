@@ -34,7 +34,7 @@ export const Issue = Schema.Union(
     path,
   }),
   Schema.Struct({
-    code: Schema.Literal("invalid_json", "invalid_content_type"),
+    code: Schema.Literal("invalid_json", "invalid_content_type", "invalid_idempotency_key"),
     message,
     path,
   }),
@@ -50,6 +50,12 @@ export const invalidJson = (reason: string): Issue => ({
 export const invalidContentType: Issue = {
   code: "invalid_content_type",
   message: "The header Content-Type must be application/json",
+  path: [],
+}
+
+export const invalidIdempotencyKey: Issue = {
+  code: "invalid_idempotency_key",
+  message: "The header Idempotency-Key must be 1 to 255 printable ASCII characters, best in quotes",
   path: [],
 }
 

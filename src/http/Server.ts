@@ -49,8 +49,8 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
   HttpLayerRouter.cors({
     allowedOrigins,
     allowedMethods: ["GET", "POST"],
-    allowedHeaders: ["content-type", "x-api-key"],
-    exposedHeaders: ["x-request-id"],
+    allowedHeaders: ["content-type", "x-api-key", "idempotency-key"],
+    exposedHeaders: ["x-request-id", "idempotent-replayed"],
     maxAge: 3600,
   })
 

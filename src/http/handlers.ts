@@ -3,35 +3,67 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { CurrentAccount } from "../Account.ts"
+import { type AccountId, CurrentAccount } from "../Account.ts"
 import { AuthorityCheck, type Report } from "../AuthorityCheck.ts"
 import * as Balance from "../Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
+import type { RequestId } from "../LedgerEntry.ts"
+import { Receipts } from "../Receipts.ts"
 import { Api, BatchRequest, BatchResponse, CreditsResponse } from "./Api.ts"
 import { CurrentRequestId } from "./CurrentRequest.ts"
-import { internalErrorMessage, InternalServerError, PaymentRequired } from "./Envelope.ts"
+import { Conflict, PaymentRequired, UnprocessableContent } from "./Envelope.ts"
+import * as IdempotencyKey from "./IdempotencyKey.ts"
 import * as JsonBody from "./JsonBody.ts"
 
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
-  Effect.map(AuthorityCheck, ({ check }) =>
-    handlers.handleRaw("checkBatch", ({ request }) =>
+  Effect.gen(function* () {
+    const { check } = yield* AuthorityCheck
+    const receipts = yield* Receipts
+
+    const checkOnce = (accountId: AccountId, requestId: RequestId, urls: ReadonlyArray<string>) =>
+      Effect.map(check(accountId, requestId, urls), (report) => respond(bodyOf(report)))
+
+    /** The first answer to a request that its client has named, however often it is sent. */
+    const checkNamed = (
+      key: string,
+      accountId: AccountId,
+      requestId: RequestId,
+      urls: ReadonlyArray<string>,
+    ) => {
+      const claim = { accountId, key, requestId, fingerprint: IdempotencyKey.fingerprint(urls) }
+      const receiptOf = (report: Report) => ({ claim, body: bodyOf(report) })
+      return Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(receipts.claim(claim), (answered) =>
+          answered === undefined
+            ? restore(check(accountId, requestId, urls, receiptOf)).pipe(
+                Effect.onError(() => receipts.release(claim)),
+                Effect.map((report) => respond(bodyOf(report))),
+              )
+            : Effect.succeed(respond(answered, { "idempotent-replayed": "true" })),
+        ),
+      )
+    }
+
+    return handlers.handleRaw("checkBatch", ({ headers, request }) =>
       Effect.gen(function* () {
         const account = yield* CurrentAccount
+        const requestId = yield* CurrentRequestId
         const { urls } = yield* decodeBatchRequest(request)
-        const report = yield* check(account, yield* CurrentRequestId, urls).pipe(
-          Effect.catchTags({
-            InsufficientCredits: ({ message }) => new PaymentRequired({ message }),
-            HoldExpired: (expired) =>
-              Effect.zipRight(
-                Effect.logError(expired.message),
-                new InternalServerError({ message: internalErrorMessage }),
-              ),
-          }),
-        )
-        return respond(encodeBatchResponse(batchResponse(report)))
-      }),
-    ),
-  ),
+        const key = yield* IdempotencyKey.fromHeader(headers["idempotency-key"])
+        return yield* key === undefined
+          ? checkOnce(account, requestId, urls)
+          : checkNamed(key, account, requestId, urls)
+      }).pipe(
+        Effect.catchTags({
+          InsufficientCredits: ({ message }) => new PaymentRequired({ message }),
+          KeyReused: ({ message }) => new UnprocessableContent({ message }),
+          StillInFlight: ({ message }) => new Conflict({ message }),
+          // Ours to mend: the defect is logged, and answered like any other.
+          HoldExpired: (expired) => Effect.die(expired),
+        }),
+      ),
+    )
+  }),
 )
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
@@ -40,7 +72,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
       Effect.gen(function* () {
         const balance = yield* ledger.balance(yield* CurrentAccount)
         const data = { availableCredits: Balance.available(balance) }
-        return respond(encodeCreditsResponse({ success: true, data }))
+        return respond(JSON.stringify(encodeCreditsResponse({ success: true, data })))
       }),
     ),
   ),
@@ -52,7 +84,10 @@ const decodeBatchRequest = JsonBody.decoder(BatchRequest)
 const encodeBatchResponse = Schema.encodeSync(BatchResponse)
 const encodeCreditsResponse = Schema.encodeSync(CreditsResponse)
 
-const respond = (body: object) => HttpServerResponse.unsafeJson(body)
+const bodyOf = (report: Report) => JSON.stringify(encodeBatchResponse(batchResponse(report)))
+
+const respond = (body: string, headers: Record<string, string> = {}) =>
+  HttpServerResponse.text(body, { contentType: "application/json", headers })
 
 const batchResponse = ({ checks, creditsUsed }: Report): typeof BatchResponse.Type => ({
   success: true,

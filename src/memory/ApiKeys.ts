@@ -30,7 +30,7 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
         if (record === undefined || !ApiKey.isUsable(record, now)) {
           return yield* new InvalidApiKey()
         }
-        return record.accountId
+        return record
       }),
 
     issue: ({ account, expiresIn, label }) =>

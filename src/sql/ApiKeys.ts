@@ -5,12 +5,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schedule from "effect/Schedule"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
 import * as Failure from "./Failure.ts"
 
-export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.effect(
+export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
   ApiKeys,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -40,6 +41,29 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.eff
       return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
     }
 
+    /** When keys were last used, until it is written: nobody waits for that. */
+    const lastUses = new Map<ApiKey.ApiKeyId, number>()
+    const writeLastUses = Effect.suspend(() => {
+      const uses = [...lastUses]
+      lastUses.clear()
+      return Effect.forEach(
+        uses,
+        ([id, at]) => sql`
+          UPDATE api_keys SET last_used_at = ${at}
+          WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < ${at})`,
+      ).pipe(
+        sql.withTransaction,
+        Effect.when(() => uses.length > 0),
+      )
+    }).pipe(
+      // Not worth more than a word in the log.
+      Effect.catchAllCause((cause) =>
+        Effect.logDebug("When keys were used was not written.", cause),
+      ),
+    )
+    yield* Effect.addFinalizer(() => writeLastUses)
+    yield* Effect.forkScoped(Effect.repeat(writeLastUses, Schedule.spaced("5 seconds")))
+
     return ApiKeys.of({
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
         if (!ApiKey.isWellFormed(key)) return yield* new InvalidApiKey()
@@ -48,7 +72,8 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.eff
         if (Option.isNone(record) || !ApiKey.isUsable(record.value, now)) {
           return yield* new InvalidApiKey()
         }
-        return record.value.accountId
+        lastUses.set(record.value.id, now)
+        return record.value
       }, Failure.orDie),
 
       issue: Effect.fn("ApiKeys.issue")(function* ({ account, expiresIn, label }) {

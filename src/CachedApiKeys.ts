@@ -1,0 +1,60 @@
+/**
+ * Keys that were found good are known for a few seconds, so that a client's next request costs no
+ * query. A key that is revoked in another process works for that long at most.
+ */
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as ApiKey from "./ApiKey.ts"
+import { ApiKeys } from "./ApiKeys.ts"
+
+/** Below the 5 s within which a revocation is seen everywhere. */
+const timeToLiveMs = 3000
+
+/** How many keys are known at once; the one known for longest goes first. */
+const capacity = 10_000
+
+interface Known {
+  readonly record: ApiKey.ApiKey
+  readonly until: number
+}
+
+/** ApiKeys over ApiKeys. */
+export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
+  ApiKeys,
+  Effect.map(ApiKeys, (keys) => {
+    const known = new Map<string, Known>()
+
+    const remember = (secret: string, record: ApiKey.ApiKey, now: number) => {
+      known.delete(secret)
+      known.set(secret, { record, until: now + timeToLiveMs })
+      if (known.size > capacity) {
+        for (const oldest of known.keys()) {
+          known.delete(oldest)
+          break
+        }
+      }
+    }
+
+    /** What this process changes, it sees at once. */
+    const forgetAll = Effect.sync(() => known.clear())
+
+    return ApiKeys.of({
+      ...keys,
+      authenticate: (key) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const secret = Redacted.value(key)
+          const hit = known.get(secret)
+          if (hit !== undefined && now < hit.until && ApiKey.isUsable(hit.record, now)) {
+            return Effect.succeed(hit.record)
+          }
+          return Effect.tap(keys.authenticate(key), (record) =>
+            Effect.sync(() => remember(secret, record, now)),
+          )
+        }),
+      rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
+      revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
+    })
+  }),
+)
