@@ -1,0 +1,333 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import { Target } from "../src/Target.ts"
+
+const ok = (input: string): Target =>
+  Either.getOrThrowWith(
+    Target.parse(input),
+    ({ message }) => new Error(`should be valid: ${message}`),
+  )
+
+const problemOf = (input: string): string =>
+  Either.match(Target.parse(input), {
+    onLeft: ({ problem }) => problem,
+    onRight: ({ page }) => assert.fail(`should be invalid, is ${page}`),
+  })
+
+const label63 = "a".repeat(63)
+/** 253 characters, the longest name there is. */
+const longestHost = [label63, label63, label63, "a".repeat(57), "com"].join(".")
+
+describe("a submitted string becomes a target", () => {
+  it.each<[input: string, host: string, domain: string, page: string]>([
+    ["example.com", "example.com", "example.com", "example.com/"],
+    ["www.example.com", "www.example.com", "example.com", "www.example.com/"],
+    ["https://example.com", "example.com", "example.com", "example.com/"],
+    ["http://example.com/", "example.com", "example.com", "example.com/"],
+    ["HTTPS://example.com", "example.com", "example.com", "example.com/"],
+    ["//example.com/a", "example.com", "example.com", "example.com/a"],
+    ["https:example.com", "example.com", "example.com", "example.com/"],
+    ["example.com/a/b?c=d&e", "example.com", "example.com", "example.com/a/b?c=d&e"],
+    ["example.com?q", "example.com", "example.com", "example.com/?q"],
+    ["a.b.example.co.uk/x", "a.b.example.co.uk", "example.co.uk", "a.b.example.co.uk/x"],
+    // Example names are registered like any other.
+    ["example.org", "example.org", "example.org", "example.org/"],
+    ["example.net", "example.net", "example.net", "example.net/"],
+    // A colon that is no port, after the host.
+    ["example.com/a:b", "example.com", "example.com", "example.com/a:b"],
+    ["example.com?a:b", "example.com", "example.com", "example.com/?a:b"],
+    // Spaces around it are an accident of copying.
+    ["  example.com\n", "example.com", "example.com", "example.com/"],
+    ["\uFEFFexample.com", "example.com", "example.com", "example.com/"],
+    ["example.com/a b", "example.com", "example.com", "example.com/a%20b"],
+    // WHATWG reads these as a browser does.
+    ["https:\\\\example.com\\a", "example.com", "example.com", "example.com/a"],
+    ["ex%61mple.com", "example.com", "example.com", "example.com/"],
+    ["example.com/a/../b", "example.com", "example.com", "example.com/b"],
+    // Private suffixes are sites.
+    ["github.io", "github.io", "github.io", "github.io/"],
+    ["octocat.github.io", "octocat.github.io", "github.io", "octocat.github.io/"],
+    // Exceptions of the Public Suffix List.
+    ["www.ck", "www.ck", "www.ck", "www.ck/"],
+    ["city.kawasaki.jp", "city.kawasaki.jp", "city.kawasaki.jp", "city.kawasaki.jp/"],
+    // Not of RFC 1123, yet in the wild.
+    ["a_b.example.com", "a_b.example.com", "example.com", "a_b.example.com/"],
+    ["_dmarc.example.com", "_dmarc.example.com", "example.com", "_dmarc.example.com/"],
+    ["1.com", "1.com", "1.com", "1.com/"],
+    ["xn--fa-hia.de", "xn--fa-hia.de", "xn--fa-hia.de", "xn--fa-hia.de/"],
+  ])("%j", (input, host, domain, page) => {
+    const target = ok(input)
+    assert.deepStrictEqual([target.host, target.domain, target.page], [host, domain, page])
+    assert.strictEqual(target.url, `https://${page}`)
+  })
+
+  it("labels of 63 characters and hosts of 253 are the longest", () => {
+    assert.strictEqual(ok(`${label63}.com`).host, `${label63}.com`)
+    assert.strictEqual(longestHost.length, 253)
+    assert.strictEqual(ok(longestHost).host, longestHost)
+    assert.strictEqual(ok(`${longestHost}.`).host, longestHost)
+  })
+})
+
+describe("a host in letters beyond ASCII is its ASCII form", () => {
+  it.each([
+    ["faß.de", "xn--fa-hia.de"],
+    ["bücher.example.com", "xn--bcher-kva.example.com"],
+    ["BÜCHER.example.com", "xn--bcher-kva.example.com"],
+    ["президент.рф", "xn--d1abbgf6aiiy.xn--p1ai"],
+    ["例.公司.cn", "xn--fsq.xn--55qx5d.cn"],
+    ["ｅｘａｍｐｌｅ.com", "example.com"],
+    ["example\u3002com", "example.com"],
+    ["example\uFF0Ecom", "example.com"],
+    ["example\uFF61com", "example.com"],
+    ["example.com\u3002", "example.com"],
+    ["exam\u00ADple.com", "example.com"],
+  ])("%j", (input, host) => {
+    assert.strictEqual(ok(input).host, host)
+  })
+})
+
+describe("what makes two submissions the same page", () => {
+  it.each([
+    ["the scheme", "http://example.com/a", "https://example.com/a"],
+    ["no scheme", "example.com/a", "https://example.com/a"],
+    ["letter case of the scheme and the host", "HtTp://EXAMPLE.Com/a", "https://example.com/a"],
+    ["a trailing dot of the host", "example.com./a", "example.com/a"],
+    ["the default port of https", "https://example.com:443/a", "https://example.com/a"],
+    ["the default port of http", "http://example.com:80/a", "http://example.com/a"],
+    ["a default port without a scheme", "example.com:443/a", "example.com:80/a"],
+    ["an empty port", "example.com:/a", "example.com/a"],
+    ["a fragment", "example.com/a#b", "example.com/a"],
+    ["no path", "example.com", "example.com/"],
+    ["an empty query", "example.com/a?", "example.com/a"],
+    ["the spelling of the host", "https://faß.de", "xn--fa-hia.de"],
+  ])("%s makes no difference", (_, one, other) => {
+    assert.strictEqual(ok(one).page, ok(other).page)
+  })
+
+  it.each([
+    ["www", "www.example.com", "example.com"],
+    ["a path", "example.com/a", "example.com/"],
+    ["letter case of a path", "example.com/A", "example.com/a"],
+    ["a trailing slash of a path", "example.com/a/", "example.com/a"],
+    ["a query", "example.com/?a", "example.com/"],
+    ["another ending", "example.co.uk", "example.com"],
+  ])("%s makes a difference", (_, one, other) => {
+    assert.notStrictEqual(ok(one).page, ok(other).page)
+  })
+})
+
+describe("what cannot be a public web address is refused", () => {
+  const scheme = "only http and https addresses can be checked"
+  const unparseable = "it is not a domain or a URL"
+  const port = "only the default ports can be checked"
+  const user = "it carries a user name"
+  const address = "it is an IP address"
+  const host = "its host is not a valid domain name"
+  const ending = "its host is not under a public domain ending"
+  const suffix = "it is a public suffix, not a domain"
+  const control = "it contains a control character"
+
+  it.each<[kind: string, problem: string, inputs: ReadonlyArray<string>]>([
+    ["nothing", unparseable, ["", " ", "\t\n", "/", "//", "https://", "?example.com", "#"]],
+    ["what is no address", unparseable, ["exa mple.com", "https://exa mple.com/", "a<b.com"]],
+    [
+      "a scheme other than http and https",
+      scheme,
+      [
+        "ftp://example.com",
+        "file:///etc/passwd",
+        "wss://example.com/",
+        "mailto:a@example.com",
+        "javascript:alert(1)",
+        "data:text/html,example.com",
+        "blob:https://example.com/a",
+        "view-source:https://example.com",
+        "about:blank",
+        "tel:+15550100",
+        "httpss://example.com",
+        // A scheme may have dots, and then looks like a host with an empty port.
+        "com.example.app://callback",
+        "example.com://callback",
+      ],
+    ],
+    [
+      "an IPv4 address, however it is spelt",
+      address,
+      [
+        "127.0.0.1",
+        "192.0.2.1.",
+        "http://8.8.8.8/",
+        "8.8.8.8:80",
+        "0x7f.1",
+        "2130706433",
+        "1.2.3",
+        "017700000001",
+        "１２７.0.0.1",
+        "127。0。0。1",
+        "https:80",
+      ],
+    ],
+    ["an IPv6 address", address, ["[::1]", "http://[2001:db8::1]/", "[::ffff:8.8.8.8]:443"]],
+    ["a number as the last label", unparseable, ["1.2.3.4.5", "256.256.256.256", "example.1"]],
+    ["a single label", ending, ["localhost", "example", "http://intranet/", "printer:80"]],
+    [
+      "a bare public suffix",
+      suffix,
+      ["com", "uk", "co.uk", "https://co.uk/", "公司.cn", "foo.ck", "kawasaki.jp", "com."],
+    ],
+    [
+      "a user",
+      user,
+      ["user@example.com", "https://user:pw@example.com", "https://:pw@example.com", "//u@a.com"],
+    ],
+    ["a user before a port", scheme, ["user:pw@example.com", "user:80@example.com"]],
+    [
+      "a port that is not the default",
+      port,
+      [
+        "example.com:8080",
+        "example.com:8080/a",
+        "https://example.com:8443",
+        "https://example.com:80",
+        "http://example.com:443",
+        "example.com:0",
+      ],
+    ],
+    ["a port that is none", unparseable, ["example.com:65536", "https://example.com:http/"]],
+    [
+      "a label that DNS does not take",
+      host,
+      [
+        "-bad-.com",
+        "-bad.com",
+        "bad-.com",
+        "a..b.com",
+        ".com",
+        ".example.com",
+        "example.com..",
+        "a$b.com",
+        "*.example.com",
+        "a~b.example.com",
+        `${"a".repeat(64)}.com`,
+        `${"ü".repeat(60)}.com`,
+        "a_b.com",
+      ],
+    ],
+    ["a host above 253 characters", host, [`a${longestHost}`, `a.${longestHost}`]],
+    [
+      "a special-use name",
+      ending,
+      [
+        "localhost",
+        "app.localhost",
+        "a.test",
+        "a.invalid",
+        "a.example",
+        "printer.local",
+        "db.internal",
+        "a.onion",
+        "facebookwkhpilnemxj7asaniu7vnjjbiltxjqhye3mhbshg7kx5tfyd.onion",
+        "router.home.arpa",
+        "1.0.0.127.in-addr.arpa",
+        "a.alt",
+        "A.ONION.",
+      ],
+    ],
+    ["an unknown ending", ending, ["example.notatld", "example.c0m", "example.com.nope"]],
+    [
+      "a control character inside, which WHATWG would drop in silence",
+      control,
+      [
+        "exam\tple.com",
+        "exam\nple.com",
+        "example.com/a\rb",
+        "java\nscript:alert(1)",
+        "example.com\u0000/",
+        "example.com/\u0000a",
+        "example.com/\u007Fa",
+        "https://example.com/\u001Ba",
+      ],
+    ],
+  ])("%s", (_, problem, inputs) => {
+    assert.deepStrictEqual(
+      inputs.map((input) => [input, problemOf(input)]),
+      inputs.map((input) => [input, problem]),
+    )
+  })
+
+  it("the message shows the input so that what is invisible in it can be seen", () => {
+    const message = Either.match(Target.parse("exam\tple.com"), {
+      onLeft: (invalid) => invalid.message,
+      onRight: () => "",
+    })
+    assert.strictEqual(message, String.raw`"exam\tple.com": it contains a control character`)
+  })
+})
+
+/** Any UTF-16, halves of surrogate pairs included. */
+const codeUnits = (maxLength: number, min = 0) =>
+  fc
+    .array(fc.integer({ min, max: 0xffff }), { maxLength })
+    .map((units) => String.fromCharCode(...units))
+
+/** Characters that mean something in an address. */
+const telling = fc.constantFrom(
+  ..."abz019-_.:/\\@?#[]%&=+~*'\"<>| \t\n\0ßü。．",
+  "%2e",
+  "%2F",
+  "xn--",
+  "..",
+  "\uD800",
+  "\uDC00",
+  "😀",
+)
+const nearlyUrl = fc
+  .tuple(
+    fc.constantFrom("", "http://", "https://", "//", "HTTP:", "ftp://", "http:\\\\"),
+    fc.constantFrom("example.com", "www.example.co.uk", "faß.de", "a_b.example.org", "", "[::1]"),
+    fc.constantFrom("", ".", ":80", ":443", ":8080", ":"),
+    fc.constantFrom("", "/", "?", "#", "\\"),
+    fc.oneof(fc.string({ unit: telling, maxLength: 20 }), codeUnits(20)),
+  )
+  .map((parts) => parts.join(""))
+
+describe("whatever the string", () => {
+  const anything = fc.oneof(
+    { weight: 1, arbitrary: codeUnits(1000).filter((text) => text !== "") },
+    { weight: 2, arbitrary: fc.string({ unit: telling, minLength: 1, maxLength: 30 }) },
+    { weight: 1, arbitrary: fc.webUrl({ withFragments: true, withQueryParameters: true }) },
+    { weight: 3, arbitrary: nearlyUrl },
+  )
+
+  it.prop(
+    "parsing never throws, and a target's own url is the same target",
+    { input: anything },
+    ({ input }) => {
+      const parsed = Target.parse(input)
+      if (Either.isLeft(parsed)) {
+        assert.strictEqual(parsed.left.input, input)
+        assert.notStrictEqual(parsed.left.problem, "")
+        return
+      }
+      const { domain, host, page, url } = parsed.right
+      const again = ok(url)
+      assert.deepStrictEqual([again.host, again.domain, again.page], [host, domain, page])
+      assert.strictEqual(URL.parse(url)?.href, url)
+      assert.match(host, /^[a-z0-9_.-]+$/)
+      assert.isTrue(host === domain || host.endsWith(`.${domain}`))
+    },
+    { fastCheck: { numRuns: 3000 }, timeout: 20_000 },
+  )
+
+  it.prop(
+    "a path of any characters beyond ASCII is a page of its host",
+    { tail: codeUnits(900, 0x80) },
+    ({ tail }) => {
+      const { host, page } = ok(`example.com/${tail}`)
+      assert.strictEqual(host, "example.com")
+      assert.isTrue(page.startsWith("example.com/"))
+    },
+  )
+})
