@@ -1,0 +1,208 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { BatchRequest } from "../src/http/Api.ts"
+import { fromParseIssue, invalidContentType, invalidJson, Issue } from "../src/http/Issues.ts"
+
+const decode = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
+
+/** Empty for a body that keeps the contract. */
+const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
+  Either.match(decode(body), { onLeft: fromParseIssue, onRight: () => [] })
+
+const url = "example.com"
+
+const urlsTooFew = {
+  code: "too_small",
+  minimum: 1,
+  type: "array",
+  inclusive: true,
+  exact: false,
+  message: "Array must contain at least 1 element(s)",
+  path: ["urls"],
+} as const
+const urlsTooMany = {
+  code: "too_big",
+  maximum: 50,
+  type: "array",
+  inclusive: true,
+  exact: false,
+  message: "Array must contain at most 50 element(s)",
+  path: ["urls"],
+} as const
+const urlTooShort = (index: string) =>
+  ({
+    code: "too_small",
+    minimum: 1,
+    type: "string",
+    inclusive: true,
+    exact: false,
+    message: "String must contain at least 1 character(s)",
+    path: ["urls", index],
+  }) as const
+const urlTooLong = (index: string) =>
+  ({
+    code: "too_big",
+    maximum: 1000,
+    type: "string",
+    inclusive: true,
+    exact: false,
+    message: "String must contain at most 1000 character(s)",
+    path: ["urls", index],
+  }) as const
+const wrongType = (expected: string, received: string, path: ReadonlyArray<string>) =>
+  ({
+    code: "invalid_type",
+    expected,
+    received,
+    message: `Expected ${expected}, received ${received}`,
+    path,
+  }) as const
+
+describe("a body within the contract has no issues", () => {
+  it.each<[name: string, body: unknown]>([
+    ["one URL", { urls: [url] }],
+    ["50 URLs", { urls: Array(50).fill(url) }],
+    ["a URL of 1 character", { urls: ["a"] }],
+    ["a URL of 1,000 UTF-16 code units", { urls: ["a".repeat(1000)] }],
+    ["a URL of 500 characters of two code units each", { urls: ["😀".repeat(500)] }],
+    ["half of a surrogate pair", { urls: ["\uD83D"] }],
+    ["unknown fields", { urls: [url], limit: 5, success: false, __proto__: { urls: [] } }],
+  ])("%s", (_, body) => {
+    assert.deepStrictEqual(issuesOf(body), [])
+  })
+
+  it("and loses its unknown fields", () => {
+    assert.deepStrictEqual(decode({ urls: [url], more: 1 }), Either.right({ urls: [url] }))
+  })
+})
+
+describe("a violated constraint is one issue, which says what and where", () => {
+  it.each<[name: string, body: unknown, issue: Issue]>([
+    ["no URLs", { urls: [] }, urlsTooFew],
+    ["51 URLs", { urls: Array(51).fill(url) }, urlsTooMany],
+    ["an empty URL", { urls: [""] }, urlTooShort("0")],
+    ["a URL of 1,001 characters", { urls: [url, "a".repeat(1001)] }, urlTooLong("1")],
+    [
+      "a URL of 1,001 code units, though 501 characters",
+      { urls: [`a${"😀".repeat(500)}`] },
+      urlTooLong("0"),
+    ],
+    [
+      "no field urls",
+      {},
+      {
+        code: "invalid_type",
+        expected: "array",
+        received: "undefined",
+        message: "Required",
+        path: ["urls"],
+      },
+    ],
+    ["urls null", { urls: null }, wrongType("array", "null", ["urls"])],
+    ["urls a string", { urls: url }, wrongType("array", "string", ["urls"])],
+    ["urls an object", { urls: { 0: url } }, wrongType("array", "object", ["urls"])],
+    ["a URL null", { urls: [null] }, wrongType("string", "null", ["urls", "0"])],
+    ["a URL a number", { urls: [url, 7] }, wrongType("string", "number", ["urls", "1"])],
+    ["a URL a boolean", { urls: [true] }, wrongType("string", "boolean", ["urls", "0"])],
+    ["a URL an array", { urls: [[url]] }, wrongType("string", "array", ["urls", "0"])],
+    ["a URL an object", { urls: [{ url }] }, wrongType("string", "object", ["urls", "0"])],
+    ["a body null", null, wrongType("object", "null", [])],
+    ["a body an array", [url], wrongType("object", "array", [])],
+    ["a body an empty array", [], wrongType("object", "array", [])],
+    ["a body a string", url, wrongType("object", "string", [])],
+    ["a body a number", 7, wrongType("object", "number", [])],
+    ["a body a boolean", false, wrongType("object", "boolean", [])],
+  ])("%s", (_, body, issue) => {
+    assert.deepStrictEqual(issuesOf(body), [issue])
+  })
+})
+
+describe("all violations are told at once", () => {
+  it("of the elements, in their order", () => {
+    assert.deepStrictEqual(issuesOf({ urls: ["", 3, url, null, "a".repeat(1001), {}] }), [
+      urlTooShort("0"),
+      wrongType("string", "number", ["urls", "1"]),
+      wrongType("string", "null", ["urls", "3"]),
+      urlTooLong("4"),
+      wrongType("string", "object", ["urls", "5"]),
+    ])
+  })
+
+  it("of the array and of its elements", () => {
+    const issues = issuesOf({ urls: ["", ...Array(49).fill(url), false] })
+    assert.sameDeepMembers(
+      [...issues],
+      [urlTooShort("0"), wrongType("string", "boolean", ["urls", "50"]), urlsTooMany],
+    )
+  })
+})
+
+describe("what is no body at all", () => {
+  it("text that is no JSON has a reason and no path", () => {
+    assert.deepStrictEqual(invalidJson("The body is not valid JSON"), {
+      code: "invalid_json",
+      message: "The body is not valid JSON",
+      path: [],
+    })
+  })
+
+  it("another content type has an issue of its own", () => {
+    const { code, path } = invalidContentType
+    assert.deepStrictEqual([code, path], ["invalid_content_type", []])
+  })
+})
+
+/** What the contract asks of an element, in other words than the schema's. */
+const isValidUrl = (value: unknown) =>
+  Predicate.isString(value) && 1 <= value.length && value.length <= 1000
+
+describe("whatever the body", () => {
+  const element = fc.oneof(
+    { weight: 3, arbitrary: fc.constant(url) },
+    { weight: 1, arbitrary: fc.constantFrom("", "a".repeat(1000), "a".repeat(1001)) },
+    { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 1 }) },
+  )
+  const nearlyValid = fc.oneof(
+    fc.record({ urls: fc.array(element, { maxLength: 60, size: "max" }) }),
+    fc.record(
+      { urls: fc.oneof(fc.array(element), fc.jsonValue()), more: fc.jsonValue() },
+      { requiredKeys: [] },
+    ),
+  )
+
+  it.prop(
+    "it is decoded, or has at least one issue, each as the contract describes it",
+    { body: fc.oneof(nearlyValid, fc.jsonValue()) },
+    ({ body }) => {
+      const decoded = decode(body)
+      if (Either.isRight(decoded)) {
+        assert.isTrue(decoded.right.urls.every(isValidUrl))
+        return
+      }
+      const issues = fromParseIssue(decoded.left)
+      assert.isNotEmpty(issues)
+      for (const issue of issues) {
+        assert.deepStrictEqual(Schema.encodeSync(Issue)(issue), issue)
+        assert.notStrictEqual(issue.message, "")
+        assert.isTrue(issue.path.every(Predicate.isString))
+      }
+    },
+    { fastCheck: { numRuns: 1000 }, timeout: 20_000 },
+  )
+
+  it.prop(
+    "each bad element has one issue at its index, and the array one for its size",
+    { urls: fc.array(element, { maxLength: 60, size: "max" }) },
+    ({ urls }) => {
+      const paths = issuesOf({ urls }).map(({ path }) => path.join("."))
+      const bad = [...urls.entries()].filter(([, value]) => !isValidUrl(value))
+      const size = 1 <= urls.length && urls.length <= 50 ? [] : ["urls"]
+      assert.sameMembers(paths, [...bad.map(([index]) => `urls.${index}`), ...size])
+    },
+    { fastCheck: { numRuns: 500 }, timeout: 20_000 },
+  )
+})
