@@ -1,0 +1,176 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
+import * as GroupCommit from "../src/sql/GroupCommit.ts"
+
+/** A commit that remembers what it was given. */
+const recorder = () => {
+  const commits: Array<ReadonlyArray<number>> = []
+  const commit = (commands: ReadonlyArray<number>) =>
+    Effect.sync(() => {
+      commits.push(commands)
+    })
+  return { commits, commit }
+}
+
+/** One whose disk is busy until it is told to go on. */
+const blockedRecorder = Effect.gen(function* () {
+  const { commit, commits } = recorder()
+  const started = yield* Deferred.make<void>()
+  const disk = yield* Deferred.make<void>()
+  return {
+    commits,
+    commit: (commands: ReadonlyArray<number>) =>
+      Deferred.succeed(started, undefined).pipe(
+        Effect.zipRight(Deferred.await(disk)),
+        Effect.zipRight(commit(commands)),
+      ),
+    underWay: Deferred.await(started),
+    goOn: Deferred.succeed(disk, undefined),
+  }
+})
+
+const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
+const atOnce = { concurrency: "unbounded", discard: true } as const
+
+/** Until whatever can happen without waiting has happened. */
+const turnOfTheLoop = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
+
+describe("commands share commits", () => {
+  it.scoped("those asked for in one turn share one, in the order of asking", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const submit = yield* GroupCommit.make(commit)
+      yield* Effect.forEach(upTo(50), submit, atOnce)
+      assert.deepStrictEqual(commits, [upTo(50)])
+    }),
+  )
+
+  it.scoped("those asked for one after the other have one each", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const submit = yield* GroupCommit.make(commit)
+      yield* Effect.forEach(upTo(3), submit)
+      assert.deepStrictEqual(commits, [[0], [1], [2]])
+    }),
+  )
+
+  it.scoped("those asked for while a commit is under way share the next", () =>
+    Effect.gen(function* () {
+      const { commit, commits, goOn, underWay } = yield* blockedRecorder
+      const submit = yield* GroupCommit.make(commit)
+      const first = yield* Effect.fork(submit(0))
+      yield* underWay
+      const rest = yield* Effect.fork(Effect.forEach([1, 2, 3], submit, atOnce))
+      yield* turnOfTheLoop
+      assert.deepStrictEqual(commits, [])
+      yield* goOn
+      yield* Fiber.joinAll([first, rest])
+      assert.deepStrictEqual(commits, [[0], [1, 2, 3]])
+    }),
+  )
+
+  it.scoped("a command has returned only when its commit has", () =>
+    Effect.gen(function* () {
+      const { commit, goOn, underWay } = yield* blockedRecorder
+      const submit = yield* GroupCommit.make(commit)
+      const asked = yield* Effect.fork(submit(0))
+      yield* underWay
+      yield* turnOfTheLoop
+      assert.isTrue(Option.isNone(yield* Fiber.poll(asked)))
+      yield* goOn
+      yield* Fiber.join(asked)
+    }),
+  )
+
+  it.scoped("more than one commit takes, and more than may wait, all get their turn in order", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const submit = yield* GroupCommit.make(commit)
+      yield* Effect.forEach(upTo(10_000), submit, atOnce)
+      assert.deepStrictEqual(commits.flat(), upTo(10_000))
+      assert.isAbove(commits.length, 1)
+      assert.isBelow(commits.length, 100)
+    }),
+  )
+})
+
+describe("what goes wrong stays where it is", () => {
+  it.scoped("a commit that dies takes its own commands with it, and the next one works", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const broken = new Error("the disk is full")
+      const submit = yield* GroupCommit.make((commands: ReadonlyArray<number>) =>
+        commands.includes(1) ? Effect.die(broken) : commit(commands),
+      )
+      const asked = (n: number) => Effect.exit(submit(n))
+      const together = yield* Effect.forEach([0, 1, 2], asked, { concurrency: "unbounded" })
+      assert.deepStrictEqual(together, Array(3).fill(Exit.die(broken)))
+      assert.deepStrictEqual(yield* asked(3), Exit.void)
+      assert.deepStrictEqual(commits, [[3]])
+    }),
+  )
+
+  it.scoped("a caller that is interrupted while it waits takes nobody with it", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const submit = yield* GroupCommit.make(commit)
+      const [leaving, staying] = [yield* Effect.fork(submit(0)), yield* Effect.fork(submit(1))]
+      yield* Effect.yieldNow()
+      const left = yield* Fiber.interrupt(leaving)
+      assert.isTrue(Exit.isFailure(left) && Cause.isInterruptedOnly(left.cause))
+      yield* Fiber.join(staying)
+      yield* submit(2)
+      assert.includeMembers(commits.flat(), [1, 2])
+    }),
+  )
+})
+
+describe("the end", () => {
+  it.effect("closing waits for the commit under way, and commits what is queued", () =>
+    Effect.gen(function* () {
+      const { commit, commits, goOn, underWay } = yield* blockedRecorder
+      const scope = yield* Scope.make()
+      const submit = yield* Scope.extend(GroupCommit.make(commit), scope)
+      const first = yield* Effect.fork(submit(0))
+      yield* underWay
+      const rest = yield* Effect.fork(Effect.forEach(upTo(1000), submit, atOnce))
+      yield* turnOfTheLoop
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* turnOfTheLoop
+      assert.isTrue(Option.isNone(yield* Fiber.poll(closing)))
+      assert.deepStrictEqual(commits, [])
+      yield* goOn
+      yield* Fiber.join(closing)
+      assert.deepStrictEqual(commits.flat(), [0, ...upTo(1000)])
+      yield* Fiber.joinAll([first, rest])
+    }),
+  )
+
+  it.effect("closing in the turn of the asking commits what was asked for", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const scope = yield* Scope.make()
+      const submit = yield* Scope.extend(GroupCommit.make(commit), scope)
+      const asked = yield* Effect.fork(submit(0))
+      yield* Effect.yieldNow()
+      assert.deepStrictEqual(commits, [])
+      yield* Scope.close(scope, Exit.void)
+      assert.deepStrictEqual(commits, [[0]])
+      yield* Fiber.join(asked)
+    }),
+  )
+
+  it.effect("closing with nothing queued commits nothing", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      yield* Effect.scoped(GroupCommit.make(commit))
+      assert.deepStrictEqual(commits, [])
+    }),
+  )
+})
