@@ -1,0 +1,192 @@
+import { inspect } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Settings from "../src/Settings.ts"
+
+/** The settings in an environment. */
+const settingsOf = (environment: Record<string, string>) =>
+  Settings.Settings.pipe(
+    Effect.provide(Settings.layer),
+    // As the one that reads the process's environment.
+    Effect.withConfigProvider(
+      ConfigProvider.fromMap(new Map(Object.entries(environment)), {
+        pathDelim: "_",
+        seqDelim: ",",
+      }),
+    ),
+  )
+
+/** What the operator is told of an environment that is wrong. */
+const complaint = (environment: Record<string, string>) =>
+  Effect.map(Effect.flip(settingsOf(environment)), ({ message }) => message)
+
+const defaults = {
+  host: "127.0.0.1",
+  port: 8080,
+  databaseUrl: "sqlite:authority.db",
+  provider: "sandbox",
+  mozToken: undefined,
+  mozUrl: "https://api.moz.com/jsonrpc",
+  providerTimeout: Duration.seconds(10),
+  requestTimeout: Duration.seconds(30),
+  creditPrice: 1,
+  logLevel: "info",
+  logFormat: "auto",
+  corsOrigins: undefined,
+} as const
+
+describe("an environment that says nothing", () => {
+  it.effect("gives the defaults", () =>
+    Effect.gen(function* () {
+      assert.deepInclude(yield* settingsOf({}), defaults)
+    }),
+  )
+
+  it.effect("may say it with variables that are empty or blank", () =>
+    Effect.gen(function* () {
+      const names = Object.values(Settings.all).map(({ about }) => about.name)
+      const unset = yield* settingsOf({})
+      for (const nothing of ["", "  \t"]) {
+        const blank = Object.fromEntries(names.map((name) => [name, nothing]))
+        assert.deepStrictEqual(yield* settingsOf(blank), unset)
+      }
+    }),
+  )
+
+  it.effect("tells the same defaults to people", () =>
+    Effect.gen(function* () {
+      const told = Object.values(Settings.all).flatMap(({ about }) =>
+        about.default === undefined ? [] : [[about.name, about.default] as const],
+      )
+      assert.isNotEmpty(told)
+      assert.deepStrictEqual(yield* settingsOf(Object.fromEntries(told)), yield* settingsOf({}))
+    }),
+  )
+})
+
+describe("a value that a setting takes", () => {
+  it.effect.each<[name: string, value: string, key: keyof typeof Settings.all, decoded: unknown]>([
+    ["AUTHORITY_HOST", "0.0.0.0", "host", "0.0.0.0"],
+    ["AUTHORITY_PORT", "0", "port", 0],
+    ["AUTHORITY_PORT", " 65535 ", "port", 65535],
+    ["AUTHORITY_DATABASE_URL", "sqlite:/var/lib/a b.db", "databaseUrl", "sqlite:/var/lib/a b.db"],
+    ["AUTHORITY_MOZ_URL", "http://127.0.0.1:1/x", "mozUrl", "http://127.0.0.1:1/x"],
+    ["AUTHORITY_PROVIDER_TIMEOUT", "500ms", "providerTimeout", Duration.millis(500)],
+    ["AUTHORITY_REQUEST_TIMEOUT", "2m", "requestTimeout", Duration.minutes(2)],
+    ["AUTHORITY_CREDIT_PRICE", "1000000", "creditPrice", 1_000_000],
+    ["AUTHORITY_LOG_LEVEL", "none", "logLevel", "none"],
+    ["AUTHORITY_LOG_FORMAT", "json", "logFormat", "json"],
+    ["AUTHORITY_CORS_ORIGINS", "*", "corsOrigins", ["*"]],
+    [
+      "AUTHORITY_CORS_ORIGINS",
+      "https://a.example, http://localhost:3000",
+      "corsOrigins",
+      ["https://a.example", "http://localhost:3000"],
+    ],
+  ])("%s=%s", ([name, value, key, decoded]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual((yield* settingsOf({ [name]: value }))[key], decoded)
+    }),
+  )
+})
+
+describe("a value that a setting does not take is one sentence that names it", () => {
+  it.effect.each<[name: string, expectation: string, values: ReadonlyArray<string>]>([
+    [
+      "AUTHORITY_PORT",
+      "expected a whole number from 0 to 65535",
+      ["-1", "65536", "80.5", "http", "NaN", "Infinity", "8 0"],
+    ],
+    [
+      "AUTHORITY_CREDIT_PRICE",
+      "expected a whole number from 1 to 1000000",
+      ["0", "-1", "0.5", "1000001", "1e99", "one"],
+    ],
+    ["AUTHORITY_DATABASE_URL", "expected sqlite:FILE", ["authority.db", "sqlite:", "mysql://a/b"]],
+    ["AUTHORITY_PROVIDER", "expected ", ["Sandbox!", "nobody"]],
+    [
+      "AUTHORITY_MOZ_URL",
+      "expected an http or https address",
+      ["api.moz.com", "ftp://api.moz.com", "https://"],
+    ],
+    [
+      "AUTHORITY_PROVIDER_TIMEOUT",
+      "expected a length of time such as 500ms, 10s, 5m or 24h, from 10ms to 10m",
+      ["10", "10 s", "s", "-1s", "1.5s", "9ms", "11m", "1h", "1y", "9999999999s"],
+    ],
+    [
+      "AUTHORITY_REQUEST_TIMEOUT",
+      "expected a length of time such as 500ms, 10s, 5m or 24h, from 10ms to 10m",
+      ["0s", "forever"],
+    ],
+    ["AUTHORITY_LOG_LEVEL", "expected one of trace, debug, info, ", ["verbose", "INFO!"]],
+    ["AUTHORITY_LOG_FORMAT", "expected one of auto, pretty, json", ["xml"]],
+    [
+      "AUTHORITY_CORS_ORIGINS",
+      "expected origins such as https://app.example.com, separated by commas, or *",
+      ["app.example.com", "https://a.example/", "https://a.example,", "https://a.example/path"],
+    ],
+  ])("%s", ([name, expectation, values]) =>
+    Effect.gen(function* () {
+      for (const value of values) {
+        const message = yield* complaint({ [name]: value })
+        assert.isTrue(message.startsWith(`${name}: ${expectation}`), `${value} gave: ${message}`)
+        assert.notInclude(message, "\n")
+        assert.notInclude(message, "; ", `${value} gave more than one sentence: ${message}`)
+      }
+    }),
+  )
+
+  it.effect("and several are told at once", () =>
+    Effect.gen(function* () {
+      const message = yield* complaint({
+        AUTHORITY_PORT: "http",
+        AUTHORITY_CREDIT_PRICE: "0",
+        AUTHORITY_LOG_FORMAT: "xml",
+        AUTHORITY_LOG_LEVEL: "debug",
+      })
+      assert.deepStrictEqual(message.split("; "), [
+        "AUTHORITY_PORT: expected a whole number from 0 to 65535",
+        "AUTHORITY_CREDIT_PRICE: expected a whole number from 1 to 1000000",
+        "AUTHORITY_LOG_FORMAT: expected one of auto, pretty, json",
+      ])
+    }),
+  )
+})
+
+describe("a secret", () => {
+  const secrets = Object.values(Settings.all).flatMap(({ about }) =>
+    about.isSecret ? [about.name] : [],
+  )
+  const given = Object.fromEntries(secrets.map((name) => [name, `hush-${name}`]))
+
+  it.effect("is known to the program", () =>
+    Effect.gen(function* () {
+      const { mozToken } = yield* settingsOf({ AUTHORITY_MOZ_TOKEN: "hush" })
+      assert.strictEqual(mozToken && Redacted.value(mozToken), "hush")
+    }),
+  )
+
+  it.effect("does not show in the settings, however they are printed", () =>
+    Effect.gen(function* () {
+      assert.include(secrets, "AUTHORITY_MOZ_TOKEN")
+      const settings = yield* settingsOf(given)
+      for (const printed of [JSON.stringify(settings), inspect(settings)]) {
+        assert.notInclude(printed, "hush")
+      }
+      for (const value of Object.values(settings)) assert.notInclude(String(value), "hush")
+      assert.notInclude(inspect(settings, { depth: null, showHidden: true }), "hush")
+    }),
+  )
+
+  it.effect("does not show in what is said about other settings", () =>
+    Effect.gen(function* () {
+      const error = yield* Effect.flip(settingsOf({ ...given, AUTHORITY_PORT: "http" }))
+      assert.notInclude(error.message, "hush")
+      assert.notInclude(inspect(error, { depth: null, showHidden: true }), "hush")
+    }),
+  )
+})
