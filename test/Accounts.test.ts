@@ -1,0 +1,126 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { AccountExists, AccountName, AccountNotFound, Accounts } from "../src/Account.ts"
+import * as Balance from "../src/Balance.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import { newAccount } from "./support/accounts.ts"
+import { type Ports, stores } from "./support/Stores.ts"
+
+const named = (name: string) => AccountName.make(name)
+
+const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
+  layer(store)(`Accounts in ${name}`, (it) => {
+    it.effect("a new account is found by its name and by its id", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const account = yield* accounts.create(named("found"))
+        assert.strictEqual(account.name, "found")
+        assert.deepStrictEqual(yield* accounts.find("found"), account)
+        assert.deepStrictEqual(yield* accounts.find(account.id), account)
+      }),
+    )
+
+    it.effect("a new account has no credits", () =>
+      Effect.gen(function* () {
+        const { id } = yield* newAccount
+        assert.deepStrictEqual(yield* (yield* CreditLedger).balance(id), Balance.empty)
+      }),
+    )
+
+    it.effect("a name is taken once, and the account that has it stays", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const first = yield* accounts.create(named("taken"))
+        const error = yield* Effect.flip(accounts.create(named("taken")))
+        assert.instanceOf(error, AccountExists)
+        assert.strictEqual(error.name, "taken")
+        assert.deepStrictEqual(yield* accounts.find("taken"), first)
+      }),
+    )
+
+    it.effect("of many who ask for one name at once, one gets it", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const asked = yield* Effect.forEach(
+          Array(10).fill(named("wanted")),
+          (name) => Effect.either(accounts.create(name)),
+          { concurrency: "unbounded" },
+        )
+        assert.strictEqual(asked.filter(Either.isRight).length, 1)
+      }),
+    )
+
+    it.effect("names that differ in letter case are two", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const lower = yield* accounts.create(named("case"))
+        const upper = yield* accounts.create(named("CASE"))
+        assert.notStrictEqual(lower.id, upper.id)
+        assert.deepStrictEqual(yield* accounts.find("CASE"), upper)
+      }),
+    )
+
+    it.effect("a name in any script is kept as it is", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const account = yield* accounts.create(named("Zoë.王+1@例"))
+        assert.deepStrictEqual(yield* accounts.find("Zoë.王+1@例"), account)
+      }),
+    )
+
+    it.effect("an account whose name is another one's id is found by it", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const other = yield* newAccount
+        const impostor = yield* accounts.create(named(other.id))
+        assert.deepStrictEqual(yield* accounts.find(other.id), impostor)
+        assert.deepStrictEqual(yield* accounts.find(other.name), other)
+      }),
+    )
+
+    it.effect.each(["nobody", "", "'; DROP TABLE accounts; --", "%"])(
+      "%j, which no account is called, is not found",
+      (name) =>
+        Effect.gen(function* () {
+          const error = yield* Effect.flip((yield* Accounts).find(name))
+          assert.instanceOf(error, AccountNotFound)
+          assert.strictEqual(error.account, name)
+          assert.include(error.message, "authority account list")
+        }),
+    )
+
+    it.effect("the list has every account, by name", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const created = yield* Effect.forEach(["list-c", "list-a", "list-b"], (name) =>
+          accounts.create(named(name)),
+        )
+        const listed = (yield* accounts.list).filter(({ name }) => name.startsWith("list-"))
+        const [c, a, b] = created
+        assert.deepStrictEqual(listed, [a, b, c])
+      }),
+    )
+  })
+
+for (const [name, store] of stores) suite(name, store)
+
+describe("a name of an account", () => {
+  const isName = Schema.is(AccountName)
+
+  it.each(["a", "A1", "9", "acme.com", "ops@acme.com", "a_b-c+d", "Zoë", "王", "a".repeat(100)])(
+    "may be %j",
+    (name) => {
+      assert.isTrue(isName(name))
+    },
+  )
+
+  it.each(["", " ", "a b", "-a", ".a", "--json", "a/b", "a\n", "a\0", "a'", "a".repeat(101)])(
+    "may not be %j",
+    (name) => {
+      assert.isFalse(isName(name))
+    },
+  )
+})

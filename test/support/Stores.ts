@@ -1,0 +1,65 @@
+/**
+ * The stores that the suites of the ports run over: a store that is added here is held to every
+ * promise of `Accounts`, `ApiKeys` and `CreditLedger` by their tests.
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type * as Scope from "effect/Scope"
+import type { Accounts } from "../../src/Account.ts"
+import type { ApiKeys } from "../../src/ApiKeys.ts"
+import type { CreditLedger } from "../../src/CreditLedger.ts"
+import * as MemoryAccounts from "../../src/memory/Accounts.ts"
+import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
+import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as SqlAccounts from "../../src/sql/Accounts.ts"
+import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
+import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import * as Migrations from "../../src/sql/Migrations.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+
+export type Ports = Accounts | ApiKeys | CreditLedger
+
+/** How long a hold of these stores outlives its owner. */
+export const lease = "1 minute"
+
+const memory: Layer.Layer<Ports> = Layer.mergeAll(
+  MemoryAccounts.layer,
+  MemoryApiKeys.layer,
+  MemoryCreditLedger.layer({ lease }),
+)
+
+/** The ports in SQL, and the database itself for tests that look behind them. */
+const inSql = <E, R>(
+  client: Layer.Layer<SqlClient.SqlClient, E, R>,
+): Layer.Layer<Ports | SqlClient.SqlClient, unknown, R> =>
+  Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, SqlCreditLedger.layer({ lease })).pipe(
+    Layer.provideMerge(Migrations.layer),
+    Layer.provideMerge(client),
+  )
+
+/** A file that outlives the layer. */
+export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))
+
+/** A folder of its own, gone with the scope. */
+export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-"))),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
+)
+
+const temporarySqlite = Layer.unwrapScoped(
+  Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db"))),
+)
+
+/** Stores whose tables a test can reach into. */
+export const sqlStores: ReadonlyArray<
+  readonly [name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>]
+> = [["SQLite", temporarySqlite]]
+
+export const stores: ReadonlyArray<readonly [name: string, store: Layer.Layer<Ports, unknown>]> = [
+  ["memory", memory],
+  ...sqlStores,
+]

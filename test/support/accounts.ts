@@ -1,0 +1,22 @@
+/** Accounts of their own for tests that share a store. */
+import * as Effect from "effect/Effect"
+import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/LedgerEntry.ts"
+
+let opened = 0
+
+/** A new account under a name that no other test uses. */
+export const newAccount = Effect.flatMap(Accounts, (accounts) =>
+  Effect.orDie(accounts.create(AccountName.make(`account-${++opened}`))),
+)
+
+/** A new account with credits. */
+export const newAccountWith = (
+  credits: number,
+): Effect.Effect<AccountId, never, Accounts | CreditLedger> =>
+  Effect.gen(function* () {
+    const { id } = yield* newAccount
+    yield* (yield* CreditLedger).grant(id, Credits.make(credits), null)
+    return id
+  })
