@@ -1,0 +1,347 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it, layer } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import type * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
+import { AccountId } from "../src/Account.ts"
+import * as ApiKey from "../src/ApiKey.ts"
+import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
+import { newAccount } from "./support/accounts.ts"
+import { type Ports, sqliteFile, sqlStores, stores, temporaryFolder } from "./support/Stores.ts"
+
+/** An account and a key of it. */
+const issued = (
+  options: { readonly label?: string; readonly expiresIn?: Duration.Duration } = {},
+) =>
+  Effect.gen(function* () {
+    const { id: account } = yield* newAccount
+    return { account, ...(yield* (yield* ApiKeys).issue({ account, ...options })) }
+  })
+
+/** Whether a key lets its holder in now. */
+const admits = (key: Redacted.Redacted<string>) =>
+  Effect.gen(function* () {
+    const outcome = yield* Effect.either((yield* ApiKeys).authenticate(key))
+    if (Either.isLeft(outcome)) assert.instanceOf(outcome.left, InvalidApiKey)
+    return Either.isRight(outcome)
+  })
+
+/** The text with the character at `index` changed. */
+const mistyped = (text: string, index: number) =>
+  text.slice(0, index) + (text[index] === "x" ? "y" : "x") + text.slice(index + 1)
+
+const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
+  layer(store)(`ApiKeys in ${name}`, (it) => {
+    describe("a key", () => {
+      it.effect("lets its account in", () =>
+        Effect.gen(function* () {
+          const { account, key } = yield* issued()
+          assert.strictEqual(yield* (yield* ApiKeys).authenticate(key), account)
+        }),
+      )
+
+      it.effect("is one of many that an account may have", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { account, key } = yield* issued()
+          const second = yield* keys.issue({ account })
+          assert.notStrictEqual(Redacted.value(key), Redacted.value(second.key))
+          assert.strictEqual(yield* keys.authenticate(key), account)
+          assert.strictEqual(yield* keys.authenticate(second.key), account)
+        }),
+      )
+
+      it.effect("has a record for people, without its secret", () =>
+        Effect.gen(function* () {
+          yield* TestClock.adjust("1 second")
+          const { account, key, record } = yield* issued({
+            label: "spreadsheet",
+            expiresIn: Duration.days(90),
+          })
+          const text = Redacted.value(key)
+          assert.strictEqual(record.accountId, account)
+          assert.strictEqual(record.label, "spreadsheet")
+          assert.strictEqual(record.start, text.slice(0, 9))
+          const lifetime = (record.expiresAt ?? 0) - record.createdAt
+          assert.strictEqual(lifetime, Duration.toMillis("90 days"))
+          assert.isNull(record.revokedAt)
+          assert.notInclude(JSON.stringify(record), text.slice(9))
+          assert.notInclude(`${String(key)} ${JSON.stringify({ key })}`, text.slice(9))
+        }),
+      )
+
+      it.effect("without a lifetime lets in for ever", () =>
+        Effect.gen(function* () {
+          const { key, record } = yield* issued()
+          assert.isNull(record.expiresAt)
+          yield* TestClock.adjust("36500 days")
+          assert.isTrue(yield* admits(key))
+        }),
+      )
+
+      it.effect("ends with its lifetime, to the millisecond", () =>
+        Effect.gen(function* () {
+          const { key } = yield* issued({ expiresIn: Duration.days(90) })
+          yield* TestClock.adjust(Duration.millis(Duration.toMillis("90 days") - 1))
+          assert.isTrue(yield* admits(key))
+          yield* TestClock.adjust("1 millis")
+          assert.isFalse(yield* admits(key))
+        }),
+      )
+    })
+
+    describe("what is not a key lets nobody in", () => {
+      it.effect("nor does one of the right form that was never issued", () =>
+        Effect.gen(function* () {
+          const { key } = ApiKey.issue({ accountId: AccountId.make("a"), label: null }, 0, null)
+          assert.isTrue(ApiKey.isWellFormed(key))
+          assert.isFalse(yield* admits(key))
+        }),
+      )
+
+      it.effect("nor does a key with a typo, a piece missing or something added", () =>
+        Effect.gen(function* () {
+          const text = Redacted.value((yield* issued()).key)
+          const wrong = [
+            "",
+            "am_",
+            text.slice(0, -1),
+            text.slice(1),
+            `${text}0`,
+            ` ${text}`,
+            `${text}\n`,
+            text.toLowerCase(),
+            text.replace("am_", "AM_"),
+            "' OR 1=1 --",
+            ...[0, 3, 9, 30, text.length - 1].map((index) => mistyped(text, index)),
+          ]
+          for (const one of wrong) assert.isFalse(yield* admits(Redacted.make(one)), one)
+        }),
+      )
+
+      it.effect("nor does the id, the start or the hash of a key", () =>
+        Effect.gen(function* () {
+          const { key, record } = yield* issued()
+          for (const one of [record.id, record.start, ApiKey.hash(key)]) {
+            assert.isFalse(yield* admits(Redacted.make(one)))
+          }
+        }),
+      )
+    })
+
+    describe("revoking", () => {
+      it.effect("ends a key at once, and no other", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { account, key, record } = yield* issued()
+          const other = yield* keys.issue({ account })
+          assert.isNotNull((yield* keys.revoke(record.id)).revokedAt)
+          assert.isFalse(yield* admits(key))
+          assert.isTrue(yield* admits(other.key))
+        }),
+      )
+
+      it.effect("again is no error and leaves the first time", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { record } = yield* issued()
+          const first = yield* keys.revoke(record.id)
+          yield* TestClock.adjust("1 hour")
+          assert.deepStrictEqual(yield* keys.revoke(record.id), first)
+        }),
+      )
+
+      it.effect("what is no key's id is not found", () =>
+        Effect.gen(function* () {
+          const id = ApiKey.ApiKeyId.make("none")
+          const error = yield* Effect.flip((yield* ApiKeys).revoke(id))
+          assert.instanceOf(error, ApiKeyNotFound)
+          assert.strictEqual(error.id, id)
+        }),
+      )
+    })
+
+    describe("rotating", () => {
+      it.effect("without grace ends the former key at once", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const former = yield* issued({ label: "crawler" })
+          const successor = yield* keys.rotate(former.record.id, Duration.zero)
+          assert.isFalse(yield* admits(former.key))
+          assert.strictEqual(yield* keys.authenticate(successor.key), former.account)
+          assert.notStrictEqual(successor.record.id, former.record.id)
+          assert.strictEqual(successor.record.label, "crawler")
+          assert.isNull(successor.record.expiresAt)
+        }),
+      )
+
+      it.effect("with grace lets both in until the grace is over", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const former = yield* issued()
+          const successor = yield* keys.rotate(former.record.id, Duration.hours(24))
+          yield* TestClock.adjust(Duration.millis(Duration.toMillis("24 hours") - 1))
+          assert.isTrue(yield* admits(former.key))
+          assert.isTrue(yield* admits(successor.key))
+          yield* TestClock.adjust("1 millis")
+          assert.isFalse(yield* admits(former.key))
+          assert.isTrue(yield* admits(successor.key))
+        }),
+      )
+
+      it.effect("gives the new key the former one's lifetime, from now", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const former = yield* issued({ expiresIn: Duration.days(90) })
+          yield* TestClock.adjust("80 days")
+          const successor = yield* keys.rotate(former.record.id, Duration.zero)
+          yield* TestClock.adjust(Duration.millis(Duration.toMillis("90 days") - 1))
+          assert.isTrue(yield* admits(successor.key))
+          yield* TestClock.adjust("1 millis")
+          assert.isFalse(yield* admits(successor.key))
+        }),
+      )
+
+      it.effect("never lengthens the former key's life", () =>
+        Effect.gen(function* () {
+          const former = yield* issued({ expiresIn: Duration.hours(1) })
+          yield* (yield* ApiKeys).rotate(former.record.id, Duration.hours(24))
+          yield* TestClock.adjust("1 hour")
+          assert.isFalse(yield* admits(former.key))
+        }),
+      )
+
+      it.effect("what has ended, or never was, is not found and brings forth no key", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const revoked = yield* issued()
+          yield* keys.revoke(revoked.record.id)
+          const expired = yield* issued({ expiresIn: Duration.hours(1) })
+          yield* TestClock.adjust("1 hour")
+          for (const id of [revoked.record.id, expired.record.id, ApiKey.ApiKeyId.make("none")]) {
+            const error = yield* Effect.flip(keys.rotate(id, Duration.hours(24)))
+            assert.instanceOf(error, ApiKeyNotFound)
+            assert.strictEqual(error.id, id)
+          }
+          assert.strictEqual((yield* keys.list(revoked.account)).length, 1)
+          assert.isFalse(yield* admits(expired.key))
+        }),
+      )
+    })
+
+    describe("the list of an account's keys", () => {
+      it.effect("has its own, ended ones included, oldest first, and no secrets", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const first = yield* issued({ label: "first" })
+          yield* issued({ label: "another account's" })
+          const { account } = first
+          const second = yield* keys.issue({ account, label: "second" })
+          yield* TestClock.adjust("1 second")
+          const third = yield* keys.rotate(second.record.id, Duration.zero)
+          yield* keys.revoke(first.record.id)
+
+          const listed = yield* keys.list(account)
+          const all = [first, second, third]
+          assert.deepStrictEqual(
+            listed.map(({ id }) => id),
+            all.map(({ record }) => record.id),
+          )
+          assert.deepStrictEqual(
+            listed.map(({ label }) => label),
+            ["first", "second", "second"],
+          )
+          assert.deepStrictEqual(listed.at(2), third.record)
+          for (const { key } of all) {
+            assert.notInclude(JSON.stringify(listed), Redacted.value(key).slice(9))
+            assert.notInclude(JSON.stringify(listed), ApiKey.hash(key))
+          }
+        }),
+      )
+
+      it.effect("is empty for an account without keys", () =>
+        Effect.gen(function* () {
+          const { id } = yield* newAccount
+          assert.deepStrictEqual(yield* (yield* ApiKeys).list(id), [])
+        }),
+      )
+    })
+  })
+
+for (const [name, store] of stores) suite(name, store)
+
+for (const [name, store] of sqlStores) {
+  layer(store)(`ApiKeys in ${name}, behind the port`, (it) => {
+    it.effect("what cannot be a key is refused without a query", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const { key } = yield* issued()
+        yield* sql`DROP TABLE api_keys`
+        assert.isFalse(yield* admits(Redacted.make(mistyped(Redacted.value(key), 30))))
+        assert.strictEqual((yield* Effect.exit(admits(key)))._tag, "Failure")
+      }),
+    )
+  })
+}
+
+describe("the files of SQLite", () => {
+  it.scoped("hold the hash of a key and its start, and nothing else of it", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        const { key, record } = yield* issued({ label: "in the file" })
+        const successor = yield* keys.rotate(record.id, Duration.hours(1))
+        yield* keys.revoke(successor.record.id)
+        yield* keys.authenticate(key)
+
+        const names = readdirSync(folder)
+        assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
+        const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
+        for (const one of [key, successor.key]) {
+          assert.isTrue(bytes.includes(ApiKey.hash(one)))
+          const text = Redacted.value(one)
+          assert.isTrue(bytes.includes(text.slice(0, 9)))
+          for (let start = 2; start + 8 <= text.length; start++) {
+            const piece = text.slice(start, start + 8)
+            assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 8}`)
+          }
+        }
+      }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
+    }),
+  )
+})
+
+describe("the form of a key", () => {
+  const fresh = () =>
+    Redacted.value(ApiKey.issue({ accountId: AccountId.make("a"), label: null }, 0, null).key)
+
+  it("is am_ and 49 letters and digits, never the same twice", () => {
+    const keys = Array.from({ length: 100 }, fresh)
+    for (const key of keys) assert.match(key, /^am_[0-9A-Za-z]{49}$/)
+    assert.strictEqual(new Set(keys).size, keys.length)
+  })
+
+  it.prop(
+    "betrays any one character that was mistyped, and any two neighbours that were swapped",
+    { index: fc.integer({ min: 0, max: 51 }) },
+    ({ index }) => {
+      const key = fresh()
+      const swapped =
+        key.slice(0, index) + (key[index + 1] ?? "") + key[index] + key.slice(index + 2)
+      assert.isTrue(ApiKey.isWellFormed(Redacted.make(key)))
+      assert.isFalse(ApiKey.isWellFormed(Redacted.make(mistyped(key, index))))
+      if (swapped !== key) assert.isFalse(ApiKey.isWellFormed(Redacted.make(swapped)))
+    },
+  )
+
+  it.prop("is not that of arbitrary text", { text: fc.string() }, ({ text }) => {
+    assert.isFalse(ApiKey.isWellFormed(Redacted.make(text)))
+  })
+})
