@@ -1,0 +1,228 @@
+import { assert, describe, layer } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import type { AccountId } from "../src/Account.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import { chainHash, type LedgerEntry } from "../src/LedgerEntry.ts"
+import { newAccount, newAccountWith } from "./support/accounts.ts"
+import { charge, credits, grant, hold, problemsOf, statement } from "./support/ledger.ts"
+import { type Ports, sqlStores } from "./support/Stores.ts"
+
+/** Four entries: 100 granted, 30 and 20 charged, 5 granted; and an open hold of 10. */
+const books = Effect.gen(function* () {
+  const { id } = yield* newAccount
+  yield* grant(id, 100, "invoice 7")
+  yield* charge(id, 30)
+  yield* charge(id, 20)
+  yield* grant(id, 5)
+  yield* hold(id, 10)
+  return id
+})
+
+/** Somebody with the database in hand and no regard for the ledger. */
+type Tampering = (
+  sql: SqlClient.SqlClient,
+  account: AccountId,
+) => Effect.Effect<unknown, unknown, Ports>
+
+const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>) =>
+  layer(store)(`an examination of the books in ${name}`, (it) => {
+    const names = (what: string, problem: string, tamper: Tampering) =>
+      it.effect(what, () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const account = yield* books
+          const honest = yield* newAccountWith(10)
+          yield* tamper(sql, account)
+          const { problems } = yield* (yield* CreditLedger).verify
+          const of = (one: AccountId) => problems.filter((problem) => problem.includes(one))
+          assert.deepStrictEqual(of(account), [`account ${account}: ${problem}`])
+          assert.deepStrictEqual(of(honest), [])
+        }),
+      )
+
+    it.effect("finds nothing wrong with books that nobody touched", () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* problemsOf(yield* books), [])
+      }),
+    )
+
+    describe("names the entry", () => {
+      const changed = "entry 2 was changed: its hash does not match"
+      const second = (sql: SqlClient.SqlClient, account: AccountId) =>
+        sql`account_id = ${account} AND sequence = 2`
+
+      names(
+        "whose amount was changed",
+        changed,
+        (sql, account) => sql`UPDATE entries SET amount = 29 WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose balance was changed",
+        changed,
+        (sql, account) => sql`UPDATE entries SET balance_after = 71 WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose kind was changed",
+        changed,
+        (sql, account) => sql`UPDATE entries SET kind = 'grant' WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose request was changed",
+        changed,
+        (sql, account) =>
+          sql`UPDATE entries SET request_id = ${`not ${account}`} WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose number of checks was changed",
+        changed,
+        (sql, account) => sql`UPDATE entries SET urls = 31 WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose note was changed",
+        changed,
+        (sql, account) => sql`UPDATE entries SET note = 'a gift' WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose time was changed",
+        changed,
+        (sql, account) => sql`UPDATE entries SET at = at + 1 WHERE ${second(sql, account)}`,
+      )
+      names(
+        "whose hash was changed",
+        changed,
+        (sql, account) =>
+          sql`UPDATE entries SET hash = ${"0".repeat(64)} WHERE ${second(sql, account)}`,
+      )
+      names(
+        "that was moved to another account",
+        "entry 2 is missing, entry 3 follows",
+        (sql, account) =>
+          Effect.flatMap(
+            newAccount,
+            ({ id }) => sql`UPDATE entries SET account_id = ${id} WHERE ${second(sql, account)}`,
+          ),
+      )
+      names(
+        "that was deleted in the middle",
+        "entry 2 is missing, entry 3 follows",
+        (sql, account) => sql`DELETE FROM entries WHERE ${second(sql, account)}`,
+      )
+      names(
+        "that was deleted at the start",
+        "entry 1 is missing, entry 2 follows",
+        (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 1`,
+      )
+      names(
+        "that was deleted at the end",
+        "entry 4 is missing, the balance counts 4",
+        (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 4`,
+      )
+      names(
+        "that is the first of all that were deleted",
+        "entry 1 is missing, the balance counts 4",
+        (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account}`,
+      )
+      names(
+        "that is the first of several that were changed",
+        changed,
+        (sql, account) =>
+          sql`UPDATE entries SET note = 'a gift' WHERE account_id = ${account} AND sequence >= 2`,
+      )
+
+      /** The second entry as somebody would forge it who knows how the hash is made. */
+      const forge = (
+        sql: SqlClient.SqlClient,
+        account: AccountId,
+        forgery: (entry: LedgerEntry) => LedgerEntry,
+      ) =>
+        Effect.gen(function* () {
+          const [first, original] = yield* statement(account)
+          const forged = forgery(original ?? assert.fail("no second entry"))
+          const hash = chainHash(first?.hash ?? "", forged)
+          yield* sql`
+            UPDATE entries SET ${sql.update({ ...forged, hash })} WHERE ${second(sql, account)}`
+        })
+
+      names(
+        "whose amount was changed with its hash, by the sum",
+        "entry 2 says balance 70, the sum is 71",
+        (sql, account) => forge(sql, account, (entry) => ({ ...entry, amount: credits(29) })),
+      )
+      names(
+        "after one that was changed with its hash and its balance",
+        "entry 3 was changed: its hash does not match",
+        (sql, account) =>
+          forge(sql, account, (entry) => ({
+            ...entry,
+            amount: credits(29),
+            balanceAfter: credits(71),
+          })),
+      )
+    })
+
+    describe("names the balance", () => {
+      const sums = "the entries say 105 and 50"
+
+      names(
+        "whose grants were changed",
+        `the balance says granted 1105 and charged 50, ${sums}`,
+        (sql, account) =>
+          sql`UPDATE balances SET granted = granted + 1000 WHERE account_id = ${account}`,
+      )
+      names(
+        "whose charges were changed",
+        `the balance says granted 105 and charged 0, ${sums}`,
+        (sql, account) => sql`UPDATE balances SET charged = 0 WHERE account_id = ${account}`,
+      )
+      names(
+        "that ends with another entry",
+        "entry 4 is not the one that the balance ends with",
+        (sql, account) => sql`UPDATE balances SET head = 'other' WHERE account_id = ${account}`,
+      )
+      names(
+        "that counts fewer entries",
+        "entry 3 is not the one that the balance ends with",
+        (sql, account) => sql`UPDATE balances SET entries = 3 WHERE account_id = ${account}`,
+      )
+      names(
+        "that counts more entries",
+        "entry 5 is missing, the balance counts 5",
+        (sql, account) => sql`UPDATE balances SET entries = 5 WHERE account_id = ${account}`,
+      )
+    })
+
+    describe("compares what is held with the open holds", () => {
+      names(
+        "when the balance was changed",
+        "the balance says held 0, the open holds sum to 10",
+        (sql, account) => sql`UPDATE balances SET held = 0 WHERE account_id = ${account}`,
+      )
+      names(
+        "when a hold was deleted",
+        "the balance says held 10, the open holds sum to 0",
+        (sql, account) => sql`DELETE FROM holds WHERE account_id = ${account}`,
+      )
+      names(
+        "when a hold was changed",
+        "the balance says held 10, the open holds sum to 9",
+        (sql, account) => sql`UPDATE holds SET amount = 9 WHERE account_id = ${account}`,
+      )
+    })
+
+    it.effect("tells of the entries and of the holds when both are wrong", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const account = yield* books
+        yield* sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 3`
+        yield* sql`DELETE FROM holds WHERE account_id = ${account}`
+        assert.deepStrictEqual(yield* problemsOf(account), [
+          "entry 3 is missing, entry 4 follows",
+          "the balance says held 10, the open holds sum to 0",
+        ])
+      }),
+    )
+  })
+
+for (const [name, store] of sqlStores) suite(name, store)
