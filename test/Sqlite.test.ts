@@ -1,0 +1,175 @@
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { AccountName, Accounts } from "../src/Account.ts"
+import { ApiKeys } from "../src/ApiKeys.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
+import { newAccountWith } from "./support/accounts.ts"
+import { charge, figures, grant, hold, problemsOf, settle, statement } from "./support/ledger.ts"
+import { sqliteFile, temporaryFolder } from "./support/Stores.ts"
+
+const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
+
+describe("what was written to a file", () => {
+  it.scoped("is there when the file is opened again", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const before = yield* Effect.gen(function* () {
+        const account = yield* (yield* Accounts).create(AccountName.make("kept"))
+        const { key, record } = yield* (yield* ApiKeys).issue({
+          account: account.id,
+          label: "kept",
+        })
+        yield* grant(account.id, 100, "kept")
+        yield* charge(account.id, 30)
+        const open = yield* hold(account.id, 10)
+        const entries = yield* statement(account.id)
+        return { account, key, record, open, entries, figures: yield* figures(account.id) }
+      }).pipe(Effect.provide(sqliteFile(file)))
+
+      yield* Effect.gen(function* () {
+        const { account, entries, key, open, record } = before
+        const keys = yield* ApiKeys
+        assert.deepStrictEqual(yield* (yield* Accounts).find("kept"), account)
+        assert.strictEqual(yield* keys.authenticate(key), account.id)
+        assert.deepStrictEqual(yield* keys.list(account.id), [record])
+        assert.deepStrictEqual(yield* figures(account.id), before.figures)
+        assert.deepStrictEqual(yield* statement(account.id), entries)
+        yield* settle(open, 7)
+        assert.strictEqual((yield* figures(account.id)).charged, 37)
+        assert.deepStrictEqual(yield* problemsOf(account.id), [])
+      }).pipe(Effect.provide(sqliteFile(file)))
+    }),
+  )
+
+  it.scoped("is there although it was still queued when the store was closed", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const [account, asked] = yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(100)
+        const asked = yield* Effect.forEach(Array(20).keys(), () =>
+          Effect.forkDaemon(hold(account, 1)),
+        )
+        yield* Effect.yieldNow()
+        const answered = yield* Effect.forEach(asked, (fiber) => Fiber.poll(fiber))
+        assert.isTrue(answered.every(Option.isNone))
+        return [account, asked] as const
+      }).pipe(Effect.provide(sqliteFile(file)))
+
+      yield* Fiber.joinAll(asked)
+      yield* Effect.gen(function* () {
+        assert.strictEqual((yield* figures(account)).held, 20)
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }).pipe(Effect.provide(sqliteFile(file)))
+    }),
+  )
+})
+
+describe("two processes on one file", () => {
+  // Waiting for the other one's lock takes real time.
+  it.scopedLive("take turns, and together never hold more than there is", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const one = yield* Layer.build(sqliteFile(file))
+      const other = yield* Layer.build(sqliteFile(file))
+      const account = yield* Effect.provide(newAccountWith(20), one)
+      const outcomes = yield* Effect.forEach(
+        Array(40).keys(),
+        (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(outcomes.filter(Either.isRight).length, 20)
+      const { available, held } = yield* Effect.provide(figures(account), other)
+      assert.deepStrictEqual([held, available], [20, 0])
+      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
+    }),
+  )
+})
+
+describe("a connection", () => {
+  it.scoped("waits for the disk, and keeps to foreign keys", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const [journal] = yield* sql`PRAGMA journal_mode`
+      const [synchronous] = yield* sql`PRAGMA synchronous`
+      const [foreignKeys] = yield* sql`PRAGMA foreign_keys`
+      assert.deepStrictEqual(
+        { ...journal, ...synchronous, ...foreignKeys },
+        { journalMode: "wal", synchronous: 2, foreignKeys: 1 },
+      )
+    }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, Sqlite.layer)))),
+  )
+
+  it.scoped("of a transaction that fails writes nothing of it, and the next one works", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`CREATE TABLE t (n INTEGER NOT NULL)`
+      const failed = yield* sql`INSERT INTO t VALUES (1)`.pipe(
+        Effect.zipRight(sql`INSERT INTO t VALUES (NULL)`),
+        sql.withTransaction,
+        Effect.exit,
+      )
+      assert.isTrue(Exit.isFailure(failed))
+      yield* sql.withTransaction(sql`INSERT INTO t VALUES (2)`)
+      assert.deepStrictEqual(yield* sql`SELECT n FROM t`, [{ n: 2 }])
+    }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, Sqlite.layer)))),
+  )
+})
+
+describe("a file that cannot be opened is a failure in words", () => {
+  const openingFails = (filename: string) =>
+    Effect.map(Effect.flip(Layer.build(sqliteFile(filename))), String)
+
+  it.scoped("when its folder does not exist", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const said = yield* openingFails(join(folder, "none", "authority.db"))
+      assert.include(said, "directory does not exist")
+    }),
+  )
+
+  it.scoped("when it is a folder", () =>
+    Effect.gen(function* () {
+      assert.include(yield* openingFails(yield* temporaryFolder), "AUTHORITY_DATABASE_URL")
+    }),
+  )
+})
+
+describe("a ledger whose database breaks", () => {
+  it.scoped("dies, and works again once it is mended", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const account = yield* newAccountWith(10)
+      yield* sql`ALTER TABLE balances RENAME TO elsewhere`
+      const broken = yield* Effect.exit(hold(account, 1))
+      assert.isTrue(Exit.isFailure(broken) && broken.cause._tag === "Die")
+      yield* sql`ALTER TABLE elsewhere RENAME TO balances`
+      yield* hold(account, 1)
+      assert.strictEqual((yield* figures(account)).held, 1)
+    }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
+  )
+
+  it.scoped("charges nothing of a commit that failed halfway", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const account = yield* newAccountWith(10)
+      const held = yield* hold(account, 4)
+      yield* sql`
+        CREATE TRIGGER disk_full BEFORE UPDATE ON balances
+        BEGIN SELECT RAISE(ABORT, 'disk full'); END`
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(settle(held, 4))))
+      yield* sql`DROP TRIGGER disk_full`
+      const { charged, held: open } = yield* figures(account)
+      assert.deepStrictEqual([charged, open], [0, 4])
+      assert.deepStrictEqual(yield* problemsOf(account), [])
+      yield* settle(held, 4)
+      assert.strictEqual((yield* figures(account)).charged, 4)
+    }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
+  )
+})
