@@ -42,7 +42,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       it.effect("lets its account in", () =>
         Effect.gen(function* () {
           const { account, key } = yield* issued()
-          assert.strictEqual(yield* (yield* ApiKeys).authenticate(key), account)
+          assert.strictEqual((yield* (yield* ApiKeys).authenticate(key)).accountId, account)
         }),
       )
 
@@ -52,8 +52,8 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           const { account, key } = yield* issued()
           const second = yield* keys.issue({ account })
           assert.notStrictEqual(Redacted.value(key), Redacted.value(second.key))
-          assert.strictEqual(yield* keys.authenticate(key), account)
-          assert.strictEqual(yield* keys.authenticate(second.key), account)
+          assert.strictEqual((yield* keys.authenticate(key)).accountId, account)
+          assert.strictEqual((yield* keys.authenticate(second.key)).accountId, account)
         }),
       )
 
@@ -174,7 +174,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           const former = yield* issued({ label: "crawler" })
           const successor = yield* keys.rotate(former.record.id, Duration.zero)
           assert.isFalse(yield* admits(former.key))
-          assert.strictEqual(yield* keys.authenticate(successor.key), former.account)
+          assert.strictEqual((yield* keys.authenticate(successor.key)).accountId, former.account)
           assert.notStrictEqual(successor.record.id, former.record.id)
           assert.strictEqual(successor.record.label, "crawler")
           assert.isNull(successor.record.expiresAt)

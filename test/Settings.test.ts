@@ -26,7 +26,7 @@ const complaint = (environment: Record<string, string>) =>
 const defaults = {
   host: "127.0.0.1",
   port: 8080,
-  databaseUrl: "sqlite:authority.db",
+  databaseUrl: Redacted.make("sqlite:authority.db"),
   provider: "sandbox",
   mozToken: undefined,
   mozUrl: "https://api.moz.com/jsonrpc",
@@ -72,7 +72,12 @@ describe("a value that a setting takes", () => {
     ["AUTHORITY_HOST", "0.0.0.0", "host", "0.0.0.0"],
     ["AUTHORITY_PORT", "0", "port", 0],
     ["AUTHORITY_PORT", " 65535 ", "port", 65535],
-    ["AUTHORITY_DATABASE_URL", "sqlite:/var/lib/a b.db", "databaseUrl", "sqlite:/var/lib/a b.db"],
+    [
+      "AUTHORITY_DATABASE_URL",
+      "sqlite:/var/lib/a b.db",
+      "databaseUrl",
+      Redacted.make("sqlite:/var/lib/a b.db"),
+    ],
     ["AUTHORITY_MOZ_URL", "http://127.0.0.1:1/x", "mozUrl", "http://127.0.0.1:1/x"],
     ["AUTHORITY_PROVIDER_TIMEOUT", "500ms", "providerTimeout", Duration.millis(500)],
     ["AUTHORITY_REQUEST_TIMEOUT", "2m", "requestTimeout", Duration.minutes(2)],

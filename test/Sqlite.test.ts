@@ -37,7 +37,7 @@ describe("what was written to a file", () => {
         const { account, entries, key, open, record } = before
         const keys = yield* ApiKeys
         assert.deepStrictEqual(yield* (yield* Accounts).find("kept"), account)
-        assert.strictEqual(yield* keys.authenticate(key), account.id)
+        assert.strictEqual((yield* keys.authenticate(key)).accountId, account.id)
         assert.deepStrictEqual(yield* keys.list(account.id), [record])
         assert.deepStrictEqual(yield* figures(account.id), before.figures)
         assert.deepStrictEqual(yield* statement(account.id), entries)

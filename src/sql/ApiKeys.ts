@@ -5,7 +5,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
@@ -57,12 +56,19 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
       )
     }).pipe(
       // Not worth more than a word in the log.
-      Effect.catchAllCause((cause) =>
-        Effect.logDebug("When keys were used was not written.", cause),
-      ),
+      Effect.catchAllCause((cause) => Effect.logDebug("Uses of keys were not noted.", cause)),
     )
+    const scope = yield* Effect.scope
     yield* Effect.addFinalizer(() => writeLastUses)
-    yield* Effect.forkScoped(Effect.repeat(writeLastUses, Schedule.spaced("5 seconds")))
+
+    const noteUse = (id: ApiKey.ApiKeyId, now: number) =>
+      Effect.suspend(() => {
+        const isFirst = lastUses.size === 0
+        lastUses.set(id, now)
+        return isFirst
+          ? Effect.forkIn(Effect.delay(writeLastUses, "5 seconds"), scope)
+          : Effect.void
+      })
 
     return ApiKeys.of({
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
@@ -72,7 +78,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         if (Option.isNone(record) || !ApiKey.isUsable(record.value, now)) {
           return yield* new InvalidApiKey()
         }
-        lastUses.set(record.value.id, now)
+        yield* noteUse(record.value.id, now)
         return record.value
       }, Failure.orDie),
 

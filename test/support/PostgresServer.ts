@@ -2,7 +2,7 @@
  * One real PostgreSQL for the whole run, on a free port and in a folder of its own. Where it cannot
  * start the run fails: a suite that nobody sees skipped proves nothing.
  */
-import { mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer, type AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -18,6 +18,8 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject) {
   const folder = mkdtempSync(join(tmpdir(), "authority-postgres-"))
+  // Where the run is root's, the server's user is another one.
+  chmodSync(folder, 0o755)
   const port = await freePort()
   const log: Array<string> = []
   const server = new EmbeddedPostgres({
@@ -36,9 +38,12 @@ export default async function setup(project: TestProject) {
     await server.initialise()
     await server.start()
   } catch (cause) {
-    throw new Error(`PostgreSQL did not start, and its tests must not be skipped: ${log.join("")}`, {
-      cause,
-    })
+    throw new Error(
+      `PostgreSQL did not start, and its tests must not be skipped: ${log.join("")}`,
+      {
+        cause,
+      },
+    )
   }
   project.provide("postgresUrl", `postgres://authority:authority@127.0.0.1:${port}`)
   return async () => {

@@ -2,26 +2,33 @@
  * The stores that the suites of the ports run over: a store that is added here is held to every
  * promise of `Accounts`, `ApiKeys` and `CreditLedger` by their tests.
  */
+import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
+import { inject } from "vitest"
 import type { Accounts } from "../../src/Account.ts"
 import type { ApiKeys } from "../../src/ApiKeys.ts"
 import type { CreditLedger } from "../../src/CreditLedger.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as MemoryReceipts from "../../src/memory/Receipts.ts"
+import type { Receipts } from "../../src/Receipts.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
+import * as Postgres from "../../src/sql/Postgres.ts"
+import * as SqlReceipts from "../../src/sql/Receipts.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 
-export type Ports = Accounts | ApiKeys | CreditLedger
+export type Ports = Accounts | ApiKeys | CreditLedger | Receipts
 
 /** How long a hold of these stores outlives its owner. */
 export const lease = "1 minute"
@@ -30,16 +37,18 @@ const memory: Layer.Layer<Ports> = Layer.mergeAll(
   MemoryAccounts.layer,
   MemoryApiKeys.layer,
   MemoryCreditLedger.layer({ lease }),
-)
+).pipe(Layer.provideMerge(MemoryReceipts.layer({ lease })))
 
 /** The ports in SQL, and the database itself for tests that look behind them. */
 const inSql = <E, R>(
   client: Layer.Layer<SqlClient.SqlClient, E, R>,
 ): Layer.Layer<Ports | SqlClient.SqlClient, unknown, R> =>
-  Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, SqlCreditLedger.layer({ lease })).pipe(
-    Layer.provideMerge(Migrations.layer),
-    Layer.provideMerge(client),
-  )
+  Layer.mergeAll(
+    SqlAccounts.layer,
+    SqlApiKeys.layer,
+    SqlCreditLedger.layer({ lease }),
+    SqlReceipts.layer({ lease }),
+  ).pipe(Layer.provideMerge(Migrations.layer), Layer.provideMerge(client))
 
 /** A file that outlives the layer. */
 export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))
@@ -54,10 +63,28 @@ const temporarySqlite = Layer.unwrapScoped(
   Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db"))),
 )
 
+/** An empty database on the server that the run has started; it goes with the server. */
+export const temporaryDatabase: Effect.Effect<Redacted.Redacted> = Effect.gen(function* () {
+  const server = inject("postgresUrl")
+  const name = `test_${randomUUID().replaceAll("-", "")}`
+  yield* SqlClient.SqlClient.pipe(
+    Effect.flatMap((sql) => sql.unsafe(`CREATE DATABASE ${name}`)),
+    Effect.provide(Postgres.layer(Redacted.make(`${server}/postgres`))),
+  )
+  return Redacted.make(`${server}/${name}`)
+}).pipe(Effect.orDie)
+
+export const postgresDatabase = (url: Redacted.Redacted) => inSql(Postgres.layer(url))
+
+const temporaryPostgres = Layer.unwrapEffect(Effect.map(temporaryDatabase, postgresDatabase))
+
 /** Stores whose tables a test can reach into. */
 export const sqlStores: ReadonlyArray<
   readonly [name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>]
-> = [["SQLite", temporarySqlite]]
+> = [
+  ["SQLite", temporarySqlite],
+  ["PostgreSQL", temporaryPostgres],
+]
 
 export const stores: ReadonlyArray<readonly [name: string, store: Layer.Layer<Ports, unknown>]> = [
   ["memory", memory],
