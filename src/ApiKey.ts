@@ -1,5 +1,6 @@
 /** The secret that a client sends, and what is kept of it. */
 import { createHash, randomBytes } from "node:crypto"
+import * as Duration from "effect/Duration"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
@@ -22,6 +23,8 @@ export const ApiKey = Schema.Struct({
   createdAt: Schema.Int,
   /** Null for a key that lives until it is revoked. */
   expiresAt: Schema.NullOr(Schema.Int),
+  /** What it was issued for, in milliseconds; a rotation ends a key sooner. Null is for ever. */
+  lifetimeMs: Schema.NullOr(Schema.Int),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
 })
@@ -31,18 +34,9 @@ export type ApiKey = typeof ApiKey.Type
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
-/**
- * When a key rotated at `now` ends, and when its successor does: the former lives on for the grace
- * at most, the successor gets the lifetime that the former was issued with.
- */
-export const rotation = (
-  former: ApiKey,
-  now: number,
-  graceMs: number,
-): readonly [formerEnds: number, successorEnds: number | null] =>
-  former.expiresAt === null
-    ? [now + graceMs, null]
-    : [Math.min(now + graceMs, former.expiresAt), now + former.expiresAt - former.createdAt]
+/** When a key rotated at `now` ends: after the grace at most. */
+export const endOfGrace = (former: ApiKey, now: number, graceMs: number): number =>
+  Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const prefix = "am_"
@@ -78,25 +72,36 @@ export interface IssuedKey {
   readonly record: ApiKey
 }
 
-/** A new key and its record; times in epoch milliseconds. */
-export const issue = (
-  owner: { readonly accountId: AccountId; readonly label: string | null },
-  now: number,
-  expiresAt: number | null,
-): IssuedKey => {
+/** What a key is issued for; a rotated key's successor is issued for the same. */
+export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs">
+
+/** A new key and its record, in force from `now`. */
+export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): IssuedKey => {
   const key = generate()
   const record: ApiKey = {
     id: ApiKeyId.make(uuid()),
-    accountId: owner.accountId,
-    label: owner.label,
+    accountId,
+    label,
     start: start(key),
     createdAt: now,
-    expiresAt,
+    expiresAt: lifetimeMs === null ? null : now + lifetimeMs,
+    lifetimeMs,
     revokedAt: null,
     lastUsedAt: null,
   }
   return { key, record }
 }
+
+/** The terms as a caller gives them. */
+export const terms = (options: {
+  readonly account: AccountId
+  readonly label?: string | undefined
+  readonly expiresIn?: Duration.Duration | undefined
+}): Terms => ({
+  accountId: options.account,
+  label: options.label ?? null,
+  lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
+})
 
 /** False for what cannot be one of our keys, so that a typo costs no query. */
 export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {

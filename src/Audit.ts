@@ -1,5 +1,6 @@
 /** Examines the books entry by entry, holding one page of them in memory at a time. */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
 import type { Balance } from "./Balance.ts"
@@ -14,9 +15,14 @@ interface AccountBooks {
   readonly balance: Balance
   /** Sum of the open holds, read together with the balance. */
   readonly openHolds: number
-  /** From the first entry to the one that the balance ends with, or fewer when some are lost. */
-  readonly entries: Stream.Stream<LedgerEntry>
+  /** The sequence of the last entry, read together with the balance; 0 when there is none. */
+  readonly lastEntry: number
+  /** From the first entry to that one, or fewer when some are lost. */
+  readonly entries: Stream.Stream<ReadEntry>
 }
+
+/** An entry, or in words why it is none. */
+export type ReadEntry = Either.Either<LedgerEntry, string>
 
 /** The sentences say what is wrong and where; no sentence, no problem. */
 export const examine = (
@@ -25,12 +31,17 @@ export const examine = (
   Effect.map(
     Stream.runFold(books.entries, start, (sums, entry) =>
       // After the first broken entry nothing that follows can be told right from wrong.
-      sums.broken === undefined ? next(sums, entry) : sums,
+      sums.broken !== undefined
+        ? sums
+        : Either.match(entry, {
+            onLeft: (broken) => ({ ...sums, entries: sums.entries + 1, broken }),
+            onRight: (readable) => next(sums, readable),
+          }),
     ),
     (sums) => ({
       entries: sums.entries,
       problems: [
-        ...(sums.broken === undefined ? closing(books.balance, sums) : [sums.broken]),
+        ...(sums.broken === undefined ? closing(books, sums) : [sums.broken]),
         ...holding(books),
       ].map((problem) => `account ${books.accountId}: ${problem}`),
     }),
@@ -81,17 +92,19 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
   return { ...after, broken: problem }
 }
 
-const closing = (balance: Balance, sums: Sums): ReadonlyArray<string> =>
-  balance.entries !== sums.entries
-    ? [`entry ${sums.entries + 1} is missing, the balance counts ${balance.entries}`]
-    : balance.head !== sums.head
-      ? [`entry ${sums.entries} is not the one that the balance ends with`]
-      : balance.granted !== sums.granted || balance.charged !== sums.charged
-        ? [
-            `the balance says granted ${balance.granted} and charged ${balance.charged}, ` +
-              `the entries say ${sums.granted} and ${sums.charged}`,
-          ]
-        : []
+const closing = ({ balance, lastEntry }: AccountBooks, sums: Sums): ReadonlyArray<string> =>
+  lastEntry > balance.entries
+    ? [`entry ${balance.entries + 1} was added behind the balance, which counts ${balance.entries}`]
+    : balance.entries !== sums.entries
+      ? [`entry ${sums.entries + 1} is missing, the balance counts ${balance.entries}`]
+      : balance.head !== sums.head
+        ? [`entry ${sums.entries} is not the one that the balance ends with`]
+        : balance.granted !== sums.granted || balance.charged !== sums.charged
+          ? [
+              `the balance says granted ${balance.granted} and charged ${balance.charged}, ` +
+                `the entries say ${sums.granted} and ${sums.charged}`,
+            ]
+          : []
 
 const holding = ({ balance, openHolds }: AccountBooks): ReadonlyArray<string> => [
   ...(balance.held === openHolds

@@ -36,6 +36,8 @@ const admits = (key: Redacted.Redacted<string>) =>
 const mistyped = (text: string, index: number) =>
   text.slice(0, index) + (text[index] === "x" ? "y" : "x") + text.slice(index + 1)
 
+const terms = { accountId: AccountId.make("a"), label: null, lifetimeMs: null }
+
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`ApiKeys in ${name}`, (it) => {
     describe("a key", () => {
@@ -99,7 +101,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     describe("what is not a key lets nobody in", () => {
       it.effect("nor does one of the right form that was never issued", () =>
         Effect.gen(function* () {
-          const { key } = ApiKey.issue({ accountId: AccountId.make("a"), label: null }, 0, null)
+          const { key } = ApiKey.issue(terms, 0)
           assert.isTrue(ApiKey.isWellFormed(key))
           assert.isFalse(yield* admits(key))
         }),
@@ -319,8 +321,7 @@ describe("the files of SQLite", () => {
 })
 
 describe("the form of a key", () => {
-  const fresh = () =>
-    Redacted.value(ApiKey.issue({ accountId: AccountId.make("a"), label: null }, 0, null).key)
+  const fresh = () => Redacted.value(ApiKey.issue(terms, 0).key)
 
   it("is am_ and 49 letters and digits, never the same twice", () => {
     const keys = Array.from({ length: 100 }, fresh)

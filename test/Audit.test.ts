@@ -183,7 +183,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
       names(
         "that counts fewer entries",
-        "entry 3 is not the one that the balance ends with",
+        "entry 4 was added behind the balance, which counts 3",
         (sql, account) => sql`UPDATE balances SET entries = 3 WHERE account_id = ${account}`,
       )
       names(

@@ -33,15 +33,9 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
         return record
       }),
 
-    issue: ({ account, expiresIn, label }) =>
+    issue: (options) =>
       Effect.map(Clock.currentTimeMillis, (now) =>
-        insert(
-          ApiKey.issue(
-            { accountId: account, label: label ?? null },
-            now,
-            expiresIn === undefined ? null : now + Duration.toMillis(expiresIn),
-          ),
-        ),
+        insert(ApiKey.issue(ApiKey.terms(options), now)),
       ),
 
     rotate: (id, grace) =>
@@ -49,9 +43,9 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
         const now = yield* Clock.currentTimeMillis
         const [hash, former] = yield* find(id)
         if (!ApiKey.isUsable(former, now)) return yield* new ApiKeyNotFound({ id })
-        const [ends, successorEnds] = ApiKey.rotation(former, now, Duration.toMillis(grace))
+        const ends = ApiKey.endOfGrace(former, now, Duration.toMillis(grace))
         records.set(hash, { ...former, expiresAt: ends })
-        return insert(ApiKey.issue(former, now, successorEnds))
+        return insert(ApiKey.issue(former, now))
       }),
 
     revoke: (id) =>

@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
@@ -65,7 +66,8 @@ export const layer = (options: {
               openHolds: [...leases.values()]
                 .filter(({ hold }) => hold.accountId === accountId)
                 .reduce((sum, { hold }) => sum + hold.amount, 0),
-              entries: Stream.fromIterable(entriesOf(accountId)),
+              lastEntry: entriesOf(accountId).length,
+              entries: Stream.map(Stream.fromIterable(entriesOf(accountId)), Either.right),
             }),
           ),
           Audit.summarize,

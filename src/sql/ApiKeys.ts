@@ -16,7 +16,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     const sql = yield* SqlClient.SqlClient
 
     const columns = sql.literal(
-      "id, account_id, label, start, created_at, expires_at, revoked_at, last_used_at",
+      "id, account_id, label, start, created_at, expires_at, lifetime_ms, revoked_at, last_used_at",
     )
     const byHash = SqlSchema.findOne({
       Request: ApiKey.KeyHash,
@@ -82,12 +82,9 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         return record.value
       }, Failure.orDie),
 
-      issue: Effect.fn("ApiKeys.issue")(function* ({ account, expiresIn, label }) {
+      issue: Effect.fn("ApiKeys.issue")(function* (options) {
         const now = yield* Clock.currentTimeMillis
-        const expiresAt = expiresIn === undefined ? null : now + Duration.toMillis(expiresIn)
-        return yield* sql.withTransaction(
-          insert(ApiKey.issue({ accountId: account, label: label ?? null }, now, expiresAt)),
-        )
+        return yield* sql.withTransaction(insert(ApiKey.issue(ApiKey.terms(options), now)))
       }, Failure.orDie),
 
       rotate: Effect.fn("ApiKeys.rotate")(
@@ -97,9 +94,9 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           if (Option.isNone(former) || !ApiKey.isUsable(former.value, now)) {
             return yield* new ApiKeyNotFound({ id })
           }
-          const [ends, successorEnds] = ApiKey.rotation(former.value, now, Duration.toMillis(grace))
+          const ends = ApiKey.endOfGrace(former.value, now, Duration.toMillis(grace))
           yield* sql`UPDATE api_keys SET expires_at = ${ends} WHERE id = ${id}`
-          return yield* insert(ApiKey.issue(former.value, now, successorEnds))
+          return yield* insert(ApiKey.issue(former.value, now))
         },
         sql.withTransaction,
         Failure.orDie,

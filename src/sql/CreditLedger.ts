@@ -9,7 +9,7 @@ import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Either from "effect/Either"
+import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -21,6 +21,7 @@ import * as Balance from "../Balance.ts"
 import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
 import { Credits, LedgerEntry, RequestId } from "../LedgerEntry.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Receipts from "./Receipts.ts"
@@ -59,7 +60,14 @@ const make = (leaseMs: number) =>
         for (const command of commands) command.apply(books, now)
         yield* queries.write(books, now + leaseMs)
         for (const receipt of books.newReceipts) yield* Receipts.keep(sql, receipt, now)
-      }).pipe(sql.withTransaction, Failure.orDie)
+      }).pipe(
+        sql.withTransaction,
+        Effect.catchAll((error) =>
+          Failure.isRefusedData(error)
+            ? Effect.fail(Failure.describe(error))
+            : Effect.die(Failure.describe(error)),
+        ),
+      )
 
     const enqueue = yield* GroupCommit.make(commit)
 
@@ -89,10 +97,21 @@ const make = (leaseMs: number) =>
         apply: (books) => books.expire(hold),
       })
 
-    const entriesOf = (account: AccountId): Stream.Stream<LedgerEntry> =>
+    /** Ends what is over; says of each hold whether it was still open by then. */
+    const expiredHolds = (now: number): Stream.Stream<boolean> =>
+      Stream.paginateChunkEffect(undefined, () =>
+        Effect.gen(function* () {
+          const page = yield* Failure.orDie(queries.expiredHolds(now))
+          const ended = yield* Effect.forEach(page, expireHold, { concurrency: "unbounded" })
+          return [Chunk.unsafeFromArray(ended), Option.as(nextPage(page), undefined)]
+        }),
+      )
+
+    /** An entry that was tampered with may be none that can be read. */
+    const entriesOf = (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
       Stream.paginateChunkEffect(0, (after) =>
         Effect.map(Failure.orDie(queries.entriesAfter({ account, after })), (page) => [
-          Chunk.unsafeFromArray(page),
+          Chunk.unsafeFromArray(page.map(readEntry)),
           Option.map(nextPage(page), ({ sequence }) => sequence),
         ]),
       )
@@ -122,15 +141,18 @@ const make = (leaseMs: number) =>
         submit({ accountId, apply: (books, now) => books.grant(accountId, amount, note, now) }),
       ),
 
-      expire: Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const expired = yield* Failure.orDie(queries.expiredHolds(now))
-        const ended = yield* Effect.forEach(expired, expireHold, { concurrency: "unbounded" })
-        return ended.filter((wasOpen) => wasOpen).length
-      }).pipe(Effect.withSpan("CreditLedger.expire")),
+      expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
+      ).pipe(Effect.withSpan("CreditLedger.expire")),
 
       statement: (account, { since = -Infinity, until = Infinity }) =>
-        Stream.filter(entriesOf(account), ({ at }) => since <= at && at < until),
+        entriesOf(account).pipe(
+          Stream.mapEffect(
+            Either.mapLeft((problem) => new StoreFailure({ message: `${problem} of ${account}` })),
+          ),
+          Stream.orDie,
+          Stream.filter(({ at }) => since <= at && at < until),
+        ),
 
       verify: Stream.paginateChunkEffect("", (after) =>
         Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
@@ -138,13 +160,14 @@ const make = (leaseMs: number) =>
           Option.map(nextPage(page), ({ accountId }) => accountId),
         ]),
       ).pipe(
-        Stream.mapEffect(({ accountId, openHolds, ...balance }) =>
+        Stream.mapEffect(({ accountId, lastEntry, openHolds, ...balance }) =>
           Audit.examine({
             accountId,
             balance,
             openHolds,
+            lastEntry,
             // Entries added since the balance was read are not its concern.
-            entries: Stream.take(entriesOf(accountId), balance.entries),
+            entries: Stream.take(entriesOf(accountId), lastEntry),
           }),
         ),
         Audit.summarize,
@@ -155,8 +178,20 @@ const make = (leaseMs: number) =>
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const HoldRow = Schema.Struct({ requestId: RequestId, accountId: AccountId, amount: Credits })
-const BooksRow = Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int })
+const BooksRow = Schema.Struct({
+  ...BalanceRow.fields,
+  openHolds: Schema.Int,
+  lastEntry: Schema.Int,
+})
+const EntryRow = Schema.Struct(
+  { sequence: Schema.Int },
+  { key: Schema.String, value: Schema.Unknown },
+)
 const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
+
+const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
+const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
+  Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
 
 const pageSize = 1000
 const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
@@ -200,20 +235,25 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         sql`SELECT ${balanceColumns} FROM balances WHERE account_id = ${account}`,
     }),
 
-    /** One statement, so that balance and holds are of one moment. */
+    /** One statement, so that balance, holds and last entry are of one moment. */
     booksAfter: SqlSchema.findAll({
       Request: Schema.String,
       Result: BooksRow,
       execute: (account) => sql`
-        SELECT ${balanceColumns}, CAST(COALESCE(
-          (SELECT SUM(amount) FROM holds WHERE holds.account_id = balances.account_id), 0
-        ) AS BIGINT) AS open_holds
-        FROM balances WHERE account_id > ${account} ORDER BY account_id LIMIT ${pageSize}`,
+        SELECT a.id AS account_id, COALESCE(b.granted, 0) AS granted,
+          COALESCE(b.charged, 0) AS charged, COALESCE(b.held, 0) AS held,
+          COALESCE(b.entries, 0) AS entries, COALESCE(b.head, '') AS head,
+          CAST(COALESCE((SELECT SUM(h.amount) FROM holds h WHERE h.account_id = a.id), 0) AS BIGINT)
+            AS open_holds,
+          COALESCE((SELECT MAX(e.sequence) FROM entries e WHERE e.account_id = a.id), 0)
+            AS last_entry
+        FROM accounts a LEFT JOIN balances b ON b.account_id = a.id
+        WHERE a.id > ${account} ORDER BY a.id LIMIT ${pageSize}`,
     }),
 
     entriesAfter: SqlSchema.findAll({
       Request: EntriesAfter,
-      Result: LedgerEntry,
+      Result: EntryRow,
       execute: ({ account, after }) => sql`
         SELECT account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash
         FROM entries WHERE account_id = ${account} AND sequence > ${after}

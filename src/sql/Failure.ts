@@ -20,7 +20,7 @@ export const describe = (error: unknown): StoreFailure => {
   const cause = rootCause(error)
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
   const said = cause instanceof Error ? cause.message : String(cause)
-  const known = mends.find(([codes]) => codes.test(code))
+  const known = mends.find(([signs]) => signs.test(code) || signs.test(said))
   return new StoreFailure({
     message: known === undefined ? `the database failed: ${said}` : `${known[1]} (${said})`,
     cause: error,
@@ -40,6 +40,15 @@ export const isDuplicate = (error: unknown): boolean => {
   return /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(String(cause.code))
 }
 
+/** The database is well, and will not take these values: nothing was done. */
+export const isRefusedData = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  return (
+    Predicate.hasProperty(cause, "code") &&
+    /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(String(cause.code))
+  )
+}
+
 const isDatabaseError = (error: unknown): error is SqlError | ParseError =>
   Predicate.isTagged(error, "SqlError") || Predicate.isTagged(error, "ParseError")
 
@@ -48,8 +57,8 @@ const rootCause = (error: unknown): unknown =>
     ? rootCause(error.cause)
     : error
 
-/** SQLite's result codes, PostgreSQL's error codes and the operating system's. */
-const mends: ReadonlyArray<readonly [codes: RegExp, message: string]> = [
+/** By SQLite's result codes, PostgreSQL's error codes, the operating system's, and words. */
+const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
   [/^(SQLITE_FULL|53100|ENOSPC)$/, "the disk of the database is full: free some space"],
   [
     /^SQLITE_READONLY/,
@@ -63,7 +72,10 @@ const mends: ReadonlyArray<readonly [codes: RegExp, message: string]> = [
     /^(SQLITE_CORRUPT|SQLITE_NOTADB)/,
     "the database file is damaged, or is no SQLite database: restore a backup",
   ],
-  [/^SQLITE_CANTOPEN/, "the database file cannot be opened: check AUTHORITY_DATABASE_URL"],
+  [
+    /^SQLITE_CANTOPEN|^Cannot open database/,
+    "the database file cannot be opened: check AUTHORITY_DATABASE_URL",
+  ],
   [/^SQLITE_IOERR/, "the disk of the database failed"],
   [
     /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|57P0[123]|08\d\d\d)$/,

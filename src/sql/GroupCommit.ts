@@ -4,9 +4,10 @@
  * lone command waits for nobody.
  */
 import { clearImmediate, setImmediate } from "node:timers"
-import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
@@ -23,25 +24,30 @@ interface Pending<Command> {
 }
 
 /**
- * `commit` runs the commands in one transaction. What comes back submits a command and returns
- * once it is committed; it dies with `commit`. Closing the scope commits what is queued first.
+ * `commit` runs the commands in one transaction; it fails when one of them is at fault and nothing
+ * was done, and dies when the store is at fault. What comes back submits a command and returns once it is committed, or
+ * dies with `commit`. Closing the scope commits what is queued first.
  */
-export const make = <Command>(
-  commit: (commands: NonEmptyReadonlyArray<Command>) => Effect.Effect<void>,
+export const make = <Command, E>(
+  commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
 ): Effect.Effect<(command: Command) => Effect.Effect<void>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const queue = yield* Queue.bounded<Pending<Command> | "close">(capacity)
 
-    const commitBatch = (batch: ReadonlyArray<Pending<Command>>) => {
-      const [first, ...rest] = batch
-      if (first === undefined) return Effect.void
-      return commit([first.command, ...rest.map(({ command }) => command)]).pipe(
-        Effect.exit,
-        Effect.map((exit) =>
-          batch.forEach(({ committed }) => Deferred.unsafeDone(committed, exit)),
-        ),
+    const commitAll = (batch: Arr.NonEmptyReadonlyArray<Pending<Command>>) =>
+      Effect.catchAll(
+        Effect.zipRight(commit(Arr.map(batch, ({ command }) => command)), answer(batch, Exit.void)),
+        (error) =>
+          batch.length === 1
+            ? Effect.die(error)
+            : // One command's fault is not its neighbours': each by itself, in order.
+              Effect.forEach(batch, (pending) => commitBatch([pending])),
       )
-    }
+
+    const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>
+      Arr.isNonEmptyReadonlyArray(batch)
+        ? Effect.catchAllCause(commitAll(batch), (cause) => answer(batch, Exit.failCause(cause)))
+        : Effect.void
 
     const step = Effect.gen(function* () {
       const first = yield* Queue.take(queue)
@@ -53,7 +59,11 @@ export const make = <Command>(
     // A daemon, for it must outlive interruption of whoever waits, until the queue is closed.
     const worker = yield* Effect.forkDaemon(Effect.repeat(step, { until: (closed) => closed }))
     yield* Effect.addFinalizer(() =>
-      Effect.zipRight(Queue.offer(queue, "close"), Fiber.await(worker)),
+      Queue.offer(queue, "close").pipe(
+        Effect.zipRight(Fiber.await(worker)),
+        // Whoever still asks has outlived the store.
+        Effect.zipRight(Queue.shutdown(queue)),
+      ),
     )
 
     return (command) =>
@@ -63,6 +73,9 @@ export const make = <Command>(
         yield* Deferred.await(committed)
       })
   })
+
+const answer = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>
+  Effect.sync(() => batch.forEach(({ committed }) => Deferred.unsafeDone(committed, exit)))
 
 const endOfTurn = Effect.async<void>((resume) => {
   const immediate = setImmediate(() => resume(Effect.void))

@@ -28,6 +28,7 @@ const accountsKeysLedger = Effect.gen(function* () {
       start TEXT NOT NULL,
       created_at BIGINT NOT NULL,
       expires_at BIGINT,
+      lifetime_ms BIGINT,
       revoked_at BIGINT,
       last_used_at BIGINT
     )`
