@@ -1,0 +1,396 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
+import * as TestClock from "effect/TestClock"
+import { AccountId, CurrentAccount } from "../src/Account.ts"
+import * as AuthorityCheck from "../src/AuthorityCheck.ts"
+import * as Balance from "../src/Balance.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import { Deadline } from "../src/Deadline.ts"
+import { Credits, RequestId } from "../src/LedgerEntry.ts"
+import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
+import type { Outcome } from "../src/Metrics.ts"
+import { ProviderError } from "../src/MetricsProvider.ts"
+import { checked, failed, figures, make, succeeding } from "./support/ScriptedProvider.ts"
+
+const account = AccountId.make("acme")
+const leaseMs = 60_000
+const timeoutMs = 30_000
+
+interface World {
+  readonly provider?: ReturnType<typeof make>
+  readonly price?: number
+  readonly credits?: number
+  readonly ledger?: Layer.Layer<CreditLedger>
+}
+
+const memoryLedger = MemoryCreditLedger.layer({ lease: leaseMs })
+
+/** Runs over a ledger in which the account was granted `credits`. */
+const within =
+  ({ credits = 1000, ledger = memoryLedger, price = 1, provider = make(succeeding) }: World) =>
+  <A, E>(test: Effect.Effect<A, E, AuthorityCheck.AuthorityCheck | CreditLedger>) =>
+    Effect.flatMap(CreditLedger, ({ grant }) => grant(account, Credits.make(credits), null)).pipe(
+      Effect.zipRight(test),
+      Effect.provide(AuthorityCheck.layer({ price: Credits.make(price), timeout: timeoutMs })),
+      Effect.provide(Layer.merge(ledger, provider.layer)),
+    )
+
+const check = (urls: ReadonlyArray<string>, requestId = "request-1") =>
+  Effect.flatMap(AuthorityCheck.AuthorityCheck, (use) =>
+    use.check(account, RequestId.make(requestId), urls),
+  )
+
+const books = Effect.gen(function* () {
+  const ledger = yield* CreditLedger
+  const balance = yield* ledger.balance(account)
+  const { charged, held } = balance
+  return { available: Balance.available(balance), charged: Number(charged), held: Number(held) }
+})
+
+const charges = Effect.flatMap(CreditLedger, ({ statement }) =>
+  Stream.runCollect(Stream.filter(statement(account, {}), ({ kind }) => kind === "charge")),
+).pipe(Effect.map((entries) => [...entries]))
+
+const reasonOf = (outcome: Outcome) => (outcome._tag === "Failed" ? outcome.reason : "ok")
+
+const reasons = ({ checks }: AuthorityCheck.Report) =>
+  checks.map(({ outcome }) => reasonOf(outcome))
+
+/** Lets forked fibers run until `isReached`. */
+const until = (isReached: () => boolean) =>
+  Effect.yieldNow().pipe(Effect.repeat({ until: isReached, times: 10_000 }))
+
+describe("a batch", () => {
+  it.effect("gives each URL its own outcome, in the order of submission", () => {
+    const provider = make((targets) =>
+      Effect.succeed(targets.map(({ host }) => (host.startsWith("bad.") ? failed : checked()))),
+    )
+    return Effect.gen(function* () {
+      const urls = ["bad.example.com", "localhost", "example.com", " Example.org/A "]
+      const report = yield* check(urls)
+      assert.deepStrictEqual(
+        report.checks.map(({ url }) => url),
+        urls,
+      )
+      assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL", "ok", "ok"])
+      assert.deepStrictEqual(report.checks[2]?.outcome, checked(figures))
+      assert.strictEqual(report.successes, 2)
+      assert.strictEqual(report.creditsUsed, 2)
+      assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("asks the provider once for what is submitted twice, and charges each check", () => {
+    const provider = make(succeeding)
+    return Effect.gen(function* () {
+      const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
+      const report = yield* check(urls)
+      assert.deepStrictEqual(provider.calls, [["example.com/", "example.com/a"]])
+      assert.deepStrictEqual(
+        report.checks.map(({ url }) => url),
+        urls,
+      )
+      assert.strictEqual(report.creditsUsed, 4)
+      assert.deepStrictEqual(yield* books, { available: 996, charged: 4, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("of only invalid URLs holds nothing and asks nobody, even without credits", () => {
+    const provider = make(succeeding)
+    return Effect.gen(function* () {
+      const report = yield* check(["localhost", "ftp://example.com"])
+      assert.deepStrictEqual(reasons(report), ["INVALID_URL", "INVALID_URL"])
+      assert.strictEqual(report.creditsUsed, 0)
+      assert.deepStrictEqual(provider.calls, [])
+      assert.deepStrictEqual(yield* books, { available: 0, charged: 0, held: 0 })
+    }).pipe(within({ provider, credits: 0 }))
+  })
+
+  it.effect("that the account cannot pay fails before the provider is asked", () => {
+    const provider = make(succeeding)
+    return Effect.gen(function* () {
+      const error = yield* Effect.flip(check(["example.com", "example.org", "localhost"]))
+      assert.strictEqual(error._tag, "InsufficientCredits")
+      assert.strictEqual(error.message, "This request needs 2 credits and the account has 1.")
+      assert.deepStrictEqual(provider.calls, [])
+      assert.deepStrictEqual(yield* books, { available: 1, charged: 0, held: 0 })
+    }).pipe(within({ provider, credits: 1 }))
+  })
+
+  it.effect("holds the price of every valid entry while the provider is asked", () => {
+    const provider = make(() => Effect.never)
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com", "example.com", "localhost"]))
+      yield* until(() => provider.calls.length === 1)
+      assert.deepStrictEqual(yield* books, { available: 86, charged: 0, held: 14 })
+      yield* Fiber.interrupt(fiber)
+    }).pipe(within({ provider, price: 7, credits: 100 }))
+  })
+
+  it.effect("costs the price for each success, in one entry of the statement", () => {
+    const provider = make((targets) =>
+      Effect.succeed(targets.map((_, i) => (i === 0 ? failed : checked()))),
+    )
+    return Effect.gen(function* () {
+      const report = yield* check(["a.example.com", "b.example.com", "c.example.com"])
+      assert.strictEqual(report.creditsUsed, 14)
+      assert.deepStrictEqual(yield* books, { available: 7, charged: 14, held: 0 })
+      const [charge, ...others] = yield* charges
+      assert.deepStrictEqual(others, [])
+      assert.strictEqual(charge?.requestId, "request-1")
+      assert.strictEqual(charge?.amount, 14)
+      assert.strictEqual(charge?.urls, 2)
+    }).pipe(within({ provider, price: 7, credits: 21 }))
+  })
+
+  it.effect("tells the provider whose request it is", () => {
+    const seen: Array<string> = []
+    const provider = make((targets) =>
+      Effect.map(Effect.serviceOption(CurrentAccount), (owner) => {
+        seen.push(Option.getOrElse(owner, () => "nobody"))
+        return targets.map(() => checked())
+      }),
+    )
+    return Effect.gen(function* () {
+      yield* check(["example.com"])
+      assert.deepStrictEqual(seen, ["acme"])
+    }).pipe(within({ provider }))
+  })
+
+  const kinds = {
+    valid: "ok",
+    failing: "PROVIDER_ERROR",
+    invalid: "INVALID_URL",
+  } as const
+  const submitted = FastCheck.record({
+    kind: FastCheck.constantFrom(...Struct.keys(kinds)),
+    name: FastCheck.constantFrom("a", "b", "c", "d"),
+  })
+
+  it.effect.prop(
+    "whatever it is made of, echoes every URL in order and costs its successes exactly",
+    {
+      batch: FastCheck.array(submitted, { minLength: 1, maxLength: 50 }),
+      price: FastCheck.integer({ min: 1, max: 1000 }),
+    },
+    ({ batch, price }) => {
+      const provider = make((targets) =>
+        Effect.succeed(
+          targets.map(({ host }) => (host.includes(".failing.") ? failed : checked())),
+        ),
+      )
+      const urls = batch.map(({ kind, name }) =>
+        kind === "invalid" ? name : `${name}.${kind}.example.com`,
+      )
+      const successes = batch.filter(({ kind }) => kind === "valid").length
+      return Effect.gen(function* () {
+        const report = yield* check(urls)
+        assert.deepStrictEqual(
+          report.checks.map(({ outcome, url }) => [url, reasonOf(outcome)]),
+          batch.map(({ kind }, i) => [urls[i], kinds[kind]]),
+        )
+        assert.strictEqual(report.creditsUsed, price * successes)
+        assert.deepStrictEqual(yield* books, {
+          available: 50_000 - price * successes,
+          charged: price * successes,
+          held: 0,
+        })
+        const asked = provider.calls.flat()
+        assert.strictEqual(new Set(asked).size, asked.length)
+      }).pipe(within({ provider, price, credits: 50_000 }))
+    },
+  )
+})
+
+describe("a provider that fails", () => {
+  const everyoneFails = (name: string, provider: ReturnType<typeof make>, reason: string) =>
+    it.effect(name, () =>
+      Effect.gen(function* () {
+        const report = yield* check(["example.com", "localhost", "example.org"])
+        assert.deepStrictEqual(reasons(report), [reason, "INVALID_URL", reason])
+        assert.strictEqual(report.creditsUsed, 0)
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+        assert.deepStrictEqual(yield* charges, [])
+      }).pipe(within({ provider })),
+    )
+
+  everyoneFails(
+    "altogether makes every URL a PROVIDER_ERROR, and nothing is charged",
+    make(
+      () => new ProviderError({ provider: "scripted", reason: "Unavailable", detail: "HTTP 503" }),
+    ),
+    "PROVIDER_ERROR",
+  )
+
+  everyoneFails(
+    "with a defect makes every URL a SERVER_ERROR, and nothing is charged",
+    make(() => Effect.die(new Error("boom"))),
+    "SERVER_ERROR",
+  )
+
+  everyoneFails(
+    "by throwing makes every URL a SERVER_ERROR, and nothing is charged",
+    make(() => {
+      throw new Error("boom")
+    }),
+    "SERVER_ERROR",
+  )
+
+  everyoneFails(
+    "by answering nothing makes every URL a PROVIDER_ERROR, and nothing is charged",
+    make(() => Effect.succeed([])),
+    "PROVIDER_ERROR",
+  )
+
+  it.effect("by answering for fewer targets leaves the rest a PROVIDER_ERROR, uncharged", () => {
+    const provider = make(() => Effect.succeed([checked()]))
+    return Effect.gen(function* () {
+      const report = yield* check(["example.com", "example.org"])
+      assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR"])
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("by answering for more targets than asked changes nothing", () => {
+    const provider = make(() => Effect.succeed([failed, checked(), checked()]))
+    return Effect.gen(function* () {
+      const report = yield* check(["example.com", "example.org"])
+      assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "ok"])
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  for (const wrong of [101, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
+    it.effect(`by the figure ${wrong} makes that URL a PROVIDER_ERROR, uncharged`, () => {
+      const provider = make(() =>
+        Effect.succeed([checked({ ...figures, pageAuthority: wrong }), checked()]),
+      )
+      return Effect.gen(function* () {
+        const report = yield* check(["example.com", "example.org"])
+        assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "ok"])
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider }))
+    })
+  }
+})
+
+describe("a request that ends early", () => {
+  it.effect("by interruption during the lookup gets its hold back and is not charged", () => {
+    const provider = make(() => Effect.never)
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com", "example.org"]))
+      yield* until(() => provider.calls.length === 1)
+      assert.strictEqual((yield* books).held, 2)
+      const exit = yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.isInterrupted(exit))
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      assert.deepStrictEqual(yield* charges, [])
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("by its deadline keeps and pays for what the provider had by then", () => {
+    const provider = make((targets) =>
+      Effect.gen(function* () {
+        const deadline = yield* Deadline
+        yield* Effect.sleep(deadline - (yield* Clock.currentTimeMillis))
+        return targets.map((_, i) => (i === 0 ? checked() : failed))
+      }),
+    )
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com", "example.org", "example.net"]))
+      yield* until(() => provider.calls.length === 1)
+      yield* TestClock.adjust(timeoutMs)
+      const report = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR", "PROVIDER_ERROR"])
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("by its deadline is all PROVIDER_ERROR when the provider ignores it", () => {
+    const provider = make(() => Effect.never)
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com", "localhost"]))
+      yield* until(() => provider.calls.length === 1)
+      yield* TestClock.adjust(timeoutMs + 1000)
+      const report = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL"])
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("by the end of its hold is charged nothing and fails", () => {
+    const provider = make((targets) =>
+      // Another process sweeps while this one is asleep.
+      Effect.as(
+        Effect.sleep(1000),
+        targets.map(() => checked()),
+      ),
+    )
+    return Effect.gen(function* () {
+      const ledger = yield* CreditLedger
+      const fiber = yield* Effect.fork(Effect.flip(check(["example.com"])))
+      yield* until(() => provider.calls.length === 1)
+      assert.strictEqual(yield* ledger.expire, 1)
+      yield* TestClock.adjust(1000)
+      const error = yield* Fiber.join(fiber)
+      assert.strictEqual(error._tag, "HoldExpired")
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+    }).pipe(within({ provider, ledger: MemoryCreditLedger.layer({ lease: 0 }) }))
+  })
+
+  it.effect("by a ledger that breaks at the end fails, and the lease returns the hold", () => {
+    const breaking = Layer.effect(
+      CreditLedger,
+      Effect.map(CreditLedger, (ledger) => ({
+        ...ledger,
+        settle: () => Effect.die(new Error("the disk is full")),
+      })),
+    ).pipe(Layer.provide(memoryLedger))
+    return Effect.gen(function* () {
+      const ledger = yield* CreditLedger
+      const exit = yield* Effect.exit(check(["example.com"]))
+      assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 0, held: 1 })
+      assert.strictEqual(yield* ledger.expire, 0)
+      yield* TestClock.adjust(leaseMs)
+      assert.strictEqual(yield* ledger.expire, 1)
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      assert.deepStrictEqual((yield* ledger.verify).problems, [])
+    }).pipe(within({ ledger: breaking }))
+  })
+})
+
+describe("many batches at once", () => {
+  it.effect("never spend more than the account has", () => {
+    const provider = make((targets) =>
+      Effect.as(
+        Effect.sleep(10),
+        targets.map(() => checked()),
+      ),
+    )
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(
+        Effect.forEach(
+          Array.from({ length: 40 }, (_, i) => `request-${i}`),
+          (requestId) => Effect.either(check(["example.com"], requestId)),
+          { concurrency: "unbounded" },
+        ),
+      )
+      yield* until(() => provider.calls.length === 20)
+      yield* TestClock.adjust(10)
+      const results = yield* Fiber.join(fiber)
+      assert.strictEqual(results.filter(({ _tag }) => _tag === "Right").length, 20)
+      assert.strictEqual(results.filter(({ _tag }) => _tag === "Left").length, 20)
+      assert.deepStrictEqual(yield* books, { available: 0, charged: 20, held: 0 })
+    }).pipe(within({ provider, credits: 20 }))
+  })
+})
