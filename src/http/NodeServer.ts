@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream"
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
@@ -82,27 +82,22 @@ const stop = (
   responses: ReadonlySet<Http.ServerResponse>,
   timeout: Duration.DurationInput,
 ) =>
-  Effect.gen(function* () {
+  // Without fibers: a finalizer cannot be interrupted, so in a race the loser would never end.
+  Effect.async<void>((resume) => {
     const closeAfter = (response: Http.ServerResponse) => {
       response.shouldKeepAlive = false
     }
     responses.forEach(closeAfter)
     server.prependListener("request", (_, response: Http.ServerResponse) => closeAfter(response))
-    const closed = yield* Effect.async<void>((resume) => {
-      // Node's own close would reset connections whose next request is already on its way.
-      Net.Server.prototype.close.call(server, () => resume(Effect.void))
-    }).pipe(Effect.fork)
     // Time for a request that was under way when the end came; then idle connections are closed.
-    yield* Effect.sync(() => server.closeIdleConnections()).pipe(
-      Effect.delay("100 millis"),
-      Effect.forever,
-      Effect.raceFirst(closed.await),
-      Effect.timeoutTo({
-        duration: timeout,
-        onSuccess: () => undefined,
-        onTimeout: () => server.closeAllConnections(),
-      }),
-    )
+    const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
+    const closeAll = setTimeout(() => server.closeAllConnections(), Duration.toMillis(timeout))
+    // Node's own close would reset connections whose next request is already on its way.
+    Net.Server.prototype.close.call(server, () => {
+      clearInterval(closeIdle)
+      clearTimeout(closeAll)
+      resume(Effect.void)
+    })
   })
 
 /** What cannot be parsed never becomes a request, so it is answered on the socket. */
