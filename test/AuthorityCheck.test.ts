@@ -17,8 +17,10 @@ import { CreditLedger } from "../src/CreditLedger.ts"
 import { Deadline } from "../src/Deadline.ts"
 import { Credits, RequestId } from "../src/LedgerEntry.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
+import * as MemoryReceipts from "../src/memory/Receipts.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { ProviderError } from "../src/MetricsProvider.ts"
+import type { Receipts } from "../src/Receipts.ts"
 import { checked, failed, figures, make, succeeding } from "./support/ScriptedProvider.ts"
 
 const account = AccountId.make("acme")
@@ -29,7 +31,7 @@ interface World {
   readonly provider?: ReturnType<typeof make>
   readonly price?: number
   readonly credits?: number
-  readonly ledger?: Layer.Layer<CreditLedger>
+  readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
 }
 
 const memoryLedger = MemoryCreditLedger.layer({ lease: leaseMs })
@@ -42,6 +44,7 @@ const within =
       Effect.zipRight(test),
       Effect.provide(AuthorityCheck.layer({ price: Credits.make(price), timeout: timeoutMs })),
       Effect.provide(Layer.merge(ledger, provider.layer)),
+      Effect.provide(MemoryReceipts.layer({ lease: leaseMs })),
     )
 
 const check = (urls: ReadonlyArray<string>, requestId = "request-1") =>

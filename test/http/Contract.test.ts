@@ -1,0 +1,780 @@
+/** The interface as SPEC.md has it, one status at a time, read byte for byte on the wire. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { AccountId } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import * as ApiKey from "../../src/ApiKey.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/LedgerEntry.ts"
+import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import { checked, figures, make, succeeding } from "../support/ScriptedProvider.ts"
+import { batch, batchPath, creditsPath, memoryLedger, start } from "../support/TestServer.ts"
+import { type Answer, eventually, request } from "../support/Wire.ts"
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** The whole answer: status, JSON, its declared type and length, a request id, and this body. */
+const expectJson = (answer: Answer, status: number, body: unknown) => {
+  assert.deepStrictEqual([answer.status, JSON.parse(answer.text)], [status, body])
+  assert.strictEqual(answer.headers["content-type"], "application/json")
+  assert.strictEqual(answer.headers["content-length"], String(Buffer.byteLength(answer.text)))
+  assert.match(String(answer.headers["x-request-id"]), uuid)
+}
+
+const failure = (message: string) => ({ success: false, message })
+
+const unauthorized = failure("The API key is invalid or expired.")
+
+const invalid = (...issues: ReadonlyArray<unknown>) => ({
+  ...failure("Send the header Content-Type: application/json and a valid JSON body."),
+  error: { issues, name: "ValidationError" },
+})
+
+const contentTypeIssue = {
+  code: "invalid_content_type",
+  message: "The header Content-Type must be application/json",
+  path: [],
+}
+
+const jsonIssue = (message: string) => ({ code: "invalid_json", message, path: [] })
+
+const typeIssue = (expected: string, received: string, path: ReadonlyArray<string>) => ({
+  code: "invalid_type",
+  expected,
+  received,
+  message: `Expected ${expected}, received ${received}`,
+  path,
+})
+
+const required = (expected: string, path: ReadonlyArray<string>) => ({
+  ...typeIssue(expected, "undefined", path),
+  message: "Required",
+})
+
+const tooSmall = (type: "array" | "string", path: ReadonlyArray<string>) => ({
+  code: "too_small",
+  minimum: 1,
+  type,
+  message:
+    type === "array"
+      ? "Array must contain at least 1 element(s)"
+      : "String must contain at least 1 character(s)",
+  inclusive: true,
+  exact: false,
+  path,
+})
+
+const tooBig = (type: "array" | "string", path: ReadonlyArray<string>) => ({
+  code: "too_big",
+  maximum: type === "array" ? 50 : 1000,
+  type,
+  message:
+    type === "array"
+      ? "Array must contain at most 50 element(s)"
+      : "String must contain at most 1000 character(s)",
+  inclusive: true,
+  exact: false,
+  path,
+})
+
+const success = (url: string, metrics: unknown = figures) => ({ url, ...Object(metrics) })
+
+describe("200", () => {
+  it.scopedLive("tells the outcome of each URL, in the order and the words of the request", () =>
+    Effect.gen(function* () {
+      const scripted = make((targets) =>
+        Effect.succeed(
+          targets.map((_, i) =>
+            checked(i === 0 ? figures : { domainAuthority: 0, pageAuthority: 100 }),
+          ),
+        ),
+      )
+      const { books, check } = yield* start({ provider: scripted.layer })
+      const answer = yield* check([
+        " HTTPS://Example.COM/ ",
+        "localhost",
+        "münchen.de/ü?q=ä#f",
+        "not a url",
+        "EXAMPLE.com",
+      ])
+      expectJson(answer, 200, {
+        success: true,
+        data: {
+          successUrls: [
+            success(" HTTPS://Example.COM/ "),
+            success("münchen.de/ü?q=ä#f", { domainAuthority: 0, pageAuthority: 100 }),
+            success("EXAMPLE.com"),
+          ],
+          failedUrls: [
+            { url: "localhost", reason: "INVALID_URL" },
+            { url: "not a url", reason: "INVALID_URL" },
+          ],
+        },
+        quota: { creditsUsed: 3 },
+      })
+      assert.deepStrictEqual(yield* books, { available: 997, held: 0, charged: 3 })
+    }),
+  )
+
+  it.scopedLive("carries every reason, and no spam score where the provider has none", () =>
+    Effect.gen(function* () {
+      const { check } = yield* start()
+      const answer = yield* check([
+        "provider-error.example.com",
+        "server-error.example.com",
+        "10.0.0.1",
+        "no-spam-score.example.com",
+        "example.com",
+      ])
+      assert.strictEqual(answer.status, 200)
+      const { data, quota } = JSON.parse(answer.text)
+      assert.deepStrictEqual(data.failedUrls, [
+        { url: "provider-error.example.com", reason: "PROVIDER_ERROR" },
+        { url: "server-error.example.com", reason: "SERVER_ERROR" },
+        { url: "10.0.0.1", reason: "INVALID_URL" },
+      ])
+      assert.deepStrictEqual(
+        data.successUrls.map((item: object) => Object.keys(item)),
+        [
+          ["url", "domainAuthority", "pageAuthority"],
+          ["url", "domainAuthority", "pageAuthority", "spamScore"],
+        ],
+      )
+      assert.deepStrictEqual(quota, { creditsUsed: 2 })
+    }),
+  )
+
+  it.scopedLive("is the answer to a batch in which nothing could be checked, free of charge", () =>
+    Effect.gen(function* () {
+      const { check, credits } = yield* start({ credits: 0 })
+      expectJson(yield* check(["localhost"]), 200, {
+        success: true,
+        data: { successUrls: [], failedUrls: [{ url: "localhost", reason: "INVALID_URL" }] },
+        quota: { creditsUsed: 0 },
+      })
+      expectJson(yield* credits, 200, { success: true, data: { availableCredits: 0 } })
+    }),
+  )
+
+  it.scopedLive("tells the credits that are left, those on hold not among them", () =>
+    Effect.gen(function* () {
+      const provider = make(() => Effect.never)
+      const { check, credits } = yield* start({ provider: provider.layer, price: 3, credits: 10 })
+      expectJson(yield* credits, 200, { success: true, data: { availableCredits: 10 } })
+      yield* Effect.forkScoped(check(["example.com"]))
+      yield* eventually("the provider is asked", () => provider.calls.length === 1)
+      expectJson(yield* credits, 200, { success: true, data: { availableCredits: 7 } })
+    }),
+  )
+
+  it.scopedLive("counts creditsUsed at the price", () =>
+    Effect.gen(function* () {
+      const { check, credits } = yield* start({ price: 7, credits: 21 })
+      const answer = yield* check(["example.com", "example.org", "provider-error.example.com"])
+      assert.deepStrictEqual(JSON.parse(answer.text).quota, { creditsUsed: 14 })
+      expectJson(yield* credits, 200, { success: true, data: { availableCredits: 7 } })
+    }),
+  )
+
+  for (const contentType of [
+    "application/json",
+    "application/json; charset=utf-8",
+    "application/json;charset=UTF-8",
+    "Application/JSON ; charset=utf-8",
+  ]) {
+    it.scopedLive(`takes the content type ${contentType}`, () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        const answer = yield* post('{"urls":["example.com"]}', { "content-type": contentType })
+        assert.strictEqual(answer.status, 200)
+      }),
+    )
+  }
+
+  it.scopedLive("ignores fields that it does not know, __proto__ among them", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start({ provider: make(succeeding).layer })
+      const answer = yield* post(
+        '{"__proto__":{"urls":[]},"constructor":1,"urls":["example.com"],"extra":{"deep":[1]}}',
+      )
+      expectJson(answer, 200, {
+        success: true,
+        data: { successUrls: [success("example.com")], failedUrls: [] },
+        quota: { creditsUsed: 1 },
+      })
+    }),
+  )
+
+  it.scopedLive("takes 50 URLs, repeats counted", () =>
+    Effect.gen(function* () {
+      const { check } = yield* start()
+      const answer = yield* check(Array.from({ length: 50 }, () => "example.com"))
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(JSON.parse(answer.text).data.successUrls.length, 50)
+      assert.strictEqual(JSON.parse(answer.text).quota.creditsUsed, 50)
+    }),
+  )
+
+  for (const [name, url] of [
+    ["1 character", "a"],
+    ["1,000 letters", `example.com/${"a".repeat(988)}`],
+    ["1,000 code units of astral characters", "😀".repeat(500)],
+  ] as const) {
+    it.scopedLive(`takes a URL of ${name}, and echoes it`, () =>
+      Effect.gen(function* () {
+        const { check } = yield* start()
+        const answer = yield* check([url])
+        assert.strictEqual(answer.status, 200)
+        const { successUrls, failedUrls } = JSON.parse(answer.text).data
+        assert.deepStrictEqual(
+          [...successUrls, ...failedUrls].map((item) => item.url),
+          [url],
+        )
+      }),
+    )
+  }
+
+  it.scopedLive("echoes what no text can carry, half a surrogate pair, as it came", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start()
+      const answer = yield* post('{"urls":["\\ud83d.example.com","a\\u0000b"]}')
+      assert.strictEqual(answer.status, 200)
+      assert.deepStrictEqual(JSON.parse(answer.text).data.failedUrls, [
+        { url: "\ud83d.example.com", reason: "INVALID_URL" },
+        { url: "a\u0000b", reason: "INVALID_URL" },
+      ])
+    }),
+  )
+
+  for (const suffix of ["?a=b", "?", "/", "/?a=b"]) {
+    it.scopedLive(`disregards what follows the path in ${batchPath}${suffix}`, () =>
+      Effect.gen(function* () {
+        const { key, send } = yield* start()
+        const answer = yield* send({
+          ...batch(key, '{"urls":["localhost"]}'),
+          path: `${batchPath}${suffix}`,
+        })
+        assert.strictEqual(answer.status, 200)
+      }),
+    )
+  }
+
+  it.scopedLive("answers HEAD like GET, without the body", () =>
+    Effect.gen(function* () {
+      const { credits, key, send } = yield* start()
+      const get = yield* credits
+      const head = yield* send({
+        method: "HEAD",
+        path: creditsPath,
+        headers: { "x-api-key": key },
+      })
+      assert.strictEqual(head.status, 200)
+      assert.strictEqual(head.text, "")
+      assert.strictEqual(head.headers["content-type"], get.headers["content-type"])
+      assert.strictEqual(head.headers["content-length"], get.headers["content-length"])
+    }),
+  )
+})
+
+describe("400", () => {
+  for (const [name, contentType] of [
+    ["none at all", undefined],
+    ["application/json-evil", "application/json-evil"],
+    ["application/jsonp", "application/jsonp"],
+    ["text/plain", "text/plain"],
+    ["application/x-www-form-urlencoded", "application/x-www-form-urlencoded"],
+    ["multipart/form-data", "multipart/form-data; boundary=x"],
+    ["text/html; application/json", "text/html; application/json"],
+    ["nothing", ""],
+  ] as const) {
+    it.scopedLive(`answers the content type ${name}`, () =>
+      Effect.gen(function* () {
+        const { books, key, send } = yield* start()
+        const headers = {
+          "x-api-key": key,
+          ...(contentType === undefined ? {} : { "content-type": contentType }),
+        }
+        const body = '{"urls":["example.com"]}'
+        const answer = yield* send({ method: "POST", path: batchPath, headers, body })
+        expectJson(answer, 400, invalid(contentTypeIssue))
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
+    )
+  }
+
+  for (const [name, body, message] of [
+    ["nothing", "", "The body is not valid JSON"],
+    ["text", "hello", "The body is not valid JSON"],
+    ["half a document", '{"urls":["example.com"', "The body is not valid JSON"],
+    ["a document and more", '{"urls":["example.com"]}{}', "The body is not valid JSON"],
+    ["single quotes", "{'urls':['example.com']}", "The body is not valid JSON"],
+    ["NaN", '{"urls":[NaN]}', "The body is not valid JSON"],
+    ["100,000 open brackets", "[".repeat(100_000), "The body is not valid JSON"],
+    ["UTF-16", Buffer.from('{"urls":["example.com"]}', "utf16le"), "The body is not valid JSON"],
+    [
+      "bytes that are no UTF-8",
+      Buffer.from('{"urls":["\xff.com"]}', "latin1"),
+      "The body is not UTF-8",
+    ],
+  ] as const) {
+    it.scopedLive(`answers a body of ${name}`, () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        expectJson(yield* post(body), 400, invalid(jsonIssue(message)))
+      }),
+    )
+  }
+
+  for (const [name, body, ...issues] of [
+    ["null", "null", typeIssue("object", "null", [])],
+    ["an array", '["example.com"]', typeIssue("object", "array", [])],
+    ["a string", '"example.com"', typeIssue("object", "string", [])],
+    ["no urls", "{}", required("array", ["urls"])],
+    ["urls only in __proto__", '{"__proto__":{"urls":["a.com"]}}', required("array", ["urls"])],
+    ["urls that are null", '{"urls":null}', typeIssue("array", "null", ["urls"])],
+    ["urls that are a string", '{"urls":"a.com"}', typeIssue("array", "string", ["urls"])],
+    ["urls that are an object", '{"urls":{"0":"a"}}', typeIssue("array", "object", ["urls"])],
+    ["no URL", '{"urls":[]}', tooSmall("array", ["urls"])],
+    ["an empty URL", '{"urls":["a.com",""]}', tooSmall("string", ["urls", "1"])],
+    ["a number", '{"urls":[7]}', typeIssue("string", "number", ["urls", "0"])],
+    [
+      "several faults, all at once",
+      JSON.stringify({ urls: ["", "a.com", null, "a".repeat(1001), true, ["b.com"]] }),
+      tooSmall("string", ["urls", "0"]),
+      typeIssue("string", "null", ["urls", "2"]),
+      tooBig("string", ["urls", "3"]),
+      typeIssue("string", "boolean", ["urls", "4"]),
+      typeIssue("string", "array", ["urls", "5"]),
+    ],
+    [
+      "51 URLs",
+      JSON.stringify({ urls: Array.from({ length: 51 }, () => "a.com") }),
+      tooBig("array", ["urls"]),
+    ],
+    ["a URL of 1,001 letters", `{"urls":["${"a".repeat(1001)}"]}`, tooBig("string", ["urls", "0"])],
+    [
+      "a URL of 501 astral characters",
+      `{"urls":["${"😀".repeat(501)}"]}`,
+      tooBig("string", ["urls", "0"]),
+    ],
+  ] as const) {
+    it.scopedLive(`names the fault of a body with ${name}`, () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        expectJson(yield* post(body), 400, invalid(...issues))
+      }),
+    )
+  }
+
+  it.scopedLive("names both the number of the URLs and each of them that is wrong", () =>
+    Effect.gen(function* () {
+      const { check } = yield* start()
+      const answer = yield* check(["", ...Array.from({ length: 50 }, () => "a.com"), 7])
+      assert.strictEqual(answer.status, 400)
+      assert.sameDeepMembers(JSON.parse(answer.text).error.issues, [
+        tooBig("array", ["urls"]),
+        tooSmall("string", ["urls", "0"]),
+        typeIssue("string", "number", ["urls", "51"]),
+      ])
+    }),
+  )
+
+  it.scopedLive(
+    "is how a document that another Unicode mark precedes is read, never as a 500",
+    () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        const answer = yield* post('\ufeff{"urls":["localhost"]}')
+        expectJson(answer, 400, invalid(jsonIssue("The body is not valid JSON")))
+      }),
+  )
+})
+
+describe("401", () => {
+  const malformed = {
+    none: undefined,
+    "an empty one": "",
+    "an unknown one": "am_0000000000000000000000000000000000000000000000000",
+    "one of 4,096 characters": "k".repeat(4096),
+    "a bearer token": "Bearer abc",
+  }
+  for (const [name, key] of Object.entries(malformed)) {
+    it.scopedLive(`is the one answer to a request with the key: ${name}`, () =>
+      Effect.gen(function* () {
+        const { send } = yield* start()
+        const headers = key === undefined ? {} : { "x-api-key": key }
+        expectJson(yield* send({ path: creditsPath, headers }), 401, unauthorized)
+        const post = { method: "POST", path: batchPath, headers, body: "not JSON" }
+        expectJson(yield* send(post), 401, unauthorized)
+      }),
+    )
+  }
+
+  it.scopedLive(
+    "is the answer to a key that was revoked, one that has expired, and none other",
+    () =>
+      Effect.gen(function* () {
+        const { account, check, credits, keyId, keys, url } = yield* start()
+        assert.strictEqual((yield* credits).status, 200)
+        yield* keys.revoke(keyId)
+        expectJson(yield* credits, 401, unauthorized)
+        expectJson(yield* check(["example.com"]), 401, unauthorized)
+        const expired = yield* keys.issue({ account, expiresIn: Duration.zero })
+        const headers = { "x-api-key": Redacted.value(expired.key) }
+        expectJson(yield* request(url, { path: creditsPath, headers }), 401, unauthorized)
+        const usable = yield* keys.issue({ account, expiresIn: Duration.hours(1) })
+        const answer = yield* request(url, {
+          path: creditsPath,
+          headers: { "x-api-key": Redacted.value(usable.key) },
+        })
+        assert.strictEqual(answer.status, 200)
+      }),
+  )
+
+  it.scopedLive("comes before every fault of the body, and before its size", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      for (const body of ["", "{", '{"urls":[]}', "x".repeat(600_000)]) {
+        expectJson(yield* send(batch("am_wrong", body)), 401, unauthorized)
+        const plain = { ...batch("am_wrong", body, { "content-type": "text/plain" }) }
+        expectJson(yield* send(plain), 401, unauthorized)
+      }
+    }),
+  )
+
+  it.scopedLive("does not tell a key by the query, the bearer header or another account's", () =>
+    Effect.gen(function* () {
+      const { key, send } = yield* start()
+      const inQuery = { path: `${creditsPath}?x-api-key=${key}` }
+      expectJson(yield* send(inQuery), 401, unauthorized)
+      const bearer = { path: creditsPath, headers: { authorization: `Bearer ${key}` } }
+      expectJson(yield* send(bearer), 401, unauthorized)
+    }),
+  )
+})
+
+describe("402", () => {
+  it.scopedLive("says how many credits are needed and how many there are, and asks nobody", () =>
+    Effect.gen(function* () {
+      const provider = make(succeeding)
+      const options = { provider: provider.layer, price: 3, credits: 5 }
+      const { books, check } = yield* start(options)
+      const message = "This request needs 6 credits and the account has 5."
+      const answer = yield* check(["example.com", "localhost", "example.com"])
+      expectJson(answer, 402, failure(message))
+      assert.deepStrictEqual(provider.calls, [])
+      assert.deepStrictEqual(yield* books, { available: 5, held: 0, charged: 0 })
+    }),
+  )
+
+  it.scopedLive("ends where the credits suffice", () =>
+    Effect.gen(function* () {
+      const { account, check, ledger } = yield* start({ credits: 1 })
+      const urls = ["example.com", "example.org"]
+      assert.strictEqual((yield* check(urls)).status, 402)
+      yield* ledger.grant(account, Credits.make(1), null)
+      assert.strictEqual((yield* check(urls)).status, 200)
+      assert.strictEqual((yield* check(urls)).status, 402)
+    }),
+  )
+
+  it.scopedLive("comes after the faults of the body", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start({ credits: 0 })
+      assert.strictEqual((yield* post('{"urls":[]}')).status, 400)
+      assert.strictEqual((yield* post('{"urls":["example.com"]}')).status, 402)
+    }),
+  )
+})
+
+describe("404", () => {
+  for (const path of [
+    "/",
+    "/v1",
+    "/v2/quota/available-credits",
+    "/v1/metrics",
+    "/v1/quota/../quota/available-creditz",
+    "/v1/quota/available%2Dcredit",
+    "/%",
+    "/%ff",
+    "/constructor",
+    "/__proto__",
+  ]) {
+    it.scopedLive(`is the answer at ${path}, with and without a key`, () =>
+      Effect.gen(function* () {
+        const { key, send } = yield* start()
+        for (const headers of [{}, { "x-api-key": key }]) {
+          const answer = yield* send({ path, headers })
+          expectJson(answer, 404, failure("There is nothing at this path."))
+        }
+      }),
+    )
+  }
+})
+
+describe("405", () => {
+  for (const [path, allow] of [
+    [batchPath, "POST"],
+    [creditsPath, "GET"],
+    ["/openapi.json", "GET"],
+  ] as const) {
+    for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]) {
+      if (method === allow) continue
+      it.scopedLive(`answers ${method} ${path} with the method that the path takes`, () =>
+        Effect.gen(function* () {
+          const { send } = yield* start()
+          for (const suffix of ["", "?a=b"]) {
+            const answer = yield* send({ method, path: path + suffix })
+            expectJson(answer, 405, failure(`This path takes ${allow}, not ${method}.`))
+            assert.strictEqual(answer.headers.allow, allow)
+          }
+        }),
+      )
+    }
+  }
+
+  it.scopedLive("answers HEAD where only POST is taken", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const answer = yield* send({ method: "HEAD", path: batchPath })
+      assert.strictEqual(answer.status, 405)
+      assert.strictEqual(answer.headers.allow, "POST")
+      assert.strictEqual(answer.text, "")
+    }),
+  )
+})
+
+describe("413", () => {
+  const tooLarge = failure("The body exceeds the limit of 524288 bytes.")
+
+  it.scopedLive("answers a body of 5 MB that tells its length", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start()
+      expectJson(yield* post(Buffer.alloc(5_000_000, "x")), 413, tooLarge)
+    }),
+  )
+
+  it.scopedLive("answers a body of 5 MB that comes in chunks", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start()
+      const answer = yield* post(Buffer.alloc(5_000_000, "x"), { "transfer-encoding": "chunked" })
+      expectJson(answer, 413, tooLarge)
+    }),
+  )
+
+  it.scopedLive("begins above the limit, under which every valid request stays", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start()
+      const padded = (bytes: number) => {
+        const document = '{"urls":["localhost"]}'
+        return document + " ".repeat(bytes - document.length)
+      }
+      assert.strictEqual((yield* post(padded(524_288))).status, 200)
+      expectJson(yield* post(padded(524_289)), 413, tooLarge)
+      const longest = `"${"\\ud83d\\ude00".repeat(500)}"`
+      const urls = Array.from({ length: 50 }, () => longest).join(",")
+      assert.strictEqual((yield* post(`{"urls":[${urls}]}`)).status, 200)
+    }),
+  )
+})
+
+describe("431", () => {
+  it.scopedLive("answers headers of more than 16 KB", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const answer = yield* send({
+        path: creditsPath,
+        headers: { "x-api-key": "k".repeat(17_000) },
+      })
+      assert.strictEqual(answer.status, 431)
+      assert.strictEqual(answer.headers["content-type"], "application/json")
+      assert.deepStrictEqual(JSON.parse(answer.text), failure("The headers are too large."))
+    }),
+  )
+})
+
+describe("500", () => {
+  const internal = failure("Internal server error.")
+  const secret = "the password of the database is hunter2"
+
+  /** The answer is bare, and the operator finds the cause in the log, by the request's id. */
+  const expectBroken = (answer: Answer, log: ReadonlyArray<string>) => {
+    expectJson(answer, 500, internal)
+    const id = String(answer.headers["x-request-id"])
+    assert.include(
+      log.find((line) => line.includes(id)),
+      secret,
+    )
+  }
+
+  const breakingLedger = (broken: Partial<CreditLedger["Type"]>) =>
+    Layer.effect(
+      CreditLedger,
+      Effect.map(CreditLedger, (ledger) => ({ ...ledger, ...broken })),
+    ).pipe(Layer.provide(memoryLedger))
+
+  const breaking = Effect.die(new Error(secret))
+
+  it.scopedLive("answers keys that cannot be looked up", () =>
+    Effect.gen(function* () {
+      const keys = Layer.succeed(ApiKeys, {
+        authenticate: () => breaking,
+        issue: ({ account }) =>
+          Effect.sync(() => ApiKey.issue({ accountId: account, label: null }, 0, null)),
+        rotate: () => breaking,
+        revoke: () => breaking,
+        list: () => breaking,
+      })
+      const { check, credits, log } = yield* start({ keys })
+      expectBroken(yield* credits, log)
+      expectBroken(yield* check(["example.com"]), log)
+    }),
+  )
+
+  it.scopedLive("answers credits that cannot be held, and asks no provider", () =>
+    Effect.gen(function* () {
+      const provider = make(succeeding)
+      const ledger = breakingLedger({ hold: () => breaking })
+      const { check, log } = yield* start({ ledger, provider: provider.layer })
+      expectBroken(yield* check(["example.com"]), log)
+      assert.deepStrictEqual(provider.calls, [])
+    }),
+  )
+
+  it.scopedLive("answers credits that cannot be charged, and charges nothing", () =>
+    Effect.gen(function* () {
+      const ledger = breakingLedger({ settle: () => breaking })
+      const { books, charges, check, log } = yield* start({ ledger })
+      expectBroken(yield* check(["example.com"]), log)
+      assert.deepStrictEqual(yield* charges, [])
+      assert.deepStrictEqual(yield* books, { available: 999, held: 1, charged: 0 })
+    }),
+  )
+
+  it.scopedLive("answers a balance that does not fit the contract", () =>
+    Effect.gen(function* () {
+      const balance = {
+        granted: Credits.make(1),
+        charged: Credits.make(2),
+        held: Credits.make(0),
+        entries: 0,
+        head: "",
+      }
+      const ledger = breakingLedger({ balance: () => Effect.succeed(balance) })
+      const { credits, log } = yield* start({ ledger })
+      const answer = yield* credits
+      expectJson(answer, 500, internal)
+      assert.include(
+        log.find((line) => line.includes(String(answer.headers["x-request-id"]))),
+        "availableCredits",
+      )
+    }),
+  )
+
+  it.scopedLive("answers a check that outlived its hold, and charges nothing", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch()
+      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+      const { books, charges, check, ledger } = yield* start({
+        ledger: MemoryCreditLedger.layer({ lease: 0 }),
+        provider: provider.layer,
+      })
+      const pending = yield* Effect.forkScoped(check(["example.com"]))
+      yield* eventually("the provider is asked", () => provider.calls.length === 1)
+      assert.strictEqual(yield* ledger.expire, 1)
+      yield* gate.open
+      expectJson(yield* Fiber.join(pending), 500, internal)
+      assert.deepStrictEqual(yield* charges, [])
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+    }),
+  )
+
+  it.scopedLive(
+    "is never the answer to a provider's fault, and such a fault is never charged",
+    () =>
+      Effect.gen(function* () {
+        for (const [provider, reason] of [
+          [make(() => Effect.die(new Error(secret))), "SERVER_ERROR"],
+          [make(() => Effect.succeed([])), "PROVIDER_ERROR"],
+          [
+            make(() => Effect.succeed([checked({ ...figures, domainAuthority: 101 })])),
+            "PROVIDER_ERROR",
+          ],
+          [
+            make(() => Effect.succeed([checked({ ...figures, spamScore: Number.NaN })])),
+            "PROVIDER_ERROR",
+          ],
+        ] as const) {
+          const { books, check } = yield* start({ provider: provider.layer })
+          expectJson(yield* check(["example.com"]), 200, {
+            success: true,
+            data: { successUrls: [], failedUrls: [{ url: "example.com", reason }] },
+            quota: { creditsUsed: 0 },
+          })
+          assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+        }
+      }),
+  )
+})
+
+describe("the header x-request-id", () => {
+  it.scopedLive("is on every answer, and never the same twice", () =>
+    Effect.gen(function* () {
+      const { check, credits, post, send } = yield* start({ credits: 1 })
+      const answers = yield* Effect.all([
+        credits,
+        credits,
+        post("{"),
+        send({ path: creditsPath }),
+        check(["example.com", "example.org"]),
+        send({ path: "/nothing" }),
+        send({ path: batchPath }),
+        post("x".repeat(600_000)),
+        send({ path: "/openapi.json" }),
+      ])
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 400, 401, 402, 404, 405, 413, 200],
+      )
+      const ids = answers.map(({ headers }) => String(headers["x-request-id"]))
+      for (const id of ids) assert.match(id, uuid)
+      assert.strictEqual(new Set(ids).size, ids.length)
+    }),
+  )
+
+  it.scopedLive("is the request id of the statement, and not the client's to choose", () =>
+    Effect.gen(function* () {
+      const { charges, post } = yield* start()
+      const first = yield* post('{"urls":["example.com"]}', { "x-request-id": "mine" })
+      const second = yield* post('{"urls":["example.com"]}', { "x-request-id": "mine" })
+      assert.deepStrictEqual(
+        (yield* charges).map(({ requestId }) => String(requestId)),
+        [first, second].map(({ headers }) => String(headers["x-request-id"])),
+      )
+    }),
+  )
+})
+
+describe("an account", () => {
+  it.scopedLive("sees and spends its own credits only, by any of its keys", () =>
+    Effect.gen(function* () {
+      const { account, key, keys, ledger, url } = yield* start({ credits: 10 })
+      const other = AccountId.make("another account")
+      yield* ledger.grant(other, Credits.make(5), null)
+      const second = Redacted.value((yield* keys.issue({ account })).key)
+      const foreign = Redacted.value((yield* keys.issue({ account: other })).key)
+      const available = (apiKey: string) =>
+        Effect.map(
+          request(url, { path: creditsPath, headers: { "x-api-key": apiKey } }),
+          ({ text }) => JSON.parse(text).data.availableCredits,
+        )
+      yield* request(url, batch(second, '{"urls":["example.com"]}'))
+      yield* request(url, batch(foreign, '{"urls":["example.com","example.org"]}'))
+      assert.deepStrictEqual(yield* Effect.all([key, second, foreign].map(available)), [9, 9, 3])
+    }),
+  )
+})

@@ -1,0 +1,121 @@
+/** The interface over real HTTP on a free port, as the program builds it, on stores in memory. */
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import { AccountName, Accounts } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import * as Balance from "../../src/Balance.ts"
+import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as Server from "../../src/http/Server.ts"
+import { Credits } from "../../src/LedgerEntry.ts"
+import * as MemoryAccounts from "../../src/memory/Accounts.ts"
+import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
+import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as MemoryReceipts from "../../src/memory/Receipts.ts"
+import type { MetricsProvider } from "../../src/MetricsProvider.ts"
+import type { Receipts } from "../../src/Receipts.ts"
+import * as Sandbox from "../../src/providers/Sandbox.ts"
+import * as Wire from "./Wire.ts"
+
+export interface Options {
+  readonly provider?: Layer.Layer<MetricsProvider>
+  readonly credits?: number
+  readonly price?: number
+  readonly corsOrigins?: ReadonlyArray<string>
+  readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
+  readonly keys?: Layer.Layer<ApiKeys>
+}
+
+export const batchPath = "/v1/metrics/da-pa/batch"
+export const creditsPath = "/v1/quota/available-credits"
+
+export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
+
+/** A server of its own for the caller's scope, with one account and its key. */
+export const start = (options: Options = {}) =>
+  Effect.gen(function* () {
+    const log: Array<string> = []
+    const context = yield* Layer.build(
+      Server.layer({
+        host: "127.0.0.1",
+        port: 0,
+        shutdownTimeout: "1 second",
+        corsOrigins: options.corsOrigins ?? [],
+      }).pipe(
+        Layer.provide(
+          AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),
+        ),
+        Layer.provide(options.provider ?? Sandbox.layer),
+        Layer.provideMerge(options.ledger ?? memoryLedger),
+        Layer.provideMerge(MemoryReceipts.layer({ lease: "1 minute" })),
+        Layer.provideMerge(CachedApiKeys.layer),
+        Layer.provide(options.keys ?? MemoryApiKeys.layer),
+        Layer.provideMerge(MemoryAccounts.layer),
+        Layer.provide(
+          Logger.replace(
+            Logger.defaultLogger,
+            Logger.map(Logger.jsonLogger, (line) => void log.push(line)),
+          ),
+        ),
+      ),
+    )
+    const ledger = Context.get(context, CreditLedger)
+    const keys = Context.get(context, ApiKeys)
+    const { id: account } = yield* Context.get(context, Accounts).create(AccountName.make("acme"))
+    const credits = options.credits ?? 1000
+    if (credits > 0) yield* ledger.grant(account, Credits.make(credits), null)
+    const issued = yield* keys.issue({ account })
+    const key = Redacted.value(issued.key)
+    const { address } = Context.get(context, HttpServer.HttpServer)
+    const port = address._tag === "TcpAddress" ? address.port : 0
+    const url = `http://127.0.0.1:${port}`
+
+    return {
+      url,
+      port,
+      key,
+      keyId: issued.record.id,
+      account,
+      keys,
+      ledger,
+      /** Lines of the log, in JSON. */
+      log,
+      /** The books of the account in short. */
+      books: Effect.map(ledger.balance(account), (balance) => ({
+        available: Balance.available(balance),
+        held: Number(balance.held),
+        charged: Number(balance.charged),
+      })),
+      charges: Effect.map(
+        Stream.runCollect(
+          Stream.filter(ledger.statement(account, {}), ({ kind }) => kind === "charge"),
+        ),
+        (entries) => [...entries],
+      ),
+      send: (request: Wire.Request) => Wire.request(url, request),
+      /** A batch with the account's key, as a well-behaved client sends it. */
+      check: (urls: ReadonlyArray<unknown>) =>
+        Wire.request(url, batch(key, JSON.stringify({ urls }))),
+      /** Any body where a batch belongs. */
+      post: (body: string | Uint8Array, headers: Record<string, string> = {}) =>
+        Wire.request(url, batch(key, body, headers)),
+      credits: Wire.request(url, { path: creditsPath, headers: { "x-api-key": key } }),
+    }
+  })
+
+export const batch = (
+  key: string,
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+): Wire.Request => ({
+  method: "POST",
+  path: batchPath,
+  headers: { "content-type": "application/json", "x-api-key": key, ...headers },
+  body,
+})

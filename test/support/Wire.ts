@@ -1,0 +1,104 @@
+/** HTTP as it is on the wire, with no client's help: every header and byte is the test's own. */
+import * as Http from "node:http"
+import * as Net from "node:net"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+
+export interface Request {
+  readonly method?: string
+  readonly path?: string
+  readonly headers?: Http.OutgoingHttpHeaders
+  readonly body?: string | Uint8Array
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Http.IncomingHttpHeaders
+  readonly text: string
+}
+
+/** One request on a connection of its own; interruption hangs up. Without `headers`, none is added. */
+export const request = (
+  base: string,
+  { body, headers = {}, method = "GET", path = "/" }: Request = {},
+): Effect.Effect<Answer, Error> =>
+  Effect.async<Answer, Error>((resume) => {
+    const { hostname: host, port } = new URL(base)
+    const outgoing = Http.request(
+      // The path as it is: a URL would tidy it up.
+      { host, port, path, agent: false, method, headers },
+      (incoming) => {
+        const chunks: Array<Buffer> = []
+        incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
+        incoming.on("error", (error) => resume(Effect.fail(error)))
+        incoming.on("end", () => {
+          const text = Buffer.concat(chunks).toString()
+          resume(
+            Effect.succeed({ status: incoming.statusCode ?? 0, headers: incoming.headers, text }),
+          )
+        })
+      },
+    )
+    outgoing.on("error", (error) => resume(Effect.fail(error)))
+    outgoing.end(body)
+    return Effect.sync(() => outgoing.destroy())
+  })
+
+/** A connection to write raw bytes on; hung up at the end of the scope. */
+export interface Connection {
+  readonly send: (text: string | Uint8Array) => void
+  readonly hangUp: () => void
+  /** What has come back so far. */
+  readonly received: () => string
+  readonly isClosed: () => boolean
+}
+
+export const connect = (base: string) =>
+  Effect.acquireRelease(
+    Effect.async<Connection & { readonly socket: Net.Socket }, Error>((resume) => {
+      const { hostname, port } = new URL(base)
+      let text = ""
+      let closed = false
+      const socket = Net.connect(Number(port), hostname, () =>
+        resume(
+          Effect.succeed({
+            socket,
+            send: (bytes) => void socket.write(bytes),
+            hangUp: () => void socket.destroy(),
+            received: () => text,
+            isClosed: () => closed,
+          }),
+        ),
+      )
+      socket.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
+      socket.on("close", () => (closed = true))
+      socket.on("error", (error) => {
+        closed = true
+        resume(Effect.fail(error))
+      })
+    }),
+    ({ socket }) => Effect.sync(() => socket.destroy()),
+  )
+
+/** What comes back on a raw connection until the server closes it. */
+export const exchange = (base: string, bytes: string | Uint8Array) =>
+  Effect.gen(function* () {
+    const connection = yield* connect(base)
+    connection.send(bytes)
+    yield* eventually("the server closes the connection", connection.isClosed)
+    return connection.received()
+  }).pipe(Effect.scoped)
+
+/** Waits until a condition holds, and fails with its name when it does not for ten seconds. */
+export const eventually = <E = never, R = never>(
+  name: string,
+  condition: (() => boolean) | Effect.Effect<boolean, E, R>,
+): Effect.Effect<void, Error | E, R> =>
+  (Effect.isEffect(condition) ? condition : Effect.sync(condition)).pipe(
+    Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail("not yet" as const))),
+    Effect.retry({
+      while: (error) => error === "not yet",
+      schedule: Schedule.spaced("5 millis").pipe(Schedule.upTo("10 seconds")),
+    }),
+    Effect.mapError((error) => (error === "not yet" ? new Error(`never: ${name}`) : (error as E))),
+  )
