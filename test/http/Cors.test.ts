@@ -1,0 +1,90 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { batchPath, creditsPath, start } from "../support/TestServer.ts"
+import type { Answer } from "../support/Wire.ts"
+
+const origin = "https://app.example.com"
+
+const preflight = (from: string) => ({
+  method: "OPTIONS",
+  path: batchPath,
+  headers: {
+    origin: from,
+    "access-control-request-method": "POST",
+    "access-control-request-headers": "content-type,x-api-key",
+  },
+})
+
+const corsHeaders = ({ headers }: Answer) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("access-control")))
+
+describe("without origins", () => {
+  it.scopedLive("no page of another origin is let in", () =>
+    Effect.gen(function* () {
+      const { key, send } = yield* start()
+      const asked = yield* send(preflight(origin))
+      assert.strictEqual(asked.status, 405)
+      assert.deepStrictEqual(corsHeaders(asked), {})
+      const got = yield* send({ path: creditsPath, headers: { origin, "x-api-key": key } })
+      assert.strictEqual(got.status, 200)
+      assert.deepStrictEqual(corsHeaders(got), {})
+    }),
+  )
+})
+
+describe("with origins", () => {
+  const corsOrigins = [origin, "https://other.example.com"]
+
+  it.scopedLive("a page of such an origin may send its key and its JSON", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start({ corsOrigins })
+      const answer = yield* send(preflight(origin))
+      assert.strictEqual(answer.status, 204)
+      const headers = corsHeaders(answer)
+      assert.strictEqual(headers["access-control-allow-origin"], origin)
+      assert.include(String(headers["access-control-allow-methods"]), "POST")
+      const allowed = String(headers["access-control-allow-headers"]).toLowerCase().split(/, ?/)
+      assert.includeMembers(allowed, ["content-type", "x-api-key"])
+    }),
+  )
+
+  it.scopedLive("a page of such an origin may read the answers, errors among them", () =>
+    Effect.gen(function* () {
+      const { key, send } = yield* start({ corsOrigins })
+      const read = (path: string, headers: Record<string, string> = {}) =>
+        send({ path, headers: { origin, ...headers } })
+      for (const [status, answer] of [
+        [200, yield* read(creditsPath, { "x-api-key": key })],
+        [401, yield* read(creditsPath)],
+        [404, yield* read("/nothing")],
+        [405, yield* read(batchPath)],
+      ] as const) {
+        assert.strictEqual(answer.status, status)
+        const headers = corsHeaders(answer)
+        assert.strictEqual(headers["access-control-allow-origin"], origin, `on ${status}`)
+        assert.include(String(headers["access-control-expose-headers"]), "x-request-id")
+      }
+    }),
+  )
+
+  it.scopedLive("a page of another origin may not", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start({ corsOrigins })
+      const answer = yield* send(preflight("https://evil.example.net"))
+      assert.notStrictEqual(
+        answer.headers["access-control-allow-origin"],
+        "https://evil.example.net",
+      )
+      assert.notStrictEqual(answer.headers["access-control-allow-origin"], "*")
+    }),
+  )
+
+  it.scopedLive("* lets in every page", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start({ corsOrigins: ["*"] })
+      const answer = yield* send(preflight("https://anyone.example.net"))
+      assert.strictEqual(answer.status, 204)
+      assert.strictEqual(answer.headers["access-control-allow-origin"], "*")
+    }),
+  )
+})

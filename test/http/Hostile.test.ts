@@ -1,0 +1,299 @@
+/** What no decent client sends: each is answered or cut off, and the next client notices nothing. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
+import { batchPath, creditsPath, start } from "../support/TestServer.ts"
+import { connect, eventually, exchange } from "../support/Wire.ts"
+
+const document = '{"urls":["example.com"]}'
+
+/** The text of a request, its lines as they are on the wire. */
+const wire = (line: string, headers: Record<string, string>, body = "") =>
+  [
+    `${line} HTTP/1.1`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    "",
+    body,
+  ].join("\r\n")
+
+const json = (key: string) => ({
+  host: "localhost",
+  "content-type": "application/json",
+  "x-api-key": key,
+})
+
+const closing = { connection: "close" }
+
+const sized = (body: string) => ({ "content-length": String(Buffer.byteLength(body)) })
+
+const statuses = (received: string) =>
+  [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
+
+/** What comes after the last head. */
+const lastBody = (received: string) => received.slice(received.lastIndexOf("\r\n\r\n") + 4)
+
+const failure = (message: string) => JSON.stringify({ success: false, message })
+
+describe("what is no HTTP", () => {
+  for (const [name, bytes] of [
+    ["a greeting of another protocol", "SSH-2.0-OpenSSH_9.6\r\n"],
+    ["a TLS handshake", Buffer.from("16030100a5010000a10303", "hex")],
+    ["a request line of its own making", "GIMME /everything NOW\r\n\r\n"],
+    ["a header without a colon", "GET / HTTP/1.1\r\nhost localhost\r\n\r\n"],
+    [
+      "two lengths that differ",
+      `POST ${batchPath} HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}`,
+    ],
+    [
+      "a length beside chunks",
+      `POST ${batchPath} HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
+    ],
+    ["a negative length", `POST ${batchPath} HTTP/1.1\r\ncontent-length: -1\r\n\r\n`],
+  ] as const) {
+    it.scopedLive(`${name} is answered 400 in JSON, and the connection ends`, () =>
+      Effect.gen(function* () {
+        const { credits, url } = yield* start()
+        const received = yield* exchange(url, bytes)
+        assert.deepStrictEqual(statuses(received), [400])
+        assert.include(received, "Content-Type: application/json\r\n")
+        assert.strictEqual(lastBody(received), failure("This is not a valid HTTP request."))
+        assert.strictEqual((yield* credits).status, 200)
+      }),
+    )
+  }
+
+  it.scopedLive("a chunk without a size breaks the connection, not the server", () =>
+    Effect.gen(function* () {
+      const { books, credits, key, url } = yield* start()
+      const headers = { ...json(key), "transfer-encoding": "chunked" }
+      const received = yield* exchange(url, wire(`POST ${batchPath}`, headers, "zzz\r\n{}\r\n"))
+      assert.notInclude(statuses(received), 200)
+      assert.strictEqual((yield* credits).status, 200)
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+    }),
+  )
+
+  it.scopedLive("headers of more than 16 KB are answered 431", () =>
+    Effect.gen(function* () {
+      const { credits, url } = yield* start()
+      const long = { host: "localhost", "x-long": "x".repeat(20_000) }
+      const received = yield* exchange(url, wire(`GET ${creditsPath}`, long))
+      assert.deepStrictEqual(statuses(received), [431])
+      assert.strictEqual(lastBody(received), failure("The headers are too large."))
+      assert.strictEqual((yield* credits).status, 200)
+    }),
+  )
+})
+
+describe("headers that ask for more than HTTP/1.1", () => {
+  for (const [name, headers] of [
+    ["Upgrade: h2c", { upgrade: "h2c", connection: "Upgrade, HTTP2-Settings, close" }],
+    ["Upgrade: websocket", { upgrade: "websocket", connection: "Upgrade, close" }],
+    ["Expect: 100-continue", { expect: "100-continue", ...closing }],
+    ["Expect: the unknown", { expect: "the-unknown", ...closing }],
+  ] as const) {
+    it.scopedLive(`do not keep a POST from its answer: ${name}`, () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* start()
+        const received = yield* exchange(
+          url,
+          wire(`POST ${batchPath}`, { ...json(key), ...headers, ...sized(document) }, document),
+        )
+        assert.strictEqual(statuses(received).at(-1), 200)
+        assert.strictEqual(JSON.parse(lastBody(received)).quota.creditsUsed, 1)
+      }),
+    )
+  }
+
+  it.scopedLive("are invited to go on where they wait for it", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const connection = yield* connect(url)
+      const headers = { ...json(key), expect: "100-continue", ...closing, ...sized(document) }
+      connection.send(wire(`POST ${batchPath}`, headers))
+      yield* eventually("the server says: continue", () =>
+        connection.received().startsWith("HTTP/1.1 100 Continue\r\n"),
+      )
+      connection.send(document)
+      yield* eventually("the server closes", connection.isClosed)
+      assert.deepStrictEqual(statuses(connection.received()), [100, 200])
+    }),
+  )
+
+  it.scopedLive("may be too few: a request without Host is answered", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const headers = { "x-api-key": key, ...closing }
+      const received = yield* exchange(url, wire(`GET ${creditsPath}`, headers))
+      assert.deepStrictEqual(statuses(received), [200])
+    }),
+  )
+
+  it.scopedLive("may be of HTTP/1.0", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const received = yield* exchange(
+        url,
+        `GET ${creditsPath} HTTP/1.0\r\nx-api-key: ${key}\r\n\r\n`,
+      )
+      assert.deepStrictEqual(statuses(received), [200])
+    }),
+  )
+})
+
+describe("requests on one connection", () => {
+  it.scopedLive("are each answered, in order, when they come all at once", () =>
+    Effect.gen(function* () {
+      const { books, key, url } = yield* start()
+      const post = (urls: string) =>
+        wire(`POST ${batchPath}`, { ...json(key), ...sized(urls) }, urls)
+      const received = yield* exchange(
+        url,
+        post(document) +
+          post("{") +
+          wire("GET /nothing", { host: "localhost" }) +
+          post(document) +
+          wire(`GET ${creditsPath}`, { ...json(key), ...closing }),
+      )
+      assert.deepStrictEqual(statuses(received), [200, 400, 404, 200, 200])
+      assert.deepStrictEqual(yield* books, { available: 998, held: 0, charged: 2 })
+    }),
+  )
+
+  it.scopedLive("go on after a refused body whose length was told", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const connection = yield* connect(url)
+      const body = "x".repeat(1_000_000)
+      connection.send(wire(`POST ${batchPath}`, { ...json(key), ...sized(body) }, body))
+      connection.send(wire(`GET ${creditsPath}`, { ...json(key), ...closing }))
+      yield* eventually("the server closes", connection.isClosed)
+      assert.deepStrictEqual(statuses(connection.received()), [413, 200])
+    }),
+  )
+
+  it.scopedLive("go on after a body that nobody read", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const body = "x".repeat(300_000)
+      const received = yield* exchange(
+        url,
+        wire(`POST ${batchPath}`, { ...json("am_wrong"), ...sized(body) }, body) +
+          wire("POST /nothing", { ...json(key), ...sized(body) }, body) +
+          wire(`GET ${creditsPath}`, { ...json(key), ...closing }),
+      )
+      assert.deepStrictEqual(statuses(received), [401, 404, 200])
+    }),
+  )
+})
+
+describe("a body", () => {
+  it.scopedLive("without an end is answered 413 and cut off", () =>
+    Effect.gen(function* () {
+      const { credits, key, url } = yield* start()
+      const connection = yield* connect(url)
+      const headers = { ...json(key), "transfer-encoding": "chunked" }
+      connection.send(wire(`POST ${batchPath}`, headers))
+      const chunk = Buffer.alloc(64 * 1024, "x")
+      const size = Buffer.from(`${chunk.length.toString(16)}\r\n`)
+      const flood = yield* Effect.fork(
+        Effect.forever(
+          Effect.zipRight(
+            Effect.sync(() => connection.send(Buffer.concat([size, chunk, Buffer.from("\r\n")]))),
+            Effect.sleep(1),
+          ),
+        ),
+      )
+      yield* eventually("the answer comes while the body goes on", () =>
+        connection.received().includes("The body exceeds the limit of 524288 bytes."),
+      )
+      yield* eventually("the server cuts the connection", connection.isClosed)
+      yield* Fiber.interrupt(flood)
+      assert.deepStrictEqual(statuses(connection.received()), [413])
+      assert.strictEqual((yield* credits).status, 200)
+    }),
+  )
+
+  it.scopedLive("that stops halfway, its sender gone, holds nothing", () =>
+    Effect.gen(function* () {
+      const provider = make(succeeding)
+      const { books, credits, key, log, url } = yield* start({ provider: provider.layer })
+      const connection = yield* connect(url)
+      const headers = { ...json(key), "content-length": "1000" }
+      connection.send(wire(`POST ${batchPath}`, headers, document.slice(0, 10)))
+      // The server has read the half once it answers another request.
+      assert.strictEqual((yield* credits).status, 200)
+      connection.hangUp()
+      yield* eventually("the connection is gone", connection.isClosed)
+      assert.strictEqual((yield* credits).status, 200)
+      assert.deepStrictEqual(provider.calls, [])
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      assert.deepStrictEqual(log, [])
+    }),
+  )
+
+  it.scopedLive("that comes byte by byte is read", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const connection = yield* connect(url)
+      const headers = { ...json(key), ...sized(document), ...closing }
+      connection.send(wire(`POST ${batchPath}`, headers))
+      for (const byte of document) {
+        connection.send(byte)
+        yield* Effect.sleep(1)
+      }
+      yield* eventually("the server closes", connection.isClosed)
+      assert.deepStrictEqual(statuses(connection.received()), [200])
+    }),
+  )
+
+  it.scopedLive("of GET is left unread, and the answer is as without it", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const body = "x".repeat(1000)
+      const headers = { ...json(key), ...sized(body), ...closing }
+      const received = yield* exchange(url, wire(`GET ${creditsPath}`, headers, body))
+      assert.deepStrictEqual(statuses(received), [200])
+    }),
+  )
+})
+
+describe("a client that hangs up", () => {
+  it.scopedLive("in the middle of a lookup is not charged, and its hold returns", () =>
+    Effect.gen(function* () {
+      const provider = make(() => Effect.never)
+      const { books, charges, check, log } = yield* start({ provider: provider.layer })
+      const client = yield* Effect.fork(check(["example.com", "example.org"]))
+      yield* eventually("the provider is asked", () => provider.calls.length === 1)
+      assert.deepStrictEqual(yield* books, { available: 998, held: 2, charged: 0 })
+      yield* Fiber.interrupt(client)
+      yield* eventually(
+        "the hold returns",
+        Effect.map(books, ({ held }) => held === 0),
+      )
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      assert.deepStrictEqual(yield* charges, [])
+      assert.deepStrictEqual(log, [])
+    }),
+  )
+
+  it.scopedLive("does not end the lookups of others", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch()
+      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+      const { books, check } = yield* start({ provider: provider.layer })
+      const leaving = yield* Effect.fork(check(["example.com"]))
+      const staying = yield* Effect.fork(check(["example.com"]))
+      yield* eventually("the provider is asked twice", () => provider.calls.length === 2)
+      yield* Fiber.interrupt(leaving)
+      yield* eventually(
+        "one hold returns",
+        Effect.map(books, ({ held }) => held === 1),
+      )
+      yield* gate.open
+      assert.strictEqual((yield* Fiber.join(staying)).status, 200)
+      assert.deepStrictEqual(yield* books, { available: 999, held: 0, charged: 1 })
+    }),
+  )
+})

@@ -1,0 +1,116 @@
+import * as HttpApiClient from "@effect/platform/HttpApiClient"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
+import * as OpenApi from "@effect/platform/OpenApi"
+import * as NodeHttpClient from "@effect/platform-node/NodeHttpClient"
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { Api } from "../../src/http/Api.ts"
+import { InvalidRequest, PaymentRequired, Unauthorized } from "../../src/http/Envelope.ts"
+import { figures, make, succeeding } from "../support/ScriptedProvider.ts"
+import { start } from "../support/TestServer.ts"
+
+const text = () => `${JSON.stringify(OpenApi.fromApi(Api), undefined, 2)}\n`
+
+describe("the document", () => {
+  it("is as it was agreed", () => expect(text()).toMatchFileSnapshot("../openapi.json"))
+
+  it("keeps the framework's names and defaults to itself", () => {
+    for (const trace of [
+      "HttpApiDecodeError",
+      "_tag",
+      "PropertyKey",
+      "maxLength(",
+      "minItems(",
+      "between(",
+      '"additionalProperties": false',
+    ]) {
+      assert.notInclude(text(), trace)
+    }
+  })
+
+  it("tells the paths, their statuses, the key and the limits", () => {
+    const document = JSON.parse(text())
+    assert.strictEqual(document.info.version, "1.0.0")
+    const statuses = Object.entries(document.paths).flatMap(([path, item]) =>
+      Object.entries(Object(item)).map(([method, operation]) => [
+        `${method} ${path}`,
+        Object.keys(Object(operation).responses),
+      ]),
+    )
+    assert.deepStrictEqual(statuses, [
+      ["post /v1/metrics/da-pa/batch", ["200", "400", "401", "402", "409", "413", "422", "500"]],
+      ["get /v1/quota/available-credits", ["200", "401", "500"]],
+    ])
+    assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
+      type: "apiKey",
+      name: "x-api-key",
+      in: "header",
+    })
+    const { urls } = document.components.schemas.BatchRequest.properties
+    assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
+    assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
+  })
+
+  it.scopedLive("is served without a key", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const answer = yield* send({ path: "/openapi.json" })
+      assert.strictEqual(answer.status, 200)
+      assert.strictEqual(answer.headers["content-type"], "application/json")
+      assert.deepStrictEqual(JSON.parse(answer.text), JSON.parse(text()))
+    }),
+  )
+})
+
+describe("the typed client", () => {
+  const clientOf = ({ key, url }: { readonly key: string; readonly url: string }) =>
+    HttpApiClient.make(Api, {
+      baseUrl: url,
+      transformClient: HttpClient.mapRequest(HttpClientRequest.setHeader("x-api-key", key)),
+    }).pipe(Effect.provide(NodeHttpClient.layer))
+
+  const batch = (...urls: ReadonlyArray<string>) => ({ payload: { urls }, headers: {} })
+
+  it.scopedLive("reads successes", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ provider: make(succeeding).layer, credits: 5 })
+      const client = yield* clientOf(server)
+      assert.deepStrictEqual(yield* client.checkBatch(batch("example.com", "localhost")), {
+        success: true,
+        data: {
+          successUrls: [{ url: "example.com", ...figures }],
+          failedUrls: [{ url: "localhost", reason: "INVALID_URL" }],
+        },
+        quota: { creditsUsed: 1 },
+      })
+      assert.deepStrictEqual(yield* client.availableCredits(), {
+        success: true,
+        data: { availableCredits: 4 },
+      })
+    }),
+  )
+
+  it.scopedLive("gives the errors back as what they were", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 1 })
+      const client = yield* clientOf(server)
+      const stranger = yield* clientOf({ ...server, key: "am_wrong" })
+
+      const unauthorized = yield* Effect.flip(stranger.availableCredits())
+      assert.instanceOf(unauthorized, Unauthorized)
+      assert.strictEqual(unauthorized.message, "The API key is invalid or expired.")
+
+      const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
+      assert.instanceOf(unpaid, PaymentRequired)
+      assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
+
+      // The client would not send what violates the contract, except for this header's value.
+      const invalid = yield* Effect.flip(
+        client.checkBatch({ payload: { urls: ["a.com"] }, headers: { "idempotency-key": '"' } }),
+      )
+      assert.instanceOf(invalid, InvalidRequest)
+      assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
+    }),
+  )
+})
