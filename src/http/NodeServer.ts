@@ -72,8 +72,7 @@ export const drain = (timeout: Duration.DurationInput): Layer.Layer<never, never
       const { responses, server } = yield* Listener
       // Node would take the requests that ask for another protocol out of HTTP; we stay in it.
       server.removeAllListeners("upgrade")
-      // Finalizers are uninterruptible, and a race among such waits for its losers.
-      yield* Effect.addFinalizer(() => Effect.interruptible(stop(server, responses, timeout)))
+      yield* Effect.addFinalizer(() => stop(server, responses, timeout))
     }),
   )
 

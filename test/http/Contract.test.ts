@@ -623,8 +623,7 @@ describe("500", () => {
     Effect.gen(function* () {
       const keys = Layer.succeed(ApiKeys, {
         authenticate: () => breaking,
-        issue: ({ account }) =>
-          Effect.sync(() => ApiKey.issue({ accountId: account, label: null }, 0, null)),
+        issue: ({ account }) => Effect.sync(() => ApiKey.issue(ApiKey.terms({ account }), 0)),
         rotate: () => breaking,
         revoke: () => breaking,
         list: () => breaking,
