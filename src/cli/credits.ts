@@ -3,12 +3,12 @@ import * as Options from "@effect/cli/Options"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
 import * as Balance from "../Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Credits } from "../LedgerEntry.ts"
-import { accountOption, json, print, table, time } from "./Output.ts"
+import { accountOption, json, print, table } from "./Output.ts"
+import { statement } from "./statement.ts"
 import * as Stores from "./Stores.ts"
 
 /** What `credits balance` says, also after a grant. */
@@ -65,41 +65,6 @@ const balance = Command.make("balance", { account: accountOption, json }, ({ acc
     )
   }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Show what an account may spend"))
-
-const statement = Command.make("statement", { account: accountOption, json }, ({ account, json }) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const ledger = yield* CreditLedger
-    const { id, name } = yield* accounts.find(account)
-    const lines = yield* ledger.statement(id, {}).pipe(
-      Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) => ({
-        at: time(at),
-        kind,
-        amount: kind === "charge" ? -amount : amount,
-        balanceAfter,
-        requestId,
-        urls,
-        note,
-      })),
-      Stream.runCollect,
-    )
-    yield* print(
-      json,
-      { account: name, entries: [...lines] },
-      table(
-        ["TIME", "KIND", "AMOUNT", "BALANCE", "URLS", "REQUEST OR NOTE"],
-        Array.from(lines, ({ amount, at, balanceAfter, kind, note, requestId, urls }) => [
-          at ?? "",
-          kind,
-          amount,
-          balanceAfter,
-          urls ?? "",
-          requestId ?? note ?? "",
-        ]),
-      ),
-    )
-  }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Show an account's grants and charges"))
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
   override get message() {

@@ -1,0 +1,126 @@
+/** An account's statement, written as it is read: its length does not matter. */
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { Accounts } from "../Account.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import type { LedgerEntry } from "../LedgerEntry.ts"
+import { accountOption, json, time } from "./Output.ts"
+import * as Stores from "./Stores.ts"
+
+/** A day or a moment. */
+const IsoTime = Schema.Date.annotations({
+  message: () => ({
+    message: "expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z",
+    override: true,
+  }),
+})
+
+const moment = (name: string, description: string) =>
+  Options.text(name).pipe(
+    Options.withPseudoName("TIME"),
+    Options.withSchema(IsoTime),
+    Options.optional,
+    Options.withDescription(description),
+  )
+
+const epochMs = Option.match<undefined, Date, number>({
+  onNone: () => undefined,
+  onSome: (date) => date.getTime(),
+})
+
+export const statement = Command.make(
+  "statement",
+  {
+    account: accountOption,
+    since: moment("since", "Entries from this time on"),
+    until: moment("until", "Entries before this time"),
+    format: Options.choice("format", ["table", "csv", "json"]).pipe(
+      Options.withDefault("table" as const),
+    ),
+    json,
+  },
+  ({ account, format, json, since, until }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const ledger = yield* CreditLedger
+      const { id, name } = yield* accounts.find(account)
+      const lines = ledger
+        .statement(id, { since: epochMs(since), until: epochMs(until) })
+        .pipe(Stream.map(toLine), writers[json ? "json" : format](name))
+      yield* Stream.runForEach(lines, Console.log)
+    }).pipe(Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Show an account's grants and charges, oldest first"))
+
+interface Line {
+  readonly at: string | null
+  readonly kind: LedgerEntry["kind"]
+  /** Below 0 for a charge. */
+  readonly amount: number
+  readonly balanceAfter: number
+  readonly urls: number | null
+  readonly requestId: string | null
+  readonly note: string | null
+}
+
+const toLine = ({ amount, at, balanceAfter, kind, note, requestId, urls }: LedgerEntry): Line => ({
+  at: time(at),
+  kind,
+  amount: kind === "charge" ? -amount : amount,
+  balanceAfter,
+  urls,
+  requestId,
+  note,
+})
+
+type Writer = (account: string) => <E>(lines: Stream.Stream<Line, E>) => Stream.Stream<string, E>
+
+const headed =
+  (header: string) =>
+  <E>(lines: Stream.Stream<string, E>) =>
+    Stream.concat(Stream.make(header), lines)
+
+const table: Writer = () => (lines) =>
+  lines.pipe(
+    Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) =>
+      [
+        at ?? "",
+        kind.padEnd(6),
+        String(amount).padStart(12),
+        String(balanceAfter).padStart(14),
+        String(urls ?? "").padStart(4),
+        requestId ?? note ?? "",
+      ].join("  "),
+    ),
+    headed("TIME                      KIND          AMOUNT         BALANCE  URLS  REQUEST OR NOTE"),
+  )
+
+const csv: Writer = () => (lines) =>
+  lines.pipe(
+    Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) =>
+      [at, kind, amount, balanceAfter, urls, requestId, note].map(csvCell).join(","),
+    ),
+    headed("time,kind,amount,balance,urls,request_id,note"),
+  )
+
+/** RFC 4180; and what a spreadsheet would take for a formula is made text. */
+const csvCell = (value: string | number | null): string => {
+  if (typeof value === "number") return String(value)
+  const text = /^[=+\-@\t]/.test(value ?? "") ? `'${value}` : (value ?? "")
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** One document over many lines. */
+const document: Writer = (account) => (lines) =>
+  lines.pipe(
+    Stream.zipWithIndex,
+    Stream.map(([line, i]) => (i === 0 ? "" : ",") + JSON.stringify(line)),
+    headed(`{"account":${JSON.stringify(account)},"entries":[`),
+    Stream.concat(Stream.make("]}")),
+  )
+
+const writers = { table, csv, json: document }
