@@ -1,9 +1,12 @@
 /** The tables, on both dialects. Times are epoch milliseconds. */
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 
 const accountsKeysLedger = Effect.gen(function* () {
@@ -87,14 +90,39 @@ const migrations = {
   "2_receipts": receipts,
 }
 
+/** The number of the newest migration that this program knows. */
+export const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
+
+const Applied = Schema.Struct({ newest: Schema.NullOr(Schema.Int) })
+
+/** The number of the newest migration that the database has been through; 0 when it is empty. */
+export const applied = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  SqlSchema.single({
+    Request: Schema.Void,
+    Result: Applied,
+    execute: () => sql`SELECT MAX(migration_id) AS newest FROM effect_sql_migrations`,
+  })(undefined),
+).pipe(Effect.map(({ newest }) => newest ?? 0))
+
+const refuseNewer = Effect.filterOrFail(
+  applied,
+  (version) => version <= newest,
+  (version) =>
+    new StoreFailure({
+      message: `the database is of a newer version (schema ${version}) than this program (schema ${newest}): update the program, or restore a backup from before the update`,
+    }),
+)
+
 /**
- * Brings the database to the newest schema, before any port opens. Processes that start together
- * wait for each other; only where they create the first table at once, one fails and tries again.
+ * Brings the database to the newest schema, before any port opens; refuses one that is newer.
+ * Processes that start together wait for each other; only where they create the first table at
+ * once, one fails and tries again.
  */
 export const layer = Layer.effectDiscard(
   Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).pipe(
     Effect.catchAllDefect(Effect.fail),
     Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
-    Effect.mapError(Failure.describe),
+    Effect.zipRight(refuseNewer),
+    Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
   ),
 )
