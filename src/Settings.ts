@@ -81,6 +81,23 @@ const expecting = <A>(
 const oneOf = <const Names extends readonly [string, ...Array<string>]>(...names: Names) =>
   expecting(`one of ${names.join(", ")}`, Schema.Literal(...names))
 
+export const ProviderName = Schema.Literal(
+  "sandbox",
+  "moz",
+  "moz-links-v2",
+  "open-page-rank",
+  "dataforseo",
+)
+export type ProviderName = typeof ProviderName.Type
+
+const providers = expecting(
+  `one or more of ${ProviderName.literals.join(", ")}, each once, separated by commas`,
+  Schema.split(",").pipe(
+    Schema.compose(Schema.NonEmptyArray(Schema.compose(Schema.Trim, ProviderName))),
+    Schema.filter((names) => new Set(names).size === names.length),
+  ),
+)
+
 const whole = (min: number, max: number) =>
   expecting(
     `a whole number from ${min} to ${max}`,
@@ -136,11 +153,11 @@ export const all = {
     databaseUrl,
     "where accounts, keys and credits are kept",
   ),
-  provider: setting(
+  providers: setting(
     "AUTHORITY_PROVIDER",
     "sandbox",
-    oneOf("sandbox", "moz"),
-    "who gives the figures",
+    providers,
+    "who gives the figures; of a list separated by commas, each is asked what those before it lack",
   ),
   mozToken: optional("AUTHORITY_MOZ_TOKEN", secret, "the token of the Moz API", true),
   mozUrl: setting(
@@ -148,6 +165,47 @@ export const all = {
     "https://api.moz.com/jsonrpc",
     httpUrl,
     "the Moz API's address",
+  ),
+  mozLinksV2Token: optional(
+    "AUTHORITY_MOZ_LINKS_V2_TOKEN",
+    secret,
+    "the token of the Moz Links API, or ID:SECRET",
+    true,
+  ),
+  mozLinksV2Url: setting(
+    "AUTHORITY_MOZ_LINKS_V2_URL",
+    "https://lsapi.seomoz.com/v2",
+    httpUrl,
+    "the Moz Links API's address",
+  ),
+  openPageRankKey: optional(
+    "AUTHORITY_OPEN_PAGE_RANK_KEY",
+    secret,
+    "the key of Open PageRank",
+    true,
+  ),
+  openPageRankUrl: setting(
+    "AUTHORITY_OPEN_PAGE_RANK_URL",
+    "https://openpagerank.com/api/v1.0/getPageRank",
+    httpUrl,
+    "Open PageRank's address",
+  ),
+  dataforseoLogin: optional(
+    "AUTHORITY_DATAFORSEO_LOGIN",
+    Schema.NonEmptyString,
+    "the login of DataForSEO",
+  ),
+  dataforseoPassword: optional(
+    "AUTHORITY_DATAFORSEO_PASSWORD",
+    secret,
+    "the password of DataForSEO's interface",
+    true,
+  ),
+  dataforseoUrl: setting(
+    "AUTHORITY_DATAFORSEO_URL",
+    "https://api.dataforseo.com/v3",
+    httpUrl,
+    "DataForSEO's address",
   ),
   providerTimeout: setting(
     "AUTHORITY_PROVIDER_TIMEOUT",

@@ -16,22 +16,11 @@ import * as Moz from "../src/providers/Moz.ts"
 import * as Wire from "../src/providers/Wire.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as FakeVendor from "./support/FakeVendor.ts"
-import { targets } from "./support/targets.ts"
+import { lookup, tags, targets } from "./support/lookup.ts"
 
 const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })
 
 const checked = (page: string) => Outcome.Checked({ metrics: FakeMoz.figures(page) })
-
-const lookup = (
-  moz: { readonly layer: Layer.Layer<MetricsProvider> },
-  ...urls: ReadonlyArray<string>
-) =>
-  Effect.flatMap(MetricsProvider, (provider) => provider.lookup(targets(...urls))).pipe(
-    Effect.provide(moz.layer),
-  )
-
-const tags = (outcomes: ReadonlyArray<Outcome>) =>
-  outcomes.map((outcome) => (outcome._tag === "Checked" ? "ok" : outcome.reason))
 
 describe("what Moz is asked", () => {
   it.scoped(
@@ -230,25 +219,9 @@ describe("what Moz answers", () => {
 describe("how a call fails", () => {
   const { rpcError, rpcFailure } = FakeMoz
   const cases: ReadonlyArray<readonly [string, FakeVendor.Fault]> = [
-    ["Unreachable", FakeVendor.reset],
-    ["Unreachable", FakeVendor.cut],
-    ["Unreachable", FakeVendor.longLength],
-    ["Malformed", FakeVendor.shortLength],
-    ["Malformed", FakeVendor.html],
-    ["Malformed", FakeVendor.garbage],
-    ["Malformed", FakeVendor.nothing],
-    ["Malformed", FakeVendor.tooLarge],
-    ["Malformed", FakeVendor.answer(200, "[]")],
-    ["Malformed", FakeVendor.answer(200, "null")],
-    ["Malformed", FakeVendor.answer(204, "")],
+    ...FakeVendor.failures,
     ["Malformed", FakeVendor.rewrite("wrong id", (json) => ({ ...Object(json), id: "another" }))],
     ["Malformed", FakeVendor.rewrite("no list", (json) => ({ ...Object(json), result: {} }))],
-    ["Unavailable", FakeVendor.unavailable],
-    ["Unavailable", FakeVendor.answer(503, "<h1>Bad gateway</h1>")],
-    ["Throttled", FakeVendor.throttled("7")],
-    ["Timeout", FakeVendor.answer(408, "")],
-    ["Refused", FakeVendor.answer(403, "no")],
-    ["Refused", FakeVendor.answer(302, "", { location: "https://example.com/" })],
     ["Refused", rpcFailure(400, rpcError(-32652, 400, "param-is-missing"))],
     ["Refused", rpcFailure(200, rpcError(-32652, 400, "param-is-missing"))],
     ["Refused", rpcFailure(200, { code: -32600, httpStatus: 400, message: "Invalid Request" })],

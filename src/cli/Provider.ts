@@ -1,29 +1,56 @@
 /** The provider that the settings name. */
+import type * as HttpClient from "@effect/platform/HttpClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { MetricsProvider } from "../MetricsProvider.ts"
+import * as DataForSeo from "../providers/DataForSeo.ts"
 import * as Moz from "../providers/Moz.ts"
+import * as MozLinksV2 from "../providers/MozLinksV2.ts"
+import * as OpenPageRank from "../providers/OpenPageRank.ts"
 import * as Sandbox from "../providers/Sandbox.ts"
 import * as Wire from "../providers/Wire.ts"
-import { Settings } from "../Settings.ts"
+import { type ProviderName, Settings } from "../Settings.ts"
 
 /** A provider was chosen and what it needs was not given. */
 export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{
   readonly message: string
 }> {}
 
-export const layer = Effect.map(Settings, (settings) => {
-  switch (settings.provider) {
+export const layer = Effect.map(Settings, (settings) =>
+  vendor(settings, settings.providers[0]),
+).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
+
+const vendor = (
+  settings: Settings["Type"],
+  name: ProviderName,
+): Layer.Layer<MetricsProvider, ProviderNotConfigured, HttpClient.HttpClient> => {
+  switch (name) {
     case "sandbox":
       return Sandbox.layer
     case "moz":
-      return Layer.unwrapEffect(
-        Effect.map(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), (token) =>
-          Moz.layer({ url: settings.mozUrl, token }),
-        ),
-      )
+      return Effect.map(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), (token) =>
+        Moz.layer({ url: settings.mozUrl, token }),
+      ).pipe(Layer.unwrapEffect)
+    case "moz-links-v2":
+      return Effect.map(
+        required("AUTHORITY_MOZ_LINKS_V2_TOKEN", settings.mozLinksV2Token),
+        (token) => MozLinksV2.layer({ url: settings.mozLinksV2Url, token }),
+      ).pipe(Layer.unwrapEffect)
+    case "open-page-rank":
+      return Effect.map(required("AUTHORITY_OPEN_PAGE_RANK_KEY", settings.openPageRankKey), (key) =>
+        OpenPageRank.layer({ url: settings.openPageRankUrl, key }),
+      ).pipe(Layer.unwrapEffect)
+    case "dataforseo":
+      return Effect.map(
+        Effect.all({
+          login: required("AUTHORITY_DATAFORSEO_LOGIN", settings.dataforseoLogin),
+          password: required("AUTHORITY_DATAFORSEO_PASSWORD", settings.dataforseoPassword),
+        }),
+        (credentials) => DataForSeo.layer({ url: settings.dataforseoUrl, ...credentials }),
+      ).pipe(Layer.unwrapEffect)
   }
-}).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
+}
 
 /** A setting that only some providers need. */
 const required = <A>(name: string, value: A | undefined) =>

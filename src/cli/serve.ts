@@ -70,22 +70,26 @@ const demoCredits = Credits.make(1000)
 
 /** On the first start with synthetic figures: an account to try them with. */
 const demoKey = Effect.gen(function* () {
-  const { provider } = yield* Settings.Settings
+  const { providers } = yield* Settings.Settings
   const accounts = yield* Accounts
-  if (provider !== "sandbox" || (yield* accounts.list).length > 0) return Option.none()
+  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
   const { id } = yield* accounts.create(AccountName.make("demo"))
   yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
   const { key } = yield* (yield* ApiKeys).issue({ account: id, label: "demo" })
   return Option.some(Redacted.value(key))
 })
 
+const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
+  providers.every((name) => name === "sandbox")
+
 const greet = (json: boolean) =>
   Effect.gen(function* () {
-    const { provider } = yield* Settings.Settings
+    const { providers } = yield* Settings.Settings
+    const provider = providers.join(",")
     const url = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(address))
     const key = yield* demoKey
     yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
-    if (provider === "sandbox") {
+    if (isSandbox(providers)) {
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
       )

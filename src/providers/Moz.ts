@@ -51,16 +51,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
         const { error } = failure.value
         return yield* wire.error(reasonOf(error, reply.status), explain(error), reply)
       }
-      if (reply.status !== 200) {
-        return yield* wire.error(Wire.reasonOf(reply.status), `HTTP ${reply.status}`, reply)
-      }
-      const success = yield* Option.match(reply.json, {
-        onNone: () => Either.left(wire.error("Malformed", "the answer is no JSON")),
-        onSome: (json) =>
-          Either.mapLeft(Schema.decodeUnknownEither(Success(Result))(json), ({ message }) =>
-            wire.error("Malformed", message),
-          ),
-      })
+      const success = yield* wire.decode(reply, Success(Result))
       if (success.id !== id) {
         return yield* wire.error("Malformed", "the answer is to another question")
       }

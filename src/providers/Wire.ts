@@ -10,6 +10,7 @@ import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -31,6 +32,14 @@ export interface Wire {
   readonly send: (
     request: HttpClientRequest.HttpClientRequest,
   ) => Effect.Effect<Reply, ProviderError>
+  /**
+   * What the body says, by its schema; fails when the status is not 200, or with Malformed when the
+   * body is none of the kind.
+   */
+  readonly decode: <A, I>(
+    reply: Reply,
+    schema: Schema.Schema<A, I>,
+  ) => Either.Either<A, ProviderError>
   /** An error that carries the reply's `retryAfter`, and none of the secrets. */
   readonly error: (reason: ProviderError["reason"], detail: string, reply?: Reply) => ProviderError
 }
@@ -85,8 +94,21 @@ export const make = (options: {
         ]),
       )
 
-    return { send, error }
+    const decode: Wire["decode"] = (reply, schema) => {
+      const { json, status } = reply
+      if (status !== 200) return Either.left(error(reasonOf(status), explain(reply), reply))
+      if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is no JSON"))
+      return Either.mapLeft(Schema.decodeUnknownEither(schema)(json.value), ({ message }) =>
+        error("Malformed", message),
+      )
+    }
+
+    return { send, decode, error }
   })
+
+/** The value of an `authorization` header, from `NAME:PASSWORD`. */
+export const basic = (credentials: string): Redacted.Redacted =>
+  Redacted.make(`Basic ${Buffer.from(credentials).toString("base64")}`)
 
 /**
  * The client for vendors: `fetch`, which costs nothing to load, keeps connections open, and follows
@@ -128,6 +150,15 @@ const retryAfterOf = (response: HttpClientResponse.HttpClientResponse) =>
     const ms = /^\d{1,7}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
     return Number.isFinite(ms) ? Option.some(Duration.millis(ms)) : Option.none()
   })
+
+/** The status, and what the vendor says with it where it uses the customary word. */
+const explain = ({ json, status }: Reply): string =>
+  Option.match(Option.flatMap(json, Schema.decodeUnknownOption(Complaint)), {
+    onNone: () => `HTTP ${status}`,
+    onSome: ({ message }) => `HTTP ${status}: ${message}`,
+  })
+
+const Complaint = Schema.Struct({ message: Schema.String })
 
 const maxDetailLength = 300
 

@@ -1,5 +1,4 @@
 /** The Moz API as its public reference and captures show it. */
-import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -8,14 +7,16 @@ import * as Moz from "../../src/providers/Moz.ts"
 import * as Wire from "../../src/providers/Wire.ts"
 import { Target } from "../../src/Target.ts"
 import * as FakeVendor from "./FakeVendor.ts"
+import { figure } from "./figures.ts"
 
 export const token = "a-moz-token-for-tests"
 
 /** What the fake says of a page: the same figures every time. */
-export const figures = (page: string) => {
-  const [domain = 0, own = 0, spam = 0] = createHash("sha256").update(page).digest()
-  return { domainAuthority: domain % 101, pageAuthority: own % 101, spamScore: spam % 101 }
-}
+export const figures = (page: string) => ({
+  domainAuthority: figure(page, "domain"),
+  pageAuthority: figure(page, "page"),
+  spamScore: figure(page, "spam"),
+})
 
 export const make = Effect.gen(function* () {
   let rows = 0

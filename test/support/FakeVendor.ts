@@ -4,6 +4,7 @@
  */
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
+import type { ProviderError } from "../../src/MetricsProvider.ts"
 
 /** One call as it came in. */
 export interface Call {
@@ -88,7 +89,8 @@ const send = (response: Http.ServerResponse, { body, headers, status }: Reply) =
   response.end(body)
 }
 
-const none: Fault = { name: "none", apply: send }
+/** No fault at all. */
+export const none: Fault = { name: "none", apply: send }
 
 /** Never answers. */
 export const hang: Fault = { name: "hang", apply: () => {} }
@@ -195,16 +197,23 @@ export const tooLarge: Fault = {
     send(response, { status: 200, body: `{"filler":"${"x".repeat(3 * 1024 * 1024)}"}` }),
 }
 
-/** Every way to fail that any vendor has, for tests that want them all. */
-export const everyFault: ReadonlyArray<Fault> = [
-  reset,
-  cut,
-  shortLength,
-  longLength,
-  throttled("1"),
-  unavailable,
-  html,
-  garbage,
-  nothing,
-  tooLarge,
+/** The ways to fail that every vendor has, and how an adapter tells them. */
+export const failures: ReadonlyArray<readonly [reason: ProviderError["reason"], Fault]> = [
+  ["Unreachable", reset],
+  ["Unreachable", cut],
+  ["Unreachable", longLength],
+  ["Malformed", shortLength],
+  ["Malformed", html],
+  ["Malformed", garbage],
+  ["Malformed", nothing],
+  ["Malformed", tooLarge],
+  ["Malformed", answer(200, "[]")],
+  ["Malformed", answer(200, "null")],
+  ["Malformed", answer(204, "")],
+  ["Unavailable", unavailable],
+  ["Unavailable", answer(503, "<h1>Bad gateway</h1>")],
+  ["Throttled", throttled("7")],
+  ["Timeout", answer(408, "")],
+  ["Refused", answer(403, "no")],
+  ["Refused", answer(302, "", { location: "https://example.com/" })],
 ]

@@ -1,0 +1,109 @@
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { Outcome } from "../src/Metrics.ts"
+import * as FakeDataForSeo from "./support/FakeDataForSeo.ts"
+import * as FakeVendor from "./support/FakeVendor.ts"
+import { lookup, tags } from "./support/lookup.ts"
+
+const { rank, spamScore } = FakeDataForSeo
+
+const checked = (domain: string, url: string) =>
+  Outcome.Checked({
+    metrics: {
+      domainAuthority: rank(domain),
+      pageAuthority: rank(url),
+      spamScore: spamScore(domain),
+    },
+  })
+
+it.scoped("domains and pages go in one call for ranks, domains in one for spam scores", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    expect(yield* lookup(seo, "www.example.com", "example.com/a")).toEqual([
+      checked("example.com", "https://www.example.com/"),
+      checked("example.com", "https://example.com/a"),
+    ])
+    const calls = seo.calls.toSorted((a, b) => (a.url < b.url ? -1 : 1))
+    const credentials = `${FakeDataForSeo.login}:${FakeDataForSeo.password}`
+    const headers = { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` }
+    expect(calls).toMatchObject([
+      {
+        url: "/v3/backlinks/bulk_ranks/live",
+        headers,
+        json: [
+          {
+            targets: ["example.com", "https://www.example.com/", "https://example.com/a"],
+            rank_scale: "one_hundred",
+          },
+        ],
+      },
+      {
+        url: "/v3/backlinks/bulk_spam_score/live",
+        headers,
+        json: [{ targets: ["example.com"] }],
+      },
+    ])
+  }),
+)
+
+it.scoped("a domain is not its front page", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    expect(rank("example.com")).not.toBe(rank("https://example.com/"))
+    expect(yield* lookup(seo, "example.com")).toEqual([
+      checked("example.com", "https://example.com/"),
+    ])
+  }),
+)
+
+it.scoped("what is not in the answer has no figures", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    expect(tags(yield* lookup(seo, FakeDataForSeo.unknown, "example.com"))).toEqual([
+      "PROVIDER_ERROR",
+      "ok",
+    ])
+  }),
+)
+
+/** Spoils the call for ranks, or the one for spam scores, and leaves the other alone. */
+const only = (path: string, fault: FakeVendor.Fault): FakeVendor.Fault => ({
+  name: fault.name,
+  apply: (response, reply, call) =>
+    (call.url.includes(path) ? fault : FakeVendor.none).apply(response, reply, call),
+})
+
+it.scoped("without the spam scores the ranks are figures still", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    seo.always(only("spam", FakeVendor.unavailable))
+    expect(yield* lookup(seo, "example.com")).toEqual([
+      Outcome.Checked({
+        metrics: {
+          domainAuthority: rank("example.com"),
+          pageAuthority: rank("https://example.com/"),
+        },
+      }),
+    ])
+  }),
+)
+
+for (const [reason, fault] of [
+  ...FakeVendor.failures,
+  ["Refused", FakeDataForSeo.failure("call", 40100)],
+  ["Refused", FakeDataForSeo.failure("task", 40501)],
+  ["Throttled", FakeDataForSeo.failure("call", 40202)],
+  ["Throttled", FakeDataForSeo.failure("task", 40209)],
+  ["Unavailable", FakeDataForSeo.failure("task", 50000)],
+] as const) {
+  it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
+    Effect.gen(function* () {
+      const seo = yield* FakeDataForSeo.make
+      seo.always(only("ranks", fault))
+      const error = yield* Effect.flip(lookup(seo, "example.com"))
+      expect(error).toMatchObject({ provider: "dataforseo", reason })
+      seo.always(undefined)
+      expect(tags(yield* lookup(seo, "example.com"))).toEqual(["ok"])
+    }),
+  )
+}

@@ -1,0 +1,75 @@
+import { expect, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { Outcome } from "../src/Metrics.ts"
+import * as FakeOpenPageRank from "./support/FakeOpenPageRank.ts"
+import * as FakeVendor from "./support/FakeVendor.ts"
+import { lookup, tags } from "./support/lookup.ts"
+
+const checked = (domain: string) => {
+  const authority = FakeOpenPageRank.rank(domain) * 10
+  return Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
+}
+
+it.scoped("a domain is asked about once, and its pages get its figure", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    expect(
+      yield* lookup(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
+    ).toEqual(["example.co.uk", "example.co.uk", "example.org"].map(checked))
+    expect(opr.asked()).toEqual([["example.co.uk", "example.org"]])
+    expect(opr.calls[0]).toMatchObject({
+      method: "GET",
+      headers: { "api-opr": FakeOpenPageRank.key },
+    })
+  }),
+)
+
+it.scoped("a domain that it does not know is a failure, not a zero", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    expect(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org"))).toEqual([
+      "PROVIDER_ERROR",
+      "ok",
+    ])
+  }),
+)
+
+for (const change of [
+  { page_rank_decimal: "" },
+  { page_rank_decimal: 10.1 },
+  { page_rank_decimal: null },
+  { domain: "example.net" },
+  { domain: 7 },
+  { status_code: "200" },
+]) {
+  it.scoped(`an item with ${JSON.stringify(change)} fails its domain and no other`, () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      opr.script(FakeOpenPageRank.item("example.com", change))
+      expect(tags(yield* lookup(opr, "example.com", "example.org"))).toEqual([
+        "PROVIDER_ERROR",
+        "ok",
+      ])
+    }),
+  )
+}
+
+it.scoped("a status in the body counts as the answer's own", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    opr.script(FakeVendor.answer(200, `{"status_code":429,"error":"slow down"}`))
+    expect(yield* Effect.flip(lookup(opr, "example.com"))).toMatchObject({ reason: "Throttled" })
+  }),
+)
+
+for (const [reason, fault] of FakeVendor.failures) {
+  it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      opr.script(fault)
+      const error = yield* Effect.flip(lookup(opr, "example.com"))
+      expect(error).toMatchObject({ provider: "open-page-rank", reason })
+      expect(yield* lookup(opr, "example.com")).toEqual([checked("example.com")])
+    }),
+  )
+}

@@ -1,0 +1,76 @@
+/** DataForSEO's backlinks interface as its public reference shows it. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as DataForSeo from "../../src/providers/DataForSeo.ts"
+import * as Wire from "../../src/providers/Wire.ts"
+import * as FakeVendor from "./FakeVendor.ts"
+import { figure } from "./figures.ts"
+
+export const login = "login@example.com"
+export const password = "a-password-for-tests"
+
+/** A host that the index does not hold. */
+export const unknown = "unknown.com"
+
+export const rank = (name: string) => figure(name, "rank")
+export const spamScore = (domain: string) => figure(domain, "spam")
+
+export const make = Effect.gen(function* () {
+  const vendor = yield* FakeVendor.make(({ json, url }) => {
+    const [{ targets }] = Schema.decodeUnknownSync(Request)(json)
+    const known = targets.filter((target) => !target.includes(unknown))
+    const items = url.includes("bulk_ranks")
+      ? known.map((target) => ({ target, rank: rank(target) }))
+      : known.map((target) => ({ target, spam_score: spamScore(target) }))
+    return { status: 200, body: JSON.stringify(envelope(items)) }
+  })
+  return Object.assign(vendor, {
+    layer: DataForSeo.layer({
+      url: `${vendor.address}/v3`,
+      login,
+      password: Redacted.make(password),
+    }).pipe(Layer.provide(Wire.client)),
+  })
+})
+
+/** A failure that HTTP knows nothing of: of the whole call, or of its task. */
+export const failure = (where: "call" | "task", code: number) =>
+  FakeVendor.rewrite(`${code} at the ${where}`, (json) => {
+    const answer = Schema.decodeUnknownSync(Answer)(json)
+    const status = { status_code: code, status_message: "It did not work." }
+    return where === "call"
+      ? { ...answer, ...status, tasks: null }
+      : { ...answer, tasks: answer.tasks.map((task) => ({ ...task, ...status, result: null })) }
+  })
+
+const envelope = (items: ReadonlyArray<object>) => ({
+  status_code: 20000,
+  status_message: "Ok.",
+  cost: 0.0203,
+  tasks_count: 1,
+  tasks_error: 0,
+  tasks: [
+    {
+      id: "1",
+      status_code: 20000,
+      status_message: "Ok.",
+      cost: 0.0203,
+      result: [{ items_count: items.length, items }],
+    },
+  ],
+})
+
+const Request = Schema.Tuple(
+  Schema.Struct({
+    targets: Schema.Array(Schema.String).pipe(Schema.maxItems(1000)),
+    rank_scale: Schema.optional(Schema.Literal("one_hundred")),
+  }),
+)
+
+const Answer = Schema.Struct({
+  status_code: Schema.Number,
+  status_message: Schema.String,
+  tasks: Schema.Array(Schema.Object),
+})

@@ -1,0 +1,61 @@
+/** The Moz Links API v2 as its public reference and a capture show it. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as MozLinksV2 from "../../src/providers/MozLinksV2.ts"
+import * as Wire from "../../src/providers/Wire.ts"
+import * as FakeVendor from "./FakeVendor.ts"
+import { figures } from "./FakeMoz.ts"
+
+export { figures }
+
+export const token = "a-links-token-for-tests"
+
+/** A target whose name says so gets the whole call refused. */
+export const refused = "refused.example.com/"
+
+export const make = Effect.gen(function* () {
+  let rows = 0
+  const vendor = yield* FakeVendor.make(({ json }) => {
+    const { targets } = Schema.decodeUnknownSync(Request)(json)
+    if (targets.includes(refused)) return { status: 400, body: `{"message":"a bad target"}` }
+    rows += targets.length
+    return { status: 200, body: JSON.stringify({ results: targets.map(resultFor) }) }
+  })
+  const layerWith = (secret: string) =>
+    MozLinksV2.layer({ url: `${vendor.address}/v2`, token: Redacted.make(secret) }).pipe(
+      Layer.provide(Wire.client),
+    )
+  return Object.assign(vendor, {
+    rows: () => rows,
+    asked: () => vendor.calls.map(({ json }) => Schema.decodeUnknownSync(Request)(json).targets),
+    layerWith,
+    layer: layerWith(token),
+  })
+})
+
+/** Changes the list of results. */
+export const results = (change: (items: ReadonlyArray<object>) => ReadonlyArray<unknown>) =>
+  FakeVendor.rewrite("results", (json) => ({
+    results: change(Schema.decodeUnknownSync(Answer)(json).results),
+  }))
+
+const resultFor = (target: string) => {
+  const { domainAuthority, pageAuthority, spamScore } = figures(target)
+  return {
+    page: "moz-has-its-own-idea.example/",
+    title: "A title",
+    last_crawled: "2023-04-01",
+    http_code: 200,
+    page_authority: pageAuthority,
+    domain_authority: domainAuthority,
+    spam_score: spamScore,
+  }
+}
+
+const Request = Schema.Struct({
+  targets: Schema.Array(Schema.String).pipe(Schema.minItems(1), Schema.maxItems(50)),
+})
+
+const Answer = Schema.Struct({ results: Schema.Array(Schema.Object) })

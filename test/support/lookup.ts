@@ -1,0 +1,27 @@
+/** What tests of providers ask, and how they read the answers. */
+import type * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Layer from "effect/Layer"
+import type { Outcome } from "../../src/Metrics.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { Target } from "../../src/Target.ts"
+
+/** Targets from what tests know to be valid. */
+export const targets = (...urls: ReadonlyArray<string>): Arr.NonEmptyReadonlyArray<Target> => {
+  const [first, ...rest] = urls.map((url) => Either.getOrThrow(Target.parse(url)))
+  if (first === undefined) throw new Error("no targets")
+  return [first, ...rest]
+}
+
+/** Builds the provider, asks it once and takes it down. */
+export const lookup = (
+  { layer }: { readonly layer: Layer.Layer<MetricsProvider> },
+  ...urls: ReadonlyArray<string>
+) =>
+  Effect.flatMap(MetricsProvider, (provider) => provider.lookup(targets(...urls))).pipe(
+    Effect.provide(layer),
+  )
+
+export const tags = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome) => (outcome._tag === "Checked" ? "ok" : outcome.reason))
