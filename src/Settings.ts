@@ -231,6 +231,24 @@ export const all = {
     whole(1, 1_000_000),
     "whole credits for each successful check",
   ),
+  providerConcurrency: setting(
+    "AUTHORITY_PROVIDER_CONCURRENCY",
+    "4",
+    whole(1, 1000),
+    "calls to one provider at a time",
+  ),
+  cacheTtl: setting(
+    "AUTHORITY_CACHE_TTL",
+    "24h",
+    timeSpan("0 millis", "3650 days"),
+    "how long figures are kept; 0s turns the cache off",
+  ),
+  cacheCapacity: setting(
+    "AUTHORITY_CACHE_CAPACITY",
+    "100000",
+    whole(1, 100_000_000),
+    "how many figures of each provider are kept in memory, the latest used",
+  ),
   logLevel: setting(
     "AUTHORITY_LOG_LEVEL",
     "info",

@@ -27,7 +27,7 @@ const defaults = {
   host: "127.0.0.1",
   port: 8080,
   databaseUrl: Redacted.make("sqlite:authority.db"),
-  provider: "sandbox",
+  providers: ["sandbox"],
   mozToken: undefined,
   mozUrl: "https://api.moz.com/jsonrpc",
   providerTimeout: Duration.seconds(10),

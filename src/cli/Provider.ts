@@ -4,6 +4,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import * as Composed from "../providers/Composed.ts"
 import * as DataForSeo from "../providers/DataForSeo.ts"
 import * as Moz from "../providers/Moz.ts"
 import * as MozLinksV2 from "../providers/MozLinksV2.ts"
@@ -17,9 +18,19 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
   readonly message: string
 }> {}
 
-export const layer = Effect.map(Settings, (settings) =>
-  vendor(settings, settings.providers[0]),
-).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
+/** The chain of providers, each with its decorators. */
+export const layer = Effect.gen(function* () {
+  const settings = yield* Settings
+  const [first, ...others] = settings.providers
+  return Composed.chain(
+    [vendor(settings, first), ...others.map((name) => vendor(settings, name))],
+    {
+      timeout: settings.providerTimeout,
+      concurrency: settings.providerConcurrency,
+      cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
+    },
+  )
+}).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
 
 const vendor = (
   settings: Settings["Type"],

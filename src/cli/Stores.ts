@@ -7,6 +7,7 @@ import * as Settings from "../Settings.ts"
 import * as SqlAccounts from "../sql/Accounts.ts"
 import * as SqlApiKeys from "../sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
+import * as SqlMetricsCache from "../sql/MetricsCache.ts"
 import * as Migrations from "../sql/Migrations.ts"
 import * as Postgres from "../sql/Postgres.ts"
 import * as SqlReceipts from "../sql/Receipts.ts"
@@ -31,10 +32,13 @@ const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) => {
   return Layer.merge(SqlCreditLedger.layer({ lease }), SqlReceipts.layer({ lease }))
 }).pipe(Layer.unwrapEffect)
 
-/** Accounts, keys and credits, on the database of the settings. */
-export const layer = Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, ledger).pipe(
-  Layer.provide(database),
-)
+/** Accounts, keys, credits and kept figures, on the database of the settings. */
+export const layer = Layer.mergeAll(
+  SqlAccounts.layer,
+  SqlApiKeys.layer,
+  SqlMetricsCache.layer,
+  ledger,
+).pipe(Layer.provide(database))
 
 /** What the verbs of the command line need: the stores, and a log that leaves stdout alone. */
 export const forVerbs = layer.pipe(

@@ -85,9 +85,25 @@ const receipts = Effect.gen(function* () {
   yield* sql`CREATE INDEX holds_by_expiry ON holds (expires_at)`
 })
 
+const figures = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE figures (
+      provider TEXT NOT NULL,
+      page TEXT NOT NULL,
+      domain_authority DOUBLE PRECISION NOT NULL,
+      page_authority DOUBLE PRECISION NOT NULL,
+      spam_score DOUBLE PRECISION,
+      fetched_at BIGINT NOT NULL,
+      PRIMARY KEY (provider, page)
+    )`
+  yield* sql`CREATE INDEX figures_by_age ON figures (fetched_at)`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
+  "3_figures": figures,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -20,10 +20,10 @@ export const layer = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, 
   }).pipe(Layer.catchAll((error) => Layer.fail(Failure.describe(error))))
 
 /**
- * Every column of ours is TEXT or an integer below 2^53. The client would hand BIGINT over as a
- * string, because of integers above that.
+ * Every column of ours is TEXT or a number that JavaScript holds exactly. The client would hand
+ * BIGINT over as a string, because of the integers above 2^53.
  */
-const parserOf = (typeOid: number) => (integers.has(typeOid) ? Number : String)
+const parserOf = (typeOid: number) => (numbers.has(typeOid) ? Number : String)
 
-/** int2, int4 and int8, by PostgreSQL's catalogue pg_type. */
-const integers = new Set([21, 23, 20])
+/** int8, int2, int4, float4 and float8, by PostgreSQL's catalogue pg_type. */
+const numbers = new Set([20, 21, 23, 700, 701])

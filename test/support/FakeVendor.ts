@@ -37,6 +37,8 @@ export interface FakeVendor {
   readonly script: (...faults: ReadonlyArray<Fault>) => void
   /** Spoils every call from now on that no script does; undefined heals it. */
   readonly always: (fault: Fault | undefined) => void
+  /** How many calls are open that nobody means to answer. */
+  readonly hanging: () => number
 }
 
 /** Ends with its scope, whatever is still open. */
@@ -45,6 +47,7 @@ export const make = (answer: (call: Call) => Reply) =>
     const calls: Array<Call> = []
     const faults: Array<Fault> = []
     let standing: Fault | undefined
+    const hanging = new Set<Http.ServerResponse>()
 
     const server = Http.createServer((request, response) => {
       const chunks: Array<Buffer> = []
@@ -59,6 +62,7 @@ export const make = (answer: (call: Call) => Reply) =>
         }
         calls.push(call)
         const fault = faults.shift() ?? standing ?? none
+        if (fault === hang) hanging.add(response)
         fault.apply(response, answer(call), call)
       })
     })
@@ -80,6 +84,7 @@ export const make = (answer: (call: Call) => Reply) =>
       calls,
       script: (...more) => void faults.push(...more),
       always: (fault) => void (standing = fault),
+      hanging: () => [...hanging].filter(({ destroyed }) => !destroyed).length,
     }
     return vendor
   })

@@ -1,0 +1,75 @@
+/**
+ * Leaves a vendor alone that does not do its work: after a row of failures it is not asked for a
+ * while, then one call tries whether it is back. Refusals can have a limit of their own, for a
+ * vendor that punishes whoever has too many of them.
+ */
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import type { ProviderError } from "../MetricsProvider.ts"
+
+export interface Options {
+  /** So many failures in a row open the breaker. */
+  readonly failures: number
+  /** How long it stays open; longer when the vendor asks for more. */
+  readonly cooldown: Duration.DurationInput
+  /** At most so many answers of the kind `Refused` or `Throttled` within a span of time. */
+  readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }
+}
+
+/** The vendor was not asked; `message` says why. */
+export class Spared extends Data.TaggedError("Spared")<{ readonly message: string }> {}
+
+/** Lets a call through, or fails at once with Spared. */
+export type Breaker = <A>(
+  call: Effect.Effect<A, ProviderError>,
+) => Effect.Effect<A, ProviderError | Spared>
+
+export const make = (options: Options): Breaker => {
+  const refusals = {
+    max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
+    perMs: Duration.toMillis(options.refusals?.per ?? 0),
+    /** When they were, epoch milliseconds. */
+    times: new Array<number>(),
+  }
+  let failures = 0
+  let opensAgainAt = 0
+  let isTrying = false
+
+  /** Why the vendor is not to be asked now. */
+  const objection = (now: number): string | undefined => {
+    while ((refusals.times[0] ?? now) < now - refusals.perMs) refusals.times.shift()
+    if (refusals.times.length >= refusals.max) {
+      return `${refusals.times.length} calls were refused lately`
+    }
+    if (failures < options.failures) return undefined
+    return now < opensAgainAt || isTrying ? `${failures} calls in a row have failed` : undefined
+  }
+
+  const failed = (error: ProviderError, now: number) => {
+    failures += 1
+    const pauses = [options.cooldown, error.retryAfter ?? 0].map((_) => Duration.toMillis(_))
+    opensAgainAt = now + Math.max(...pauses)
+    if (error.reason === "Refused" || error.reason === "Throttled") refusals.times.push(now)
+  }
+
+  return Effect.fnUntraced(function* (call) {
+    const now = yield* Clock.currentTimeMillis
+    const message = objection(now)
+    if (message !== undefined) return yield* new Spared({ message })
+    const isTrial = failures >= options.failures
+    if (isTrial) isTrying = true
+    return yield* call.pipe(
+      Effect.tapBoth({
+        onSuccess: () => Effect.sync(() => void (failures = 0)),
+        onFailure: (error) => Effect.map(Clock.currentTimeMillis, (now) => failed(error, now)),
+      }),
+      Effect.ensuring(
+        Effect.sync(() => {
+          if (isTrial) isTrying = false
+        }),
+      ),
+    )
+  })
+}

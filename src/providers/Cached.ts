@@ -1,0 +1,190 @@
+/**
+ * Figures are asked for once in a while, not once a request: they are kept in memory, the latest
+ * used ones, and beneath that in a store that other processes share. Failures are never kept.
+ *
+ * It is a decorator in two halves. `reads` stands before the queue for the vendor, so that what is
+ * known waits for nobody, and a hit in memory is a look into a map. `keeps` stands behind it, on
+ * the way that no client's leaving interrupts, so that nothing paid for is lost.
+ */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
+import { Outcome } from "../Metrics.ts"
+import { type Figures, MetricsCache } from "../MetricsCache.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Target } from "../Target.ts"
+import { failed } from "./Batches.ts"
+import { Lru } from "./Lru.ts"
+import * as Meters from "./Meters.ts"
+
+type Provider = MetricsProvider["Type"]
+
+export interface Options {
+  readonly ttl: Duration.Duration
+  /** How many figures of one provider are kept in memory. */
+  readonly capacity: number
+}
+
+export interface Cached {
+  /** Asks the provider only for what is not known. */
+  readonly reads: (inner: Provider) => Provider
+  /** Remembers what the provider gives. */
+  readonly keeps: (inner: Provider) => Provider
+}
+
+interface Kept {
+  readonly outcome: Outcome
+  readonly expiresAt: number
+}
+
+/** The memory of one provider. What waits to be stored is stored when the scope closes. */
+export const make = (
+  provider: string,
+  options: Options,
+): Effect.Effect<Cached, never, MetricsCache | Scope.Scope> =>
+  Effect.gen(function* () {
+    const ttlMs = Duration.toMillis(options.ttl)
+    const meters = Meters.make(provider)
+    const memory = new Lru<string, Kept>(options.capacity)
+    const store = yield* sparing(provider, ttlMs)
+
+    /** From memory alone; undefined where it knows nothing. */
+    const recall = (targets: ReadonlyArray<Target>, now: number) =>
+      targets.map(({ page }) => {
+        const kept = memory.get(page)
+        return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
+      })
+
+    const learn = ({ fetchedAt, metrics, page }: Figures) =>
+      memory.set(page, { outcome: Outcome.Checked({ metrics }), expiresAt: fetchedAt + ttlMs })
+
+    const askFor = (
+      inner: Provider,
+      targets: ReadonlyArray<Target>,
+      known: ReadonlyArray<Outcome | undefined>,
+    ) => {
+      const unknown = targets.filter((_, i) => known[i] === undefined)
+      meters.cacheHits(targets.length - unknown.length)
+      if (!Arr.isNonEmptyArray(unknown)) return Effect.succeed(known.map(orMissing))
+      return Effect.map(inner.lookup(unknown), (outcomes) => {
+        const given = outcomes[Symbol.iterator]()
+        return known.map((outcome) => outcome ?? orMissing(given.next().value))
+      })
+    }
+
+    const reads = (inner: Provider): Provider => ({
+      ...inner,
+      lookup: (targets) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const known = recall(targets, now)
+          const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
+          if (!Arr.isNonEmptyArray(pages)) return askFor(inner, targets, known)
+          return Effect.flatMap(store.get(pages, now), (figures) => {
+            figures.forEach(learn)
+            return askFor(inner, targets, recall(targets, now))
+          })
+        }),
+    })
+
+    const keeps = (inner: Provider): Provider => ({
+      ...inner,
+      lookup: (targets) =>
+        Effect.gen(function* () {
+          // Somebody may have got it while these were queueing.
+          const known = recall(targets, yield* Clock.currentTimeMillis)
+          const outcomes = yield* askFor(inner, targets, known)
+          const fetchedAt = yield* Clock.currentTimeMillis
+          targets.forEach(({ page }, i) => {
+            const outcome = outcomes[i]
+            if (known[i] !== undefined || outcome?._tag !== "Checked") return
+            const figures = { provider, page, metrics: outcome.metrics, fetchedAt }
+            learn(figures)
+            store.put(figures)
+          })
+          return outcomes
+        }),
+    })
+
+    return { reads, keeps }
+  })
+
+/** The store as far as it works: what it cannot give is unknown, what it cannot take is lost. */
+const sparing = (provider: string, ttlMs: number) =>
+  Effect.gen(function* () {
+    const cache = yield* MetricsCache
+    const waiting = new Map<string, Figures>()
+    const hasWaiting = yield* Effect.makeLatch(false)
+    let restsUntil = 0
+
+    /** A store that fails or is slow is left alone for a while, so that it delays few. */
+    const carefully = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        now < restsUntil
+          ? Effect.succeed(otherwise)
+          : access.pipe(
+              Effect.timeout(storeTimeout),
+              Effect.catchAllCause((cause) => {
+                restsUntil = now + restMs
+                return Effect.as(Effect.logWarning("The cache's store failed.", cause), otherwise)
+              }),
+            ),
+      )
+
+    const flush = Effect.suspend(() => {
+      const figures = [...waiting.values()]
+      waiting.clear()
+      hasWaiting.unsafeClose()
+      return Effect.forEach(
+        Arr.chunksOf(figures, putSize),
+        (some) => (Arr.isNonEmptyArray(some) ? carefully(cache.put(some), undefined) : Effect.void),
+        { discard: true },
+      )
+    })
+
+    const sweep = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      carefully(cache.sweep(now - ttlMs), undefined),
+    )
+
+    yield* Effect.addFinalizer(() => flush)
+    yield* hasWaiting.await.pipe(
+      Effect.zipRight(Effect.delay(flush, company)),
+      Effect.forever,
+      Effect.forkScoped,
+    )
+    yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced("10 minutes")))
+
+    return {
+      get: (pages: Arr.NonEmptyReadonlyArray<string>, now: number) =>
+        carefully(cache.get(provider, pages, now - ttlMs), []),
+      /** Off the path of the request: it is written soon, together with others. */
+      put: (figures: Figures) => {
+        const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
+        if (!isKept) return
+        waiting.set(figures.page, figures)
+        hasWaiting.unsafeOpen()
+      },
+    }
+  })
+
+const storeTimeout = Duration.seconds(1)
+
+const restMs = 5000
+
+/** How long figures wait to be written together with others. */
+const company = Duration.millis(200)
+
+/** How many figures one statement writes. */
+const putSize = 200
+
+/** Past that, with a store that does not keep up, figures stay in memory only. */
+const maxWaiting = 20_000
+
+/** PostgreSQL takes no larger keys than some 2,700 bytes. */
+const maxPageLength = 2000
+
+const missing = failed("the provider left it out of its answer")
+
+const orMissing = (outcome: Outcome | undefined): Outcome => outcome ?? missing

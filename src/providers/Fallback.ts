@@ -1,0 +1,52 @@
+/**
+ * A chain of providers: each is asked for what those before it could not give. All but the last
+ * have half of the time that is left, so that a vendor that hangs leaves some to the next.
+ */
+import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { Deadline } from "../Deadline.ts"
+import type { Outcome } from "../Metrics.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Target } from "../Target.ts"
+import { failed } from "./Batches.ts"
+
+type Provider = MetricsProvider["Type"]
+type Lookup = Provider["lookup"]
+
+export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
+  Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
+
+const orElse = (former: Provider, latter: Provider): Provider => ({
+  name: `${former.name},${latter.name}`,
+  lookup: (targets) =>
+    Effect.gen(function* () {
+      const outcomes = yield* withHalfTheTime(former.lookup)(targets)
+      const open = targets.filter((_, i) => outcomes[i]?._tag !== "Checked")
+      if (!Arr.isNonEmptyArray(open)) return outcomes
+      const answers = yield* valued(latter.lookup)(open)
+      const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
+      return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? unanswered)
+    }),
+})
+
+const withHalfTheTime =
+  (lookup: Lookup): Lookup =>
+  (targets) =>
+    Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      const deadline = yield* Deadline
+      return yield* valued(lookup)(targets).pipe(
+        Effect.provideService(Deadline, Math.floor((now + deadline) / 2)),
+      )
+    })
+
+/** The failure of a whole call as the outcome of each target. */
+const valued =
+  (lookup: Lookup) =>
+  (targets: Arr.NonEmptyReadonlyArray<Target>): Effect.Effect<ReadonlyArray<Outcome>> =>
+    Effect.catchAll(lookup(targets), (error) =>
+      Effect.succeed(targets.map(() => failed(error.message))),
+    )
+
+const unanswered = failed("the providers left it out of their answers")

@@ -1,0 +1,43 @@
+/**
+ * What is counted of each provider, under the label `provider`:
+ *
+ * - `authority_provider_calls`: calls to the vendor, retries included
+ * - `authority_provider_failed_calls`: those of them that came to nothing
+ * - `authority_provider_rows`: figures that the vendor gave
+ * - `authority_provider_cache_hits`: lookups answered from what was kept
+ * - `authority_provider_coalesced`: lookups that joined another one for the same target
+ * - `authority_provider_failed_lookups`: targets sent to the vendor in vain
+ * - `authority_provider_waiting`: targets that wait to be sent, at present
+ */
+import * as Metric from "effect/Metric"
+
+export interface Meters {
+  readonly calls: (count: number) => void
+  readonly failedCalls: (count: number) => void
+  readonly rows: (count: number) => void
+  readonly cacheHits: (count: number) => void
+  readonly coalesced: (count: number) => void
+  readonly failedLookups: (count: number) => void
+  readonly waiting: (count: number) => void
+}
+
+/** Counting is a plain call, not an Effect, for it stands on the path of every cached figure. */
+export const make = (provider: string): Meters => {
+  const counter = (name: string, description: string) => {
+    const metric = Metric.counter(`authority_provider_${name}`, { description, incremental: true })
+    const tagged = Metric.tagged(metric, "provider", provider)
+    return (count: number) => tagged.unsafeUpdate(count, [])
+  }
+  const waiting = Metric.gauge("authority_provider_waiting", {
+    description: "targets that wait to be sent",
+  }).pipe(Metric.tagged("provider", provider))
+  return {
+    calls: counter("calls", "calls to the vendor, retries included"),
+    failedCalls: counter("failed_calls", "calls to the vendor that came to nothing"),
+    rows: counter("rows", "figures that the vendor gave"),
+    cacheHits: counter("cache_hits", "lookups answered from what was kept"),
+    coalesced: counter("coalesced", "lookups that joined another one for the same target"),
+    failedLookups: counter("failed_lookups", "targets sent to the vendor in vain"),
+    waiting: (count) => waiting.unsafeUpdate(count, []),
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Keeps a vendor's bad moments from the clients, and the clients' haste from the vendor: each call
+ * has a timeout; a failure that may pass is tried again, later each time; a vendor that fails again
+ * and again is left alone for a while, and then tried with a single call.
+ */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import { Deadline } from "../Deadline.ts"
+import type { Outcome } from "../Metrics.ts"
+import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import type { Target } from "../Target.ts"
+import * as Breaker from "./Breaker.ts"
+import * as Meters from "./Meters.ts"
+
+export interface Options extends Breaker.Options {
+  /** Of one call. */
+  readonly timeout: Duration.DurationInput
+  /** How often a call is tried again. */
+  readonly retries: number
+}
+
+export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
+  const meters = Meters.make(inner.name)
+  const breaker = Breaker.make(options)
+
+  const failure = (reason: ProviderError["reason"], detail: string) =>
+    new ProviderError({ provider: inner.name, reason, detail })
+
+  const call = (targets: NonEmptyReadonlyArray<Target>) =>
+    Effect.suspend(() => {
+      meters.calls(1)
+      return inner.lookup(targets)
+    }).pipe(
+      Effect.timeoutFail({
+        duration: options.timeout,
+        onTimeout: () =>
+          new ProviderError({
+            provider: inner.name,
+            reason: "Timeout",
+            detail: "no answer in time",
+          }),
+      }),
+      Effect.tapBoth({
+        onSuccess: (outcomes) =>
+          Effect.sync(() => {
+            const rows = outcomes.filter(({ _tag }) => _tag === "Checked").length
+            meters.rows(rows)
+            meters.failedLookups(outcomes.length - rows)
+          }),
+        onFailure: () => Effect.sync(() => meters.failedCalls(1)),
+      }),
+      breaker,
+    )
+
+  const attempt = (
+    targets: NonEmptyReadonlyArray<Target>,
+    retries: number,
+  ): Effect.Effect<ReadonlyArray<Outcome>, ProviderError | Breaker.Spared> =>
+    Effect.catchTag(call(targets), "ProviderError", (error) =>
+      Effect.gen(function* () {
+        const jitter = yield* Random.nextRange(0.5, 1)
+        const waitMs = Math.max(
+          Math.round(firstWaitMs * 2 ** retries * jitter),
+          Duration.toMillis(error.retryAfter ?? 0),
+        )
+        const isTooLate = (yield* Clock.currentTimeMillis) + waitMs >= (yield* Deadline)
+        if (retries >= options.retries || !mayPass(error) || isTooLate) return yield* error
+        yield* Effect.sleep(waitMs)
+        return yield* attempt(targets, retries + 1)
+      }),
+    )
+
+  return {
+    ...inner,
+    lookup: (targets) =>
+      attempt(targets, 0).pipe(
+        Effect.catchTag("Spared", ({ message }) => failure("Unavailable", `not asked: ${message}`)),
+        Effect.tapError(() => Effect.sync(() => meters.failedLookups(targets.length))),
+      ),
+  }
+}
+
+const firstWaitMs = 250
+
+/** What is refused or makes no sense now will be so again. */
+const mayPass = ({ reason }: ProviderError) => reason !== "Refused" && reason !== "Malformed"

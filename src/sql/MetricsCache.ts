@@ -1,0 +1,91 @@
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { Score } from "../Metrics.ts"
+import { type Figures, MetricsCache } from "../MetricsCache.ts"
+import * as Failure from "./Failure.ts"
+
+export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
+  MetricsCache,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+
+    const find = SqlSchema.findAll({
+      Request: Schema.Struct({
+        provider: Schema.String,
+        pages: Schema.Array(Schema.String),
+        since: Schema.Number,
+      }),
+      Result: Row,
+      execute: ({ pages, provider, since }) => sql`
+        SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at
+        FROM figures
+        WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`,
+    })
+
+    const deleteSome = (until: number) => sql`
+      DELETE FROM figures WHERE (provider, page) IN (
+        SELECT provider, page FROM figures WHERE fetched_at <= ${until} LIMIT ${sweepSize}
+      ) RETURNING page`
+
+    return MetricsCache.of({
+      get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
+        find({ provider, pages, since }).pipe(
+          Effect.map((rows) => rows.map(fromRow)),
+          Effect.mapError(Failure.describe),
+        ),
+      ),
+
+      put: Effect.fn("MetricsCache.put")((figures) =>
+        sql`
+          INSERT INTO figures ${sql.insert(figures.map(toRow))}
+          ON CONFLICT (provider, page) DO UPDATE SET
+            domain_authority = excluded.domain_authority,
+            page_authority = excluded.page_authority,
+            spam_score = excluded.spam_score,
+            fetched_at = excluded.fetched_at`.pipe(
+          Effect.asVoid,
+          Effect.mapError(Failure.describe),
+        ),
+      ),
+
+      sweep: Effect.fn("MetricsCache.sweep")((until) =>
+        deleteSome(until).pipe(
+          Effect.repeat({ while: (deleted) => deleted.length === sweepSize }),
+          Effect.asVoid,
+          Effect.mapError(Failure.describe),
+        ),
+      ),
+    })
+  }),
+)
+
+/** How many rows go in one statement, so that nobody waits long for the database. */
+const sweepSize = 1000
+
+const Row = Schema.Struct({
+  provider: Schema.String,
+  page: Schema.String,
+  domainAuthority: Score,
+  pageAuthority: Score,
+  spamScore: Schema.NullOr(Score),
+  /** PostgreSQL gives a BIGINT as text. */
+  fetchedAt: Schema.Union(Schema.Number, Schema.NumberFromString),
+})
+
+const fromRow = (row: typeof Row.Type): Figures => {
+  const { domainAuthority, fetchedAt, page, pageAuthority, provider, spamScore } = row
+  const spam = spamScore === null ? {} : { spamScore }
+  return { provider, page, metrics: { domainAuthority, pageAuthority, ...spam }, fetchedAt }
+}
+
+const toRow = ({ fetchedAt, metrics, page, provider }: Figures): typeof Row.Type => ({
+  provider,
+  page,
+  domainAuthority: metrics.domainAuthority,
+  pageAuthority: metrics.pageAuthority,
+  spamScore: metrics.spamScore ?? null,
+  fetchedAt,
+})

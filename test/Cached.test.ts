@@ -1,0 +1,141 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
+import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
+import { MetricsCache } from "../src/MetricsCache.ts"
+import * as Cached from "../src/providers/Cached.ts"
+import { StoreFailure } from "../src/StoreFailure.ts"
+import { tags, targets } from "./support/lookup.ts"
+import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+
+const { checked } = ScriptedVendor
+
+/** A process of its own over the store at hand. */
+const setUp = (options: Partial<Cached.Options> = {}) =>
+  Effect.gen(function* () {
+    const vendor = ScriptedVendor.make()
+    const cached = yield* Cached.make("scripted", {
+      ttl: Duration.hours(24),
+      capacity: 1000,
+      ...options,
+    })
+    const provider = cached.reads(cached.keeps(vendor.provider))
+    return { vendor, lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)) }
+  })
+
+const storeWith = (method: Effect.Effect<never, StoreFailure>) =>
+  Effect.provideService(MetricsCache, { get: () => method, put: () => method, sweep: () => method })
+
+describe("Cached", () => {
+  it.scoped("asks once in a lifetime", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = yield* setUp()
+      yield* lookup("example.com")
+      yield* TestClock.adjust("23 hours")
+      expect(yield* lookup("example.com", "example.org")).toEqual(
+        ["example.com/", "example.org/"].map(checked),
+      )
+      yield* TestClock.adjust("1 hours")
+      yield* lookup("example.com", "example.org")
+      expect(vendor.calls).toEqual([["example.com/"], ["example.org/"], ["example.com/"]])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("answers a hit without leaving the fiber", () =>
+    Effect.gen(function* () {
+      const { lookup } = yield* setUp()
+      yield* lookup("example.com", "example.org")
+      expect(Effect.runSync(lookup("example.org", "example.com"))).toEqual(
+        ["example.org/", "example.com/"].map(checked),
+      )
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("keeps no failure", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = yield* setUp()
+      vendor.script(
+        ScriptedVendor.lacks((page) => page === "example.org/"),
+        ScriptedVendor.fails("Unavailable"),
+      )
+      expect(tags(yield* lookup("example.com", "example.org"))).toEqual(["ok", "PROVIDER_ERROR"])
+      yield* Effect.flip(lookup("example.org"))
+      expect(tags(yield* lookup("example.org", "example.com"))).toEqual(["ok", "ok"])
+      expect(vendor.calls.slice(1)).toEqual([["example.org/"], ["example.org/"]])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("keeps the latest used in memory, and the others in the store", () =>
+    Effect.gen(function* () {
+      let reads = 0
+      const store = yield* MetricsCache
+      const counted = MetricsCache.of({
+        ...store,
+        get: (...args) => Effect.suspend(() => (reads++, store.get(...args))),
+      })
+      const { lookup, vendor } = yield* Effect.provideService(
+        setUp({ capacity: 2 }),
+        MetricsCache,
+        counted,
+      )
+      yield* lookup("a.example.com")
+      yield* lookup("b.example.com")
+      yield* lookup("a.example.com")
+      yield* lookup("c.example.com")
+      yield* TestClock.adjust("200 millis")
+      reads = 0
+      yield* lookup("a.example.com", "c.example.com")
+      expect(reads).toBe(0)
+      yield* lookup("b.example.com")
+      expect(reads).toBe(1)
+      expect(vendor.calls).toHaveLength(3)
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.effect("what is kept outlives the process, for as long as it lives", () =>
+    Effect.gen(function* () {
+      const asking = Effect.scoped(
+        Effect.gen(function* () {
+          const { lookup, vendor } = yield* setUp()
+          expect(yield* lookup("example.com")).toEqual([checked("example.com/")])
+          return vendor.calls.length
+        }),
+      )
+      expect(yield* asking).toBe(1)
+      yield* TestClock.adjust("12 hours")
+      expect(yield* asking).toBe(0)
+      yield* TestClock.adjust("12 hours")
+      expect(yield* asking).toBe(1)
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  for (const [name, method] of [
+    ["fails", Effect.fail(new StoreFailure({ message: "full" }))],
+    ["has a bug", Effect.dieMessage("bug")],
+  ] as const) {
+    it.effect(`a store that ${name} fails no lookup`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { lookup, vendor } = yield* setUp()
+          yield* lookup("example.com")
+          yield* TestClock.adjust("1 minute")
+          expect(yield* lookup("example.com")).toEqual([checked("example.com/")])
+          expect(vendor.calls).toHaveLength(1)
+        }),
+      ).pipe(storeWith(method)),
+    )
+  }
+
+  it.effect("a store that hangs delays few lookups", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { lookup } = yield* setUp()
+        const first = yield* Effect.fork(lookup("example.com"))
+        yield* TestClock.adjust("1 second")
+        expect(yield* first).toEqual([checked("example.com/")])
+        expect(yield* lookup("example.org")).toEqual([checked("example.org/")])
+      }),
+    ).pipe(storeWith(Effect.never)),
+  )
+})

@@ -1,0 +1,204 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import { AccountId, CurrentAccount } from "../src/Account.ts"
+import { Deadline } from "../src/Deadline.ts"
+import * as Coalesced from "../src/providers/Coalesced.ts"
+import { tags, targets } from "./support/lookup.ts"
+import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+
+const { after, checked, right } = ScriptedVendor
+
+const setUp = (options: Partial<Coalesced.Options> & { readonly batchSize?: number } = {}) =>
+  Effect.gen(function* () {
+    const vendor = ScriptedVendor.make({ batchSize: options.batchSize ?? 50 })
+    const provider = yield* Coalesced.make(vendor.provider, {
+      window: "2 millis",
+      concurrency: 4,
+      lineCapacity: 100,
+      ...options,
+    })
+    const ask = (...urls: ReadonlyArray<string>) => Effect.fork(provider.lookup(targets(...urls)))
+    return { vendor, provider, ask }
+  })
+
+const pages = (prefix: string, count: number) =>
+  Arr.makeBy(count, (i) => `${prefix}.example.com/${i}`)
+
+describe("sharing", () => {
+  it.scoped("requests for one target buy it once, also while it is on its way", () =>
+    Effect.gen(function* () {
+      const { ask, vendor } = yield* setUp()
+      vendor.always(after("1 second"))
+      const early = yield* Effect.replicateEffect(ask("example.com"), 3)
+      yield* TestClock.adjust("500 millis")
+      const late = yield* ask("example.com", "example.org")
+      yield* TestClock.adjust("2 seconds")
+      expect(yield* Fiber.join(Fiber.all(early))).toEqual(
+        Arr.replicate([checked("example.com/")], 3),
+      )
+      expect(yield* late).toEqual(["example.com/", "example.org/"].map(checked))
+      expect(vendor.calls).toEqual([["example.com/"], ["example.org/"]])
+    }),
+  )
+
+  it.scoped("a full call goes at once, a smaller one after the window", () =>
+    Effect.gen(function* () {
+      const { ask, vendor } = yield* setUp({ batchSize: 3 })
+      const first = yield* ask("example.com/1", "example.com/2")
+      yield* TestClock.adjust("1 millis")
+      expect(vendor.calls).toEqual([])
+      const second = yield* ask("example.com/3")
+      yield* second
+      yield* first
+      expect(vendor.calls).toEqual([["example.com/1", "example.com/2", "example.com/3"]])
+      const third = yield* ask("example.com/4")
+      yield* TestClock.adjust("2 millis")
+      yield* third
+      expect(vendor.calls).toHaveLength(2)
+    }),
+  )
+
+  it.scoped("no more calls at a time than allowed, and none larger than the vendor takes", () =>
+    Effect.gen(function* () {
+      const { ask, vendor } = yield* setUp({ batchSize: 10, concurrency: 2 })
+      vendor.always(after("1 second"))
+      const asking = yield* ask(...pages("a", 35))
+      yield* TestClock.adjust("900 millis")
+      expect(vendor.calls).toHaveLength(2)
+      yield* TestClock.adjust("1200 millis")
+      expect(vendor.calls).toHaveLength(4)
+      expect(vendor.calls.map((call) => call.length)).toEqual([10, 10, 10, 5])
+      yield* TestClock.adjust("1 second")
+      expect(yield* asking).toEqual(pages("a", 35).map(checked))
+    }),
+  )
+})
+
+describe("leaving", () => {
+  it.scoped("one request's interruption is nothing to another", () =>
+    Effect.gen(function* () {
+      const { ask, vendor } = yield* setUp()
+      vendor.always(after("1 second"))
+      const leaves = yield* ask("example.com", "example.org")
+      const stays = yield* ask("example.com")
+      yield* TestClock.adjust("100 millis")
+      yield* Fiber.interrupt(leaves)
+      yield* TestClock.adjust("1 second")
+      expect(yield* stays).toEqual([checked("example.com/")])
+      expect(vendor.calls).toHaveLength(1)
+    }),
+  )
+
+  it.scoped("what nobody waits for any more is not sent", () =>
+    Effect.gen(function* () {
+      const { ask, vendor } = yield* setUp({ concurrency: 1 })
+      vendor.always(after("1 second"))
+      const first = yield* ask("example.com")
+      yield* TestClock.adjust("10 millis")
+      const leaves = yield* ask("dropped.example.com", "kept.example.com")
+      const stays = yield* ask("kept.example.com")
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(leaves)
+      yield* TestClock.adjust("3 seconds")
+      yield* first
+      yield* stays
+      expect(vendor.calls).toEqual([["example.com/"], ["kept.example.com/"]])
+    }),
+  )
+
+  it.scoped(
+    "at its deadline a request has what is there, and the call goes on for the others",
+    () =>
+      Effect.gen(function* () {
+        const { provider, vendor } = yield* setUp({ batchSize: 1 })
+        vendor.script(right, after("1 minute"))
+        const asking = (deadline: number) =>
+          provider
+            .lookup(targets("example.com", "slow.example.org"))
+            .pipe(Effect.provideService(Deadline, deadline), Effect.fork)
+        const hasty = yield* asking(5000)
+        const patient = yield* asking(90_000)
+        yield* TestClock.adjust("5 seconds")
+        expect(tags(yield* hasty)).toEqual(["ok", "PROVIDER_ERROR"])
+        yield* TestClock.adjust("1 minute")
+        expect(tags(yield* patient)).toEqual(["ok", "ok"])
+        expect(vendor.calls).toHaveLength(2)
+      }),
+  )
+
+  it.scoped("when the scope closes, whoever waits gets an answer", () =>
+    Effect.gen(function* () {
+      const asking = yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { provider, vendor } = yield* setUp({ concurrency: 1, batchSize: 1 })
+          vendor.always(ScriptedVendor.hang)
+          const fiber = yield* Effect.forkDaemon(
+            provider.lookup(targets("example.com", "example.org")),
+          )
+          yield* TestClock.adjust("1 second")
+          return fiber
+        }),
+      )
+      expect(tags(yield* asking)).toEqual(["SERVER_ERROR", "SERVER_ERROR"])
+    }),
+  )
+})
+
+describe("failing", () => {
+  it.scoped("a failed call fails its targets, and the next call is made", () =>
+    Effect.gen(function* () {
+      const { ask, vendor } = yield* setUp()
+      vendor.script(ScriptedVendor.fails("Unavailable"), ScriptedVendor.bug, ScriptedVendor.short)
+      const outcomes: Array<ReadonlyArray<string>> = []
+      for (let i = 0; i < 4; i++) {
+        const asking = yield* ask("example.com", "example.org")
+        yield* TestClock.adjust("2 millis")
+        outcomes.push(tags(yield* asking))
+      }
+      expect(outcomes).toEqual([
+        ["PROVIDER_ERROR", "PROVIDER_ERROR"],
+        ["SERVER_ERROR", "SERVER_ERROR"],
+        ["ok", "PROVIDER_ERROR"],
+        ["ok", "ok"],
+      ])
+    }),
+  )
+})
+
+describe("fairness", () => {
+  const on = (name: string) => Effect.provideService(CurrentAccount, AccountId.make(name))
+
+  it.scoped("an account that asks for much does not delay one that asks for little", () =>
+    Effect.gen(function* () {
+      const { provider, vendor } = yield* setUp({ batchSize: 4, concurrency: 1 })
+      vendor.always(after("1 second"))
+      const greedy = yield* Effect.fork(provider.lookup(targets(...pages("a", 40))).pipe(on("a")))
+      yield* TestClock.adjust("10 millis")
+      const modest = yield* Effect.fork(provider.lookup(targets(...pages("b", 4))).pipe(on("b")))
+      yield* TestClock.adjust("3100 millis")
+      expect(tags(yield* modest)).toEqual(["ok", "ok", "ok", "ok"])
+      expect(
+        vendor.calls
+          .slice(1, 3)
+          .flat()
+          .filter((page) => page.startsWith("b")),
+      ).toHaveLength(4)
+      yield* TestClock.adjust("20 seconds")
+      yield* greedy
+    }),
+  )
+
+  it.scoped("what exceeds an account's line is SERVER_ERROR, and the other accounts go on", () =>
+    Effect.gen(function* () {
+      const { provider } = yield* setUp({ lineCapacity: 3 })
+      const a = yield* Effect.fork(provider.lookup(targets(...pages("a", 5))).pipe(on("a")))
+      const b = yield* Effect.fork(provider.lookup(targets(...pages("b", 3))).pipe(on("b")))
+      yield* TestClock.adjust("2 millis")
+      expect(tags(yield* a)).toEqual(["ok", "ok", "ok", "SERVER_ERROR", "SERVER_ERROR"])
+      expect(tags(yield* b)).toEqual(["ok", "ok", "ok"])
+    }),
+  )
+})

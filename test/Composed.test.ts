@@ -1,0 +1,250 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as Supervisor from "effect/Supervisor"
+import * as TestClock from "effect/TestClock"
+import { AccountId } from "../src/Account.ts"
+import * as AuthorityCheck from "../src/AuthorityCheck.ts"
+import * as Balance from "../src/Balance.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import { Credits, RequestId } from "../src/LedgerEntry.ts"
+import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
+import * as MemoryReceipts from "../src/memory/Receipts.ts"
+import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
+import { MetricsProvider } from "../src/MetricsProvider.ts"
+import * as Composed from "../src/providers/Composed.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import * as FakeVendor from "./support/FakeVendor.ts"
+import { tags, targets } from "./support/lookup.ts"
+import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+
+const options: Composed.Options = {
+  timeout: "10 seconds",
+  concurrency: 4,
+  cache: { ttl: Duration.hours(24), capacity: 1000 },
+}
+
+/** The use case over a chain of providers, and an account with credits. */
+const serviceOver = (...vendors: Arr.NonEmptyArray<MetricsProvider["Type"]>) =>
+  AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" }).pipe(
+    Layer.provide(
+      Composed.chain(
+        Arr.map(vendors, (vendor) => Layer.succeed(MetricsProvider, vendor)),
+        options,
+      ),
+    ),
+    Layer.provideMerge(MemoryCreditLedger.layer({ lease: "1 minute" })),
+    Layer.provide(MemoryReceipts.layer({ lease: "1 minute" })),
+    Layer.provide(MemoryMetricsCache.layer),
+  )
+
+const accounts = ["a", "b", "c"].map((id) => AccountId.make(id))
+const [account = AccountId.make("")] = accounts
+
+let requests = 0
+const check = (urls: ReadonlyArray<string>, by = account) =>
+  Effect.flatMap(AuthorityCheck.AuthorityCheck, (service) =>
+    service.check(by, RequestId.make(`request-${requests++}`), urls),
+  )
+
+const grantAll = Effect.flatMap(CreditLedger, (ledger) =>
+  Effect.forEach(accounts, (id) => ledger.grant(id, Credits.make(100_000), null)),
+)
+
+describe("over real HTTP", () => {
+  it.scopedLive("400 concurrent requests over 40 hosts buy 40 rows in at most 8 calls", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
+      yield* Effect.gen(function* () {
+        yield* grantAll
+        const reports = yield* Effect.forEach(
+          Arr.makeBy(400, (i) => `host-${i % 40}.example.com`),
+          (url) => check([url]),
+          { concurrency: "unbounded" },
+        )
+        expect(reports.every(({ creditsUsed, successes }) => creditsUsed + successes === 2)).toBe(
+          true,
+        )
+        expect(moz.rows()).toBe(40)
+        expect(moz.calls.length).toBeLessThanOrEqual(8)
+        const { balance } = yield* CreditLedger
+        expect(yield* balance(account)).toMatchObject({ charged: 400, held: 0 })
+      }).pipe(Effect.provide(serviceOver(vendor)))
+    }),
+  )
+
+  /** Turns the clock only while nobody waits for the network, except in vain. */
+  const settled = <A, E>(
+    fiber: Fiber.RuntimeFiber<A, E>,
+    inFlight: () => number,
+    hanging: () => number,
+  ) =>
+    Effect.gen(function* () {
+      while ((yield* Fiber.poll(fiber))._tag === "None") {
+        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+        if (inFlight() <= hanging()) yield* TestClock.adjust("50 millis")
+      }
+      return yield* fiber
+    })
+
+  const urls = ["example.com", "example.org/a", "not a url", "example.org/a"]
+
+  for (const fault of [FakeVendor.hang, ...FakeVendor.failures.map(([, fault]) => fault)]) {
+    for (const lasting of [false, true]) {
+      const title = `${fault.name}${lasting ? ", again and again" : ""}`
+      it.scoped(
+        `${title}: one outcome for each URL, no held credit, and the next is answered`,
+        () =>
+          Effect.gen(function* () {
+            const moz = yield* FakeMoz.make
+            const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
+            let inFlight = 0
+            const counted = MetricsProvider.of({
+              ...vendor,
+              lookup: (targets) =>
+                Effect.acquireUseRelease(
+                  Effect.sync(() => inFlight++),
+                  () => vendor.lookup(targets),
+                  () => Effect.sync(() => inFlight--),
+                ),
+            })
+            yield* Effect.gen(function* () {
+              yield* grantAll
+              const { balance } = yield* CreditLedger
+              const ask = Effect.flatMap(Effect.fork(check(urls)), (fiber) =>
+                settled(fiber, () => inFlight, moz.hanging),
+              )
+              if (lasting) moz.always(fault)
+              else moz.script(fault)
+              const before = yield* TestClock.currentTimeMillis
+              const { checks } = yield* ask
+              const took = (yield* TestClock.currentTimeMillis) - before
+              expect(took).toBeLessThanOrEqual(31_000)
+              expect(checks.map(({ url }) => url)).toEqual(urls)
+              expect(checks[2]?.outcome).toMatchObject({ reason: "INVALID_URL" })
+              expect((yield* balance(account)).held).toBe(0)
+
+              moz.always(undefined)
+              yield* TestClock.adjust("1 minutes")
+              const { creditsUsed } = yield* ask
+              expect(creditsUsed).toBe(3)
+            }).pipe(Effect.provide(serviceOver(counted)))
+          }),
+      )
+    }
+  }
+})
+
+describe("a chain", () => {
+  it.scoped("keeps the figures of each vendor under its own name", () =>
+    Effect.gen(function* () {
+      const first = ScriptedVendor.make({ name: "first" })
+      const second = ScriptedVendor.make({ name: "second" })
+      const context = yield* Layer.build(
+        Composed.chain(
+          [
+            Layer.succeed(MetricsProvider, first.provider),
+            Layer.succeed(MetricsProvider, second.provider),
+          ],
+          options,
+        ).pipe(Layer.provide(MemoryMetricsCache.layer)),
+      )
+      const { lookup } = Context.get(context, MetricsProvider)
+      const asked = Effect.gen(function* () {
+        const fiber = yield* Effect.fork(lookup(targets("example.com")))
+        yield* TestClock.adjust("1 seconds")
+        return tags(yield* fiber)
+      })
+      first.script(ScriptedVendor.fails("Refused"))
+      expect(yield* asked).toEqual(["ok"])
+      // Only the stand-in's figures are known, and the first is asked again.
+      expect(yield* asked).toEqual(["ok"])
+      expect([first.calls.length, second.calls.length]).toEqual([2, 1])
+    }),
+  )
+})
+
+const step = FastCheck.oneof(
+  FastCheck.nat(12_000).map((ms) => ScriptedVendor.after(ms)),
+  FastCheck.constantFrom<ScriptedVendor.Step>(
+    ScriptedVendor.right,
+    ScriptedVendor.hang,
+    ScriptedVendor.bug,
+    ScriptedVendor.short,
+    ScriptedVendor.lacks((page) => page.includes("3")),
+    ScriptedVendor.fails("Throttled", Duration.seconds(8)),
+    ScriptedVendor.after("9 seconds", ScriptedVendor.fails("Unreachable")),
+    ScriptedVendor.fails("Unavailable"),
+    ScriptedVendor.fails("Refused"),
+    ScriptedVendor.fails("Malformed"),
+  ),
+)
+
+const request = FastCheck.record({
+  by: FastCheck.constantFrom(...accounts),
+  hosts: FastCheck.array(FastCheck.nat(9), { minLength: 1, maxLength: 6 }),
+  at: FastCheck.nat(40_000),
+  leavesAfter: FastCheck.option(FastCheck.nat(35_000)),
+})
+
+it.effect.prop(
+  "whatever the vendor and the clients do: one outcome for each URL in time, nothing held, nothing left",
+  {
+    script: FastCheck.array(step, { maxLength: 20 }),
+    batchSize: FastCheck.integer({ min: 1, max: 5 }),
+    clients: FastCheck.array(request, { minLength: 1, maxLength: 12 }),
+  },
+  ({ batchSize, clients, script }) =>
+    Effect.gen(function* () {
+      const supervisor = yield* Supervisor.track
+      const vendor = ScriptedVendor.make({ name: "random", batchSize })
+      vendor.script(...script)
+      yield* Effect.gen(function* () {
+        yield* grantAll
+        const { balance } = yield* CreditLedger
+        const fibers = yield* Effect.forEach(clients, ({ at, by, hosts, leavesAfter }) => {
+          const urls = hosts.map((host) => `host-${host}.example.com`)
+          const asking = check(urls, by).pipe(
+            Effect.timed,
+            Effect.tap(([took, { checks }]) =>
+              Effect.sync(() => {
+                expect(Duration.toMillis(took)).toBeLessThanOrEqual(30_000)
+                expect(checks.map(({ url }) => url)).toEqual(urls)
+              }),
+            ),
+            Effect.map(([, { creditsUsed }]) => ({ by, creditsUsed })),
+          )
+          const staying =
+            leavesAfter === null ? asking : Effect.raceFirst(asking, Effect.sleep(leavesAfter))
+          return Effect.fork(Effect.delay(staying, at))
+        })
+        yield* TestClock.adjust("3 minutes")
+        const reports = yield* Fiber.join(Fiber.all(fibers))
+        for (const id of accounts) {
+          const books = yield* balance(id)
+          const charged = reports.flatMap((report) =>
+            report?.by === id ? [report.creditsUsed] : [],
+          )
+          expect(books.held).toBe(0)
+          expect(books.charged).toBeGreaterThanOrEqual(charged.reduce((a, b) => a + b, 0))
+          expect(Balance.available(books)).toBe(books.granted - books.charged)
+        }
+        const waiting = Metric.gauge("authority_provider_waiting", {
+          description: "targets that wait to be sent",
+        }).pipe(Metric.tagged("provider", "random"))
+        expect((yield* Metric.value(waiting)).value).toBe(0)
+      }).pipe(Effect.provide(serviceOver(vendor.provider)), Effect.supervised(supervisor))
+      yield* Effect.yieldNow()
+      const left = yield* supervisor.value
+      expect(left.filter((fiber) => Exit.isExit(fiber.unsafePoll()) === false)).toEqual([])
+    }).pipe(Effect.scoped),
+  { fastCheck: { numRuns: 25 }, timeout: 60_000 },
+)

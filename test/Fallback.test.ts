@@ -1,0 +1,74 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import { Deadline } from "../src/Deadline.ts"
+import * as Fallback from "../src/providers/Fallback.ts"
+import { tags, targets } from "./support/lookup.ts"
+import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+
+const setUp = () => {
+  const first = ScriptedVendor.make({ name: "first" })
+  const second = ScriptedVendor.make({ name: "second" })
+  const third = ScriptedVendor.make({ name: "third" })
+  const provider = Fallback.make([first.provider, second.provider, third.provider])
+  return { first, second, third, provider }
+}
+
+const { fails, lacks } = ScriptedVendor
+
+describe("Fallback", () => {
+  it.effect("asks the next only for what the former could not give", () =>
+    Effect.gen(function* () {
+      const { first, provider, second, third } = setUp()
+      first.always(lacks((page) => !page.startsWith("a")))
+      second.always(lacks((page) => !page.startsWith("b")))
+      third.always(lacks((page) => !page.startsWith("c")))
+      const asked = targets("d.com", "c.com", "b.com", "a.com")
+      expect(tags(yield* provider.lookup(asked))).toEqual(["PROVIDER_ERROR", "ok", "ok", "ok"])
+      expect([first.calls, second.calls, third.calls]).toEqual([
+        [["d.com/", "c.com/", "b.com/", "a.com/"]],
+        [["d.com/", "c.com/", "b.com/"]],
+        [["d.com/", "c.com/"]],
+      ])
+      expect(provider.name).toBe("first,second,third")
+    }),
+  )
+
+  it.effect("asks nobody else when the first has it all", () =>
+    Effect.gen(function* () {
+      const { provider, second } = setUp()
+      yield* provider.lookup(targets("example.com"))
+      expect(second.calls).toEqual([])
+    }),
+  )
+
+  it.effect("a provider that gives no answer at all is passed over", () =>
+    Effect.gen(function* () {
+      const { first, provider, second, third } = setUp()
+      first.always(fails("Unreachable"))
+      expect(tags(yield* provider.lookup(targets("example.com")))).toEqual(["ok"])
+      second.always(fails("Refused"))
+      third.always(fails("Timeout"))
+      expect(tags(yield* provider.lookup(targets("example.com")))).toEqual(["PROVIDER_ERROR"])
+    }),
+  )
+
+  it.effect("each but the last has half of the time that is left", () =>
+    Effect.gen(function* () {
+      const { first, provider, second, third } = setUp()
+      const deadlines: Array<number> = []
+      for (const vendor of [first, second, third]) {
+        vendor.always(() =>
+          Effect.gen(function* () {
+            const deadline = yield* Deadline
+            deadlines.push(deadline)
+            expect(deadline).toBeGreaterThan(yield* Clock.currentTimeMillis)
+            return yield* fails("Timeout")(targets("example.com"))
+          }),
+        )
+      }
+      yield* Effect.provideService(provider.lookup(targets("example.com")), Deadline, 8000)
+      expect(deadlines).toEqual([4000, 4000, 8000])
+    }),
+  )
+})

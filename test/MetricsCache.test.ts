@@ -1,0 +1,80 @@
+/** One suite for every store of figures. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
+import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
+import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
+import * as Migrations from "../src/sql/Migrations.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
+
+const stores = {
+  memory: MemoryMetricsCache.layer,
+  SQLite: SqlMetricsCache.layer.pipe(
+    Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
+  ),
+}
+
+const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => ({
+  provider,
+  page,
+  metrics: { domainAuthority: 49.29, pageAuthority: 0, spamScore: 100 },
+  fetchedAt,
+})
+
+for (const [name, layer] of Object.entries(stores)) {
+  describe(`MetricsCache in ${name}`, () => {
+    const test = (title: string, body: Effect.Effect<void, unknown, MetricsCache>) =>
+      it.effect(title, () => Effect.provide(body, layer))
+
+    test(
+      "gives back what was put, by provider and page",
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        const { spamScore: _, ...metrics } = figures("", 0).metrics
+        const bare = { ...figures("example.com/b", 20), metrics }
+        yield* cache.put([figures("example.com/a", 10), bare])
+        yield* cache.put([figures("example.com/a", 15, "dataset")])
+        const pages = ["example.com/a", "example.com/b", "example.com/c"] as const
+        const known = yield* cache.get("moz", pages, 0)
+        expect(known.toSorted((a, b) => a.fetchedAt - b.fetchedAt)).toEqual([
+          figures("example.com/a", 10),
+          bare,
+        ])
+        expect(yield* cache.get("other", pages, 0)).toEqual([])
+      }),
+    )
+
+    test(
+      "what is put again takes the place of the former",
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        yield* cache.put([figures("example.com/", 10)])
+        yield* cache.put([figures("example.com/", 20)])
+        expect(yield* cache.get("moz", ["example.com/"], 0)).toEqual([figures("example.com/", 20)])
+      }),
+    )
+
+    test(
+      "gives nothing older than asked for, and sweeps it away",
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        const all = Arr.makeBy(2500, (i) => figures(`example.com/${i}`, i + 1))
+        for (const some of Arr.chunksOf(all, 200)) yield* cache.put(some)
+        const pages = ["example.com/998", "example.com/999", "example.com/2499"] as const
+        const fetched = Effect.map(cache.get("moz", pages, 0), (found) =>
+          found.map(({ fetchedAt }) => fetchedAt).toSorted((a, b) => a - b),
+        )
+        expect((yield* cache.get("moz", pages, 1000)).map(({ fetchedAt }) => fetchedAt)).toEqual([
+          2500,
+        ])
+        expect(yield* fetched).toEqual([999, 1000, 2500])
+        yield* cache.sweep(999)
+        expect(yield* fetched).toEqual([1000, 2500])
+        yield* cache.sweep(2499)
+        expect(yield* fetched).toEqual([2500])
+      }),
+    )
+  })
+}

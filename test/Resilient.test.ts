@@ -1,0 +1,167 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import { Deadline } from "../src/Deadline.ts"
+import * as Resilient from "../src/providers/Resilient.ts"
+import { targets } from "./support/lookup.ts"
+import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+
+const { checked, fails, hang } = ScriptedVendor
+
+const setUp = (options: Partial<Resilient.Options> = {}) => {
+  const vendor = ScriptedVendor.make()
+  const provider = Resilient.make(vendor.provider, {
+    timeout: "10 seconds",
+    retries: 3,
+    failures: 100,
+    cooldown: "15 seconds",
+    ...options,
+  })
+  const lookup = provider.lookup(targets("example.com"))
+  /** Asks, and lets so much time go by. */
+  const asking = (time: Duration.DurationInput) =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.fork(Effect.either(lookup))
+      yield* TestClock.adjust(time)
+      return yield* fiber
+    })
+  return { vendor, lookup, asking }
+}
+
+const answered = { _tag: "Right", right: [checked("example.com/")] }
+
+describe("trying again", () => {
+  for (const reason of ["Unreachable", "Unavailable", "Throttled", "Timeout"] as const) {
+    it.effect(`${reason} may pass`, () =>
+      Effect.gen(function* () {
+        const { asking, vendor } = setUp()
+        vendor.script(fails(reason), fails(reason), fails(reason))
+        expect(yield* asking("10 seconds")).toMatchObject(answered)
+        expect(vendor.calls).toHaveLength(4)
+      }),
+    )
+  }
+
+  for (const reason of ["Refused", "Malformed"] as const) {
+    it.effect(`${reason} is final`, () =>
+      Effect.gen(function* () {
+        const { asking, vendor } = setUp()
+        vendor.script(fails(reason))
+        expect(yield* asking(0)).toMatchObject({ left: { reason } })
+        expect(vendor.calls).toHaveLength(1)
+      }),
+    )
+  }
+
+  it.effect("a call without an answer ends, and is made again", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp()
+      vendor.script(hang)
+      expect(yield* asking("11 seconds")).toMatchObject(answered)
+      vendor.always(hang)
+      expect(yield* asking("2 minutes")).toMatchObject({ left: { reason: "Timeout" } })
+      expect(vendor.calls).toHaveLength(6)
+    }),
+  )
+
+  it.effect("not sooner than the vendor asks", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = setUp()
+      vendor.script(fails("Throttled", Duration.seconds(20)))
+      const fiber = yield* Effect.fork(lookup)
+      yield* TestClock.adjust("19 seconds")
+      expect(vendor.calls).toHaveLength(1)
+      yield* TestClock.adjust("1 seconds")
+      expect(yield* fiber).toEqual(answered.right)
+    }),
+  )
+
+  it.effect("not past the deadline", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = setUp()
+      vendor.script(fails("Throttled", Duration.seconds(20)))
+      const error = yield* Effect.flip(Effect.provideService(lookup, Deadline, 15_000))
+      expect(error.reason).toBe("Throttled")
+      expect(vendor.calls).toHaveLength(1)
+    }),
+  )
+})
+
+describe("the breaker", () => {
+  const failing = { failures: 3, retries: 0 }
+
+  it.effect("opens after failures in a row, and fails at once while it is open", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp(failing)
+      const { always, script } = vendor
+      script(fails("Unavailable"), fails("Unavailable"), ScriptedVendor.right)
+      always(fails("Unavailable"))
+      for (let i = 0; i < 6; i++) yield* asking(0)
+      expect(vendor.calls).toHaveLength(6)
+      expect(yield* asking(0)).toMatchObject({
+        left: { reason: "Unavailable", detail: expect.stringContaining("not asked") },
+      })
+      expect(vendor.calls).toHaveLength(6)
+    }),
+  )
+
+  it.effect("tries one call after the cooldown, which closes it or opens it again", () =>
+    Effect.gen(function* () {
+      const { asking, lookup, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      for (let i = 0; i < 9; i++) yield* asking(0)
+      expect(vendor.calls).toHaveLength(3)
+      yield* TestClock.adjust("15 seconds")
+      for (let i = 0; i < 9; i++) yield* asking(0)
+      expect(vendor.calls).toHaveLength(4)
+
+      yield* TestClock.adjust("15 seconds")
+      vendor.always(ScriptedVendor.after("1 second"))
+      const trial = yield* Effect.fork(lookup)
+      yield* Effect.yieldNow()
+      expect(yield* asking(0)).toMatchObject({ _tag: "Left" })
+      yield* TestClock.adjust("1 second")
+      expect(yield* trial).toEqual(answered.right)
+      expect(yield* asking("1 second")).toMatchObject(answered)
+    }),
+  )
+
+  it.effect("a trial that is interrupted makes room for the next", () =>
+    Effect.gen(function* () {
+      const { asking, lookup, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      for (let i = 0; i < 3; i++) yield* asking(0)
+      yield* TestClock.adjust("15 seconds")
+      vendor.script(hang)
+      const trial = yield* Effect.fork(lookup)
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(trial)
+      vendor.always(ScriptedVendor.right)
+      expect(yield* asking(0)).toMatchObject(answered)
+    }),
+  )
+
+  it.effect("does not retry while it is open", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp({ failures: 2, retries: 3 })
+      vendor.always(fails("Unavailable"))
+      yield* asking("10 seconds")
+      expect(vendor.calls).toHaveLength(2)
+    }),
+  )
+
+  it.effect("so many refusals in a span of time, and no more", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp({ retries: 0, refusals: { max: 40, per: "5 minutes" } })
+      for (let i = 0; i < 200; i++) {
+        vendor.script(fails("Refused"))
+        yield* asking("1 second")
+      }
+      expect(vendor.calls).toHaveLength(40)
+      yield* TestClock.adjust("5 minutes")
+      expect(yield* asking(0)).toMatchObject({ left: { reason: "Refused" } })
+    }),
+  )
+})
