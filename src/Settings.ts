@@ -87,6 +87,7 @@ export const ProviderName = Schema.Literal(
   "moz-links-v2",
   "open-page-rank",
   "dataforseo",
+  "dataset",
 )
 export type ProviderName = typeof ProviderName.Type
 

@@ -31,15 +31,13 @@ const options: Composed.Options = {
   cache: { ttl: Duration.hours(24), capacity: 1000 },
 }
 
+const bought = (vendor: MetricsProvider["Type"]) =>
+  Composed.bought(Layer.succeed(MetricsProvider, vendor), options)
+
 /** The use case over a chain of providers, and an account with credits. */
 const serviceOver = (...vendors: Arr.NonEmptyArray<MetricsProvider["Type"]>) =>
   AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" }).pipe(
-    Layer.provide(
-      Composed.chain(
-        Arr.map(vendors, (vendor) => Layer.succeed(MetricsProvider, vendor)),
-        options,
-      ),
-    ),
+    Layer.provide(Composed.chain(Arr.map(vendors, (vendor) => bought(vendor)))),
     Layer.provideMerge(MemoryCreditLedger.layer({ lease: "1 minute" })),
     Layer.provide(MemoryReceipts.layer({ lease: "1 minute" })),
     Layer.provide(MemoryMetricsCache.layer),
@@ -149,13 +147,9 @@ describe("a chain", () => {
       const first = ScriptedVendor.make({ name: "first" })
       const second = ScriptedVendor.make({ name: "second" })
       const context = yield* Layer.build(
-        Composed.chain(
-          [
-            Layer.succeed(MetricsProvider, first.provider),
-            Layer.succeed(MetricsProvider, second.provider),
-          ],
-          options,
-        ).pipe(Layer.provide(MemoryMetricsCache.layer)),
+        Composed.chain([bought(first.provider), bought(second.provider)]).pipe(
+          Layer.provide(MemoryMetricsCache.layer),
+        ),
       )
       const { lookup } = Context.get(context, MetricsProvider)
       const asked = Effect.gen(function* () {

@@ -10,6 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import { account } from "./account.ts"
 import { credits } from "./credits.ts"
+import { dataset } from "./dataset.ts"
 import { key } from "./key.ts"
 import { openapi } from "./openapi.ts"
 import { serve } from "./serve.ts"
@@ -17,7 +18,7 @@ import { version } from "./version.ts"
 
 const authority = Command.make("authority").pipe(
   Command.withDescription("How authoritative are these domains and pages?"),
-  Command.withSubcommands([serve, account, key, credits, openapi]),
+  Command.withSubcommands([serve, account, key, credits, dataset, openapi]),
 )
 
 /** Runs the verb that the arguments name; a failure is told on stderr in one line. */

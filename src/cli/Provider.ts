@@ -3,13 +3,16 @@ import type * as HttpClient from "@effect/platform/HttpClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Composed from "../providers/Composed.ts"
 import * as DataForSeo from "../providers/DataForSeo.ts"
+import * as Dataset from "../providers/Dataset.ts"
 import * as Moz from "../providers/Moz.ts"
 import * as MozLinksV2 from "../providers/MozLinksV2.ts"
 import * as OpenPageRank from "../providers/OpenPageRank.ts"
 import * as Sandbox from "../providers/Sandbox.ts"
+import type { Rankings } from "../Rankings.ts"
 import * as Wire from "../providers/Wire.ts"
 import { type ProviderName, Settings } from "../Settings.ts"
 
@@ -18,27 +21,45 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
   readonly message: string
 }> {}
 
-/** The chain of providers, each with its decorators. */
+/** The chain of providers, each with the decorators that become it. */
 export const layer = Effect.gen(function* () {
   const settings = yield* Settings
   const [first, ...others] = settings.providers
-  return Composed.chain(
-    [vendor(settings, first), ...others.map((name) => vendor(settings, name))],
-    {
-      timeout: settings.providerTimeout,
-      concurrency: settings.providerConcurrency,
-      cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
-    },
-  )
+  return Composed.chain([
+    provider(settings, first),
+    ...others.map((name) => provider(settings, name)),
+  ])
 }).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
+
+const provider = (
+  settings: Settings["Type"],
+  name: ProviderName,
+): Layer.Layer<
+  MetricsProvider,
+  ProviderNotConfigured,
+  HttpClient.HttpClient | MetricsCache | Rankings
+> => {
+  const options = {
+    timeout: settings.providerTimeout,
+    concurrency: settings.providerConcurrency,
+    cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
+  }
+  switch (name) {
+    case "sandbox":
+      return Composed.kept(Sandbox.layer, options)
+    case "dataset":
+      // Nothing is kept of it: it is at hand, and a new import counts at once.
+      return Dataset.layer
+    default:
+      return Composed.bought(vendor(settings, name), options)
+  }
+}
 
 const vendor = (
   settings: Settings["Type"],
-  name: ProviderName,
+  name: Exclude<ProviderName, "sandbox" | "dataset">,
 ): Layer.Layer<MetricsProvider, ProviderNotConfigured, HttpClient.HttpClient> => {
   switch (name) {
-    case "sandbox":
-      return Sandbox.layer
     case "moz":
       return Effect.map(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), (token) =>
         Moz.layer({ url: settings.mozUrl, token }),

@@ -11,6 +11,7 @@ import * as SqlMetricsCache from "../sql/MetricsCache.ts"
 import * as Migrations from "../sql/Migrations.ts"
 import * as Postgres from "../sql/Postgres.ts"
 import * as SqlReceipts from "../sql/Receipts.ts"
+import * as SqlRankings from "../sql/Rankings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import * as Logging from "./Logging.ts"
 
@@ -32,11 +33,12 @@ const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) => {
   return Layer.merge(SqlCreditLedger.layer({ lease }), SqlReceipts.layer({ lease }))
 }).pipe(Layer.unwrapEffect)
 
-/** Accounts, keys, credits and kept figures, on the database of the settings. */
+/** Accounts, keys, credits, kept figures and the data set, on the database of the settings. */
 export const layer = Layer.mergeAll(
   SqlAccounts.layer,
   SqlApiKeys.layer,
   SqlMetricsCache.layer,
+  SqlRankings.layer,
   ledger,
 ).pipe(Layer.provide(database))
 

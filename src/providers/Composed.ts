@@ -1,5 +1,5 @@
 /**
- * How a vendor is asked in earnest: the decorators, in the one order that works.
+ * How providers are asked in earnest: the decorators, in the one order that works.
  *
  *     Fallback( Cached.reads( Coalesced( Cached.keeps( Resilient( vendor )))), … )
  *
@@ -14,7 +14,7 @@
  * - `Resilient` innermost: its timeout is for one call and not for waiting, and what a call that is
  *   tried again brings is kept once.
  */
-import * as Arr from "effect/Array"
+import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -38,38 +38,49 @@ export interface Options {
   readonly cache: Cached.Options
 }
 
-/** The vendors in the order in which they are asked. */
+/** The providers in the order in which they are asked. */
 export const chain = <E, R>(
-  vendors: Arr.NonEmptyReadonlyArray<Layer.Layer<MetricsProvider, E, R>>,
-  options: Options,
-): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
+  providers: Arr.NonEmptyReadonlyArray<Layer.Layer<MetricsProvider, E, R>>,
+): Layer.Layer<MetricsProvider, E, R> =>
   Layer.scoped(
     MetricsProvider,
     Effect.map(
-      Effect.forEach(vendors, (vendor) =>
-        Effect.flatMap(Layer.build(vendor), (context) =>
-          decorated(Context.get(context, MetricsProvider), options),
-        ),
+      Effect.forEach(providers, (layer) =>
+        Effect.map(Layer.build(layer), (context) => Context.get(context, MetricsProvider)),
       ),
       Fallback.make,
     ),
   )
 
-/** One vendor. A provider without a batch size is at home in this process: it is only remembered. */
-export const decorated = (
-  vendor: Provider,
-  options: Options,
-): Effect.Effect<Provider, never, MetricsCache | Scope.Scope> =>
-  Effect.gen(function* () {
-    const { keeps, reads } = Duration.isZero(options.cache.ttl)
-      ? { keeps: unchanged, reads: unchanged }
-      : yield* Cached.make(vendor.name, options.cache)
-    if (vendor.batchSize === undefined) return reads(keeps(vendor))
-    const resilient = Resilient.make(vendor, { ...resilience, timeout: options.timeout })
-    return reads(
-      yield* Coalesced.make(keeps(resilient), { ...queueing, concurrency: options.concurrency }),
-    )
-  })
+/** For a vendor, where every call costs time and money. */
+export const bought = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>, options: Options) =>
+  decorated(vendor, (provider) =>
+    Effect.gen(function* () {
+      const { keeps, reads } = yield* memoryOf(provider, options)
+      const resilient = Resilient.make(provider, { ...resilience, timeout: options.timeout })
+      const { concurrency } = options
+      return reads(yield* Coalesced.make(keeps(resilient), { ...queueing, concurrency }))
+    }),
+  )
+
+/** For a provider in this process, which needs no protection. */
+export const kept = <E, R>(provider: Layer.Layer<MetricsProvider, E, R>, options: Options) =>
+  decorated(provider, (provider) =>
+    Effect.map(memoryOf(provider, options), ({ keeps, reads }) => reads(keeps(provider))),
+  )
+
+const decorated = <E, R>(
+  provider: Layer.Layer<MetricsProvider, E, R>,
+  decorate: (provider: Provider) => Effect.Effect<Provider, never, MetricsCache | Scope.Scope>,
+): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
+  Layer.scoped(MetricsProvider, Effect.flatMap(MetricsProvider, decorate)).pipe(
+    Layer.provide(provider),
+  )
+
+const memoryOf = ({ name }: Provider, { cache }: Options) =>
+  Duration.isZero(cache.ttl)
+    ? Effect.succeed({ keeps: unchanged, reads: unchanged })
+    : Cached.make(name, cache)
 
 const unchanged = (provider: Provider) => provider
 

@@ -46,17 +46,21 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             page_authority = excluded.page_authority,
             spam_score = excluded.spam_score,
             fetched_at = excluded.fetched_at`.pipe(
+          // Only a transaction waits its turn on SQLite.
+          sql.withTransaction,
           Effect.asVoid,
           Effect.mapError(Failure.describe),
         ),
       ),
 
       sweep: Effect.fn("MetricsCache.sweep")((until) =>
-        deleteSome(until).pipe(
-          Effect.repeat({ while: (deleted) => deleted.length === sweepSize }),
-          Effect.asVoid,
-          Effect.mapError(Failure.describe),
-        ),
+        sql
+          .withTransaction(deleteSome(until))
+          .pipe(
+            Effect.repeat({ while: (deleted) => deleted.length === sweepSize }),
+            Effect.asVoid,
+            Effect.mapError(Failure.describe),
+          ),
       ),
     })
   }),

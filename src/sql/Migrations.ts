@@ -100,10 +100,33 @@ const figures = Effect.gen(function* () {
   yield* sql`CREATE INDEX figures_by_age ON figures (fetched_at)`
 })
 
+const rankings = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  yield* sql`
+    CREATE TABLE ranks (
+      generation BIGINT NOT NULL,
+      name TEXT NOT NULL,
+      rank BIGINT NOT NULL,
+      PRIMARY KEY (generation, name)
+    ) ${clustered}`
+  // One row: the generation that counts, and the one that is being written.
+  yield* sql`
+    CREATE TABLE ranking (
+      id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+      generation BIGINT,
+      importing BIGINT
+    )`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
   "3_figures": figures,
+  "4_rankings": rankings,
 }
 
 /** The number of the newest migration that this program knows. */

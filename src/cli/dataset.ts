@@ -1,0 +1,136 @@
+import * as Fs from "node:fs"
+import { stat } from "node:fs/promises"
+import { pipeline } from "node:stream"
+import { setFlagsFromString } from "node:v8"
+import * as Zlib from "node:zlib"
+import * as Args from "@effect/cli/Args"
+import * as Command from "@effect/cli/Command"
+import * as Options from "@effect/cli/Options"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as RankList from "../providers/RankList.ts"
+import { Rankings } from "../Rankings.ts"
+import { json, print } from "./Output.ts"
+import * as Progress from "./Progress.ts"
+import * as Stores from "./Stores.ts"
+
+const load = Command.make(
+  "import",
+  {
+    file: Args.text({ name: "FILE" }).pipe(
+      Args.withDescription("The list as it is published, plain or compressed with gzip"),
+    ),
+    format: Options.choice("format", RankList.Format.literals).pipe(
+      Options.withDescription("Whose list it is"),
+    ),
+    top: Options.integer("top").pipe(
+      Options.filterMap(
+        (top) => (top > 0 ? Option.some(top) : Option.none()),
+        "--top must be at least 1",
+      ),
+      Options.optional,
+      Options.withDescription("Only the best N names"),
+    ),
+    json,
+  },
+  ({ file, format, json, top }) =>
+    Effect.gen(function* () {
+      const rankings = yield* Rankings
+      const progress = yield* Progress.make
+      const startedAt = yield* Clock.currentTimeMillis
+      const limit = Option.getOrElse(top, () => Number.POSITIVE_INFINITY)
+      const source = yield* open(file)
+      const broken = { count: 0, first: new Array<number>() }
+      let rows = 0
+
+      const batches = RankList.read(source.bytes, { format, top: limit }).pipe(
+        Stream.tap((batch) => {
+          rows += batch.rows.length
+          broken.count += batch.broken.length
+          broken.first.push(...batch.broken.slice(0, shownLines - broken.first.length))
+          return rows / limit > source.read() / source.size
+            ? progress.show(rows, limit, rows)
+            : progress.show(source.read(), source.size, rows)
+        }),
+        Stream.map((batch) => batch.rows),
+        Stream.onEnd(Effect.suspend(() => (rows === 0 ? new EmptyList({ file }) : Effect.void))),
+      )
+      yield* keepHeapSmall
+      yield* rankings.replace(batches)
+
+      const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
+      const rowsPerSecond = Math.round(rows / Math.max(seconds, 0.001))
+      const complaint =
+        broken.count === 0
+          ? ""
+          : ` ${broken.count} broken lines were passed over: ${broken.first.join(", ")}${broken.count > broken.first.length ? ", …" : ""}.`
+      yield* print(
+        json,
+        { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
+        `Imported ${rows} names in ${seconds.toFixed(1)} s, ${rowsPerSecond} a second.${complaint}`,
+      )
+    }).pipe(Effect.scoped, Effect.provide(Stores.forVerbs)),
+).pipe(Command.withDescription("Put a public list of names by rank in place of the former one"))
+
+export const dataset = Command.make("dataset").pipe(
+  Command.withDescription("The figures of the provider named dataset"),
+  Command.withSubcommands([load]),
+)
+
+/**
+ * Node would let the garbage of a million rows grow to twice the memory before it looks after it;
+ * collecting more often costs no time here. Where the flag is unknown, more memory is all it takes.
+ */
+const keepHeapSmall = Effect.ignore(
+  Effect.try(() => setFlagsFromString("--semi-space-growth-factor=1")),
+)
+
+/** How many numbers of broken lines are told. */
+const shownLines = 10
+
+/** The file cannot be read; `message` says why. */
+class UnreadableFile extends Data.TaggedError("UnreadableFile")<{ readonly message: string }> {}
+
+class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }> {
+  override get message() {
+    return `${this.file} holds no row: the former list stays`
+  }
+}
+
+/** The content of a file, with what is compressed decompressed, and how far it has been read. */
+const open = (file: string) => {
+  const unreadable = (cause: unknown) =>
+    new UnreadableFile({
+      message: `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+    })
+  return Effect.gen(function* () {
+    const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable })
+    const isGzip = yield* Effect.try({ try: () => startsAsGzip(file), catch: unreadable })
+    const source = Fs.createReadStream(file, { highWaterMark: pieceSize })
+    const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
+      if (!isGzip) return source
+      const gunzip = Zlib.createGunzip({ chunkSize: pieceSize })
+      // An error of either destroys both, and reaches whoever reads.
+      return pipeline(source, gunzip, () => {})
+    }, unreadable)
+    return { size, bytes, read: () => source.bytesRead }
+  })
+}
+
+/** Bytes at a time: some two thousand rows. */
+const pieceSize = 64 * 1024
+
+const startsAsGzip = (file: string): boolean => {
+  const descriptor = Fs.openSync(file, "r")
+  try {
+    const start = Buffer.alloc(2)
+    Fs.readSync(descriptor, start)
+    return start.readUInt16BE() === 0x1f8b
+  } finally {
+    Fs.closeSync(descriptor)
+  }
+}

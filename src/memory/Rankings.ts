@@ -1,0 +1,28 @@
+/** The list in memory, for tests. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import { Rankings } from "../Rankings.ts"
+
+export const layer: Layer.Layer<Rankings> = Layer.sync(Rankings, () => {
+  let current: ReadonlyMap<string, number> = new Map()
+  return Rankings.of({
+    ranks: (names) =>
+      Effect.sync(
+        () =>
+          new Map(
+            names.flatMap((name) => {
+              const rank = current.get(name)
+              return rank === undefined ? [] : [[name, rank]]
+            }),
+          ),
+      ),
+    replace: (rows) =>
+      Stream.runFold(rows, new Map<string, number>(), (list, some) => {
+        for (const { name, rank } of some) {
+          list.set(name, Math.min(rank, list.get(name) ?? rank))
+        }
+        return list
+      }).pipe(Effect.map((list) => void (current = list))),
+  })
+})

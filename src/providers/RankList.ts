@@ -1,0 +1,114 @@
+/**
+ * The public lists of names by rank, read in constant memory. A file that is another format is
+ * refused at its first line; a single broken line is told and passed over.
+ *
+ * - Common Crawl: tabs, a header, the harmonic centrality's position first, names in reverse order
+ * - Majestic Million: commas, a header, the global rank first
+ * - Tranco: commas, no header, the rank first
+ */
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import type { Ranked } from "../Rankings.ts"
+
+export const Format = Schema.Literal("common-crawl", "majestic", "tranco")
+export type Format = typeof Format.Type
+
+/** The file is none of the format; `message` says what was expected. */
+export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
+
+/** What came of a piece of the file. */
+export interface Batch {
+  readonly rows: ReadonlyArray<Ranked>
+  /** The numbers of lines that are no rows, from 1. */
+  readonly broken: ReadonlyArray<number>
+}
+
+/** Ends after `top` rows, which are the best ones, for every list is sorted. */
+export const read = <E, R>(
+  bytes: Stream.Stream<Uint8Array, E, R>,
+  options: { readonly format: Format; readonly top: number },
+): Stream.Stream<Batch, E | WrongFormat, R> => {
+  const { columns, first, name } = formats[options.format]
+
+  const rowOf = (line: string): Option.Option<Ranked> => {
+    const cells = line.split(columns)
+    const rank = Number(cells[0])
+    const host = name(cells)
+    return Number.isSafeInteger(rank) && rank > 0 && host !== undefined && isName.test(host)
+      ? Option.some({ name: host, rank })
+      : Option.none()
+  }
+
+  const start: State = { rest: "", lines: 0, rows: 0 }
+
+  const step = (state: State, text: string) => {
+    const lines = (state.rest + text).split("\n")
+    const rest = lines.pop() ?? ""
+    const rows: Array<Ranked> = []
+    const broken: Array<number> = []
+    for (const [i, line] of lines.entries()) {
+      const number = state.lines + i + 1
+      if (number === 1 && !first.test(line)) return wrong(options.format, line)
+      if (state.rows + rows.length === options.top) break
+      if (line === "" || line === "\r" || (number === 1 && isHeader.test(line))) continue
+      const row = rowOf(line.endsWith("\r") ? line.slice(0, -1) : line)
+      if (Option.isSome(row)) rows.push(row.value)
+      else broken.push(number)
+    }
+    if (rest.length > maxLineLength) return wrong(options.format, rest)
+    const next = { rest, lines: state.lines + lines.length, rows: state.rows + rows.length }
+    return Effect.succeed([next, { rows, broken, isLast: next.rows === options.top }] as const)
+  }
+
+  return bytes.pipe(
+    // Names are ASCII, so no character is torn apart between two pieces.
+    Stream.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.length)),
+    Stream.map((piece) => piece.toString("latin1")),
+    // So that the last line ends like the others.
+    Stream.concat(Stream.make("\n")),
+    Stream.mapAccumEffect(start, step),
+    Stream.takeUntil(({ isLast }) => isLast),
+  )
+}
+
+interface State {
+  /** The beginning of a line whose end is in the next piece. */
+  readonly rest: string
+  readonly lines: number
+  readonly rows: number
+}
+
+const maxLineLength = 100_000
+
+const isName = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+$/
+
+const isHeader = /^(?:#|[A-Za-z])/
+
+const lower = (name: string | undefined) => name?.toLowerCase()
+
+/** How the first line looks, how columns are divided, and where the name stands. */
+const formats = {
+  "common-crawl": {
+    first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,
+    columns: "\t",
+    name: (cells: ReadonlyArray<string>) => lower(cells[4]?.split(".").reverse().join(".")),
+  },
+  majestic: {
+    first: /^GlobalRank,TldRank,Domain,TLD,/,
+    columns: ",",
+    name: (cells: ReadonlyArray<string>) => lower(cells[2]),
+  },
+  tranco: {
+    first: /^\d+,[^,]+\r?$/,
+    columns: ",",
+    name: (cells: ReadonlyArray<string>) => lower(cells[1]),
+  },
+} as const
+
+const wrong = (format: Format, line: string) =>
+  new WrongFormat({
+    message: `the file is not of the format ${format}; it begins with ${JSON.stringify(line.slice(0, 60))}`,
+  })

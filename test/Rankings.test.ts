@@ -1,0 +1,107 @@
+/** One suite for every store of rankings. */
+import { describe, expect, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
+import * as MemoryRankings from "../src/memory/Rankings.ts"
+import { type Ranked, Rankings } from "../src/Rankings.ts"
+import * as Migrations from "../src/sql/Migrations.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
+import * as SqlRankings from "../src/sql/Rankings.ts"
+
+const stores = {
+  memory: MemoryRankings.layer,
+  SQLite: SqlRankings.layer.pipe(
+    Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
+  ),
+}
+
+const list = (...ranked: ReadonlyArray<readonly [string, number]>): ReadonlyArray<Ranked> =>
+  ranked.map(([name, rank]) => ({ name, rank }))
+
+/** An import pauses between its statements. */
+const replace = <E>(rows: Stream.Stream<ReadonlyArray<Ranked>, E>) =>
+  Effect.gen(function* () {
+    const rankings = yield* Rankings
+    yield* TestClock.adjust("1 millis")
+    const importing = yield* Effect.fork(Effect.exit(rankings.replace(rows)))
+    while ((yield* Fiber.poll(importing))._tag === "None") yield* TestClock.adjust("5 millis")
+    return yield* Effect.flatten(Fiber.join(importing))
+  })
+
+const ranks = (...names: Arr.NonEmptyReadonlyArray<string>) =>
+  Effect.flatMap(Rankings, (rankings) =>
+    Effect.map(rankings.ranks(names), (found) => Object.fromEntries(found)),
+  )
+
+for (const [name, layer] of Object.entries(stores)) {
+  describe(`Rankings in ${name}`, () => {
+    const test = (title: string, body: Effect.Effect<void, unknown, Rankings>) =>
+      it.effect(title, () => Effect.provide(body, layer))
+
+    test(
+      "knows nothing before the first import",
+      Effect.gen(function* () {
+        expect(yield* ranks("example.com")).toEqual({})
+      }),
+    )
+
+    test(
+      "a list takes the place of the former one",
+      Effect.gen(function* () {
+        yield* replace(Stream.make(list(["a.com", 1], ["b.com", 2]), list(["c.com", 3])))
+        expect(yield* ranks("a.com", "c.com", "x.com")).toEqual({ "a.com": 1, "c.com": 3 })
+        yield* replace(Stream.make(list(["c.com", 1])))
+        expect(yield* ranks("a.com", "b.com", "c.com")).toEqual({ "c.com": 1 })
+      }),
+    )
+
+    test(
+      "of a name that comes twice the better rank counts",
+      Effect.gen(function* () {
+        yield* replace(
+          Stream.make(list(["a.com", 5], ["a.com", 2], ["b.com", 1]), list(["a.com", 3])),
+        )
+        expect(yield* ranks("a.com")).toEqual({ "a.com": 2 })
+      }),
+    )
+
+    test(
+      "while the new list is not complete, and when it never is, the former one answers",
+      Effect.gen(function* () {
+        yield* replace(Stream.make(list(["a.com", 1])))
+        const seen: Array<unknown> = []
+        const rankings = yield* Rankings
+        const look = Effect.map(rankings.ranks(["a.com", "b.com"]), (found) =>
+          seen.push(Object.fromEntries(found)),
+        )
+        const failing = Stream.make(list(["b.com", 1])).pipe(
+          Stream.concat(Stream.drain(Stream.fromEffect(look))),
+          Stream.concat(Stream.fail("the disk is gone")),
+        )
+        expect(yield* Effect.flip(replace(failing))).toBe("the disk is gone")
+        yield* look
+        expect(seen).toEqual([{ "a.com": 1 }, { "a.com": 1 }])
+        yield* replace(Stream.make(list(["b.com", 1])))
+        expect(yield* ranks("a.com", "b.com")).toEqual({ "b.com": 1 })
+      }),
+    )
+
+    test(
+      "a list of many pieces",
+      Effect.gen(function* () {
+        const many = Arr.makeBy(25_000, (i) => ({ name: `n${i}.com`, rank: i + 1 }))
+        yield* replace(Stream.fromIterable(Arr.chunksOf(many, 4000)))
+        yield* replace(Stream.fromIterable(Arr.chunksOf(many, 7000)))
+        expect(yield* ranks("n0.com", "n9999.com", "n24999.com")).toEqual({
+          "n0.com": 1,
+          "n9999.com": 10_000,
+          "n24999.com": 25_000,
+        })
+      }),
+    )
+  })
+}
