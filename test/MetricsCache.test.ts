@@ -6,15 +6,14 @@ import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
-import * as Migrations from "../src/sql/Migrations.ts"
-import * as Sqlite from "../src/sql/Sqlite.ts"
+import { databases } from "./support/Stores.ts"
 
-const stores = {
-  memory: MemoryMetricsCache.layer,
-  SQLite: SqlMetricsCache.layer.pipe(
-    Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
+const stores: ReadonlyArray<readonly [string, Layer.Layer<MetricsCache, unknown>]> = [
+  ["memory", MemoryMetricsCache.layer],
+  ...databases.map(
+    ([name, database]) => [name, SqlMetricsCache.layer.pipe(Layer.provide(database))] as const,
   ),
-}
+]
 
 const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => ({
   provider,
@@ -23,7 +22,7 @@ const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => 
   fetchedAt,
 })
 
-for (const [name, layer] of Object.entries(stores)) {
+for (const [name, layer] of stores) {
   describe(`MetricsCache in ${name}`, () => {
     const test = (title: string, body: Effect.Effect<void, unknown, MetricsCache>) =>
       it.effect(title, () => Effect.provide(body, layer))

@@ -8,16 +8,15 @@ import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as MemoryRankings from "../src/memory/Rankings.ts"
 import { type Ranked, Rankings } from "../src/Rankings.ts"
-import * as Migrations from "../src/sql/Migrations.ts"
-import * as Sqlite from "../src/sql/Sqlite.ts"
 import * as SqlRankings from "../src/sql/Rankings.ts"
+import { databases } from "./support/Stores.ts"
 
-const stores = {
-  memory: MemoryRankings.layer,
-  SQLite: SqlRankings.layer.pipe(
-    Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
+const stores: ReadonlyArray<readonly [string, Layer.Layer<Rankings, unknown>]> = [
+  ["memory", MemoryRankings.layer],
+  ...databases.map(
+    ([name, database]) => [name, SqlRankings.layer.pipe(Layer.provide(database))] as const,
   ),
-}
+]
 
 const list = (...ranked: ReadonlyArray<readonly [string, number]>): ReadonlyArray<Ranked> =>
   ranked.map(([name, rank]) => ({ name, rank }))
@@ -37,7 +36,7 @@ const ranks = (...names: Arr.NonEmptyReadonlyArray<string>) =>
     Effect.map(rankings.ranks(names), (found) => Object.fromEntries(found)),
   )
 
-for (const [name, layer] of Object.entries(stores)) {
+for (const [name, layer] of stores) {
   describe(`Rankings in ${name}`, () => {
     const test = (title: string, body: Effect.Effect<void, unknown, Rankings>) =>
       it.effect(title, () => Effect.provide(body, layer))

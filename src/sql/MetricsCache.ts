@@ -75,8 +75,7 @@ const Row = Schema.Struct({
   domainAuthority: Score,
   pageAuthority: Score,
   spamScore: Schema.NullOr(Score),
-  /** PostgreSQL gives a BIGINT as text. */
-  fetchedAt: Schema.Union(Schema.Number, Schema.NumberFromString),
+  fetchedAt: Schema.Int,
 })
 
 const fromRow = (row: typeof Row.Type): Figures => {

@@ -148,6 +148,5 @@ const pause = Effect.sleep("5 millis")
 
 const Row = Schema.Struct({
   name: Schema.String,
-  /** PostgreSQL gives a BIGINT as text. */
-  rank: Schema.Union(Schema.Number, Schema.NumberFromString),
+  rank: Schema.Int,
 })

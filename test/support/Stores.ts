@@ -78,6 +78,20 @@ export const postgresDatabase = (url: Redacted.Redacted) => inSql(Postgres.layer
 
 const temporaryPostgres = Layer.unwrapEffect(Effect.map(temporaryDatabase, postgresDatabase))
 
+const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
+  Layer.provideMerge(Migrations.layer, client)
+
+/** Empty databases with our tables, for the ports that are not about money. */
+export const databases: ReadonlyArray<
+  readonly [name: string, database: Layer.Layer<SqlClient.SqlClient, unknown>]
+> = [
+  ["SQLite", migrated(Sqlite.layer(":memory:"))],
+  [
+    "PostgreSQL",
+    migrated(Layer.unwrapEffect(Effect.map(temporaryDatabase, (url) => Postgres.layer(url)))),
+  ],
+]
+
 /** Stores whose tables a test can reach into. */
 export const sqlStores: ReadonlyArray<
   readonly [name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>]
