@@ -12,9 +12,23 @@ import { account } from "./account.ts"
 import { credits } from "./credits.ts"
 import { dataset } from "./dataset.ts"
 import { key } from "./key.ts"
-import { openapi } from "./openapi.ts"
-import { serve } from "./serve.ts"
+import { json } from "./Output.ts"
 import { version } from "./version.ts"
+
+// What a verb alone needs is imported when it runs: no other verb, nor `--help`, waits for it.
+const serve = Command.make("serve", { json }, (options) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./serve.ts")),
+    ({ serve }) => serve(options),
+  ),
+).pipe(Command.withDescription("Answer requests until a signal ends it"))
+
+const openapi = Command.make("openapi", { json }, () =>
+  Effect.flatMap(
+    Effect.promise(() => import("./openapi.ts")),
+    ({ openapi }) => openapi,
+  ),
+).pipe(Command.withDescription("Print the OpenAPI document of the interface"))
 
 const authority = Command.make("authority").pipe(
   Command.withDescription("How authoritative are these domains and pages?"),

@@ -1,46 +1,52 @@
-/** From settings to the adapters that the verbs run on; only here is it known which they are. */
+/**
+ * From settings to the adapters that the verbs run on; only here is it known which they are. They
+ * are imported when a verb runs on them: `--help` does without, and SQLite without PostgreSQL.
+ */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Settings from "../Settings.ts"
-import * as SqlAccounts from "../sql/Accounts.ts"
-import * as SqlApiKeys from "../sql/ApiKeys.ts"
-import * as SqlCreditLedger from "../sql/CreditLedger.ts"
-import * as SqlMetricsCache from "../sql/MetricsCache.ts"
-import * as Migrations from "../sql/Migrations.ts"
-import * as Postgres from "../sql/Postgres.ts"
-import * as SqlReceipts from "../sql/Receipts.ts"
-import * as SqlRankings from "../sql/Rankings.ts"
-import * as Sqlite from "../sql/Sqlite.ts"
 import * as Logging from "./Logging.ts"
 
 /** How much longer than its request a hold may live: the time to settle it on a slow disk. */
 const settleTime = Duration.seconds(30)
 
-const database = Effect.map(Settings.Settings, ({ databaseUrl }) => {
-  const url = Redacted.value(databaseUrl)
-  return Layer.provideMerge(
-    Migrations.layer,
-    url.startsWith("sqlite:")
-      ? Sqlite.layer(url.slice("sqlite:".length))
-      : Postgres.layer(databaseUrl),
-  )
-}).pipe(Layer.unwrapEffect)
-
-const ledger = Effect.map(Settings.Settings, ({ requestTimeout }) => {
-  const lease = Duration.sum(requestTimeout, settleTime)
-  return Layer.merge(SqlCreditLedger.layer({ lease }), SqlReceipts.layer({ lease }))
-}).pipe(Layer.unwrapEffect)
+const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+  Effect.promise(async () => {
+    const Migrations = await import("../sql/Migrations.ts")
+    const url = Redacted.value(databaseUrl)
+    return Layer.provideMerge(
+      Migrations.layer,
+      url.startsWith("sqlite:")
+        ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length))
+        : (await import("../sql/Postgres.ts")).layer(databaseUrl),
+    )
+  }),
+).pipe(Layer.unwrapEffect)
 
 /** Accounts, keys, credits, kept figures and the data set, on the database of the settings. */
-export const layer = Layer.mergeAll(
-  SqlAccounts.layer,
-  SqlApiKeys.layer,
-  SqlMetricsCache.layer,
-  SqlRankings.layer,
-  ledger,
-).pipe(Layer.provide(database))
+export const layer = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
+  Effect.promise(async () => {
+    const SqlAccounts = await import("../sql/Accounts.ts")
+    const SqlApiKeys = await import("../sql/ApiKeys.ts")
+    const SqlCreditLedger = await import("../sql/CreditLedger.ts")
+    const SqlHealth = await import("../sql/Health.ts")
+    const SqlMetricsCache = await import("../sql/MetricsCache.ts")
+    const SqlRankings = await import("../sql/Rankings.ts")
+    const SqlReceipts = await import("../sql/Receipts.ts")
+    const lease = Duration.sum(requestTimeout, settleTime)
+    return Layer.mergeAll(
+      SqlAccounts.layer,
+      SqlApiKeys.layer,
+      SqlCreditLedger.layer({ lease }),
+      SqlReceipts.layer({ lease }),
+      SqlMetricsCache.layer,
+      SqlRankings.layer,
+      SqlHealth.layer,
+    )
+  }),
+).pipe(Layer.unwrapEffect, Layer.provide(database))
 
 /** What the verbs of the command line need: the stores, and a log that leaves stdout alone. */
 export const forVerbs = layer.pipe(

@@ -1,4 +1,3 @@
-import * as Command from "@effect/cli/Command"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -16,20 +15,19 @@ import { Credits } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
-import { json } from "./Output.ts"
 import * as Provider from "./Provider.ts"
 import * as Stores from "./Stores.ts"
 
-export const serve = Command.make("serve", { json }, ({ json }) =>
-  greet(json).pipe(
+/** Answers requests until it is interrupted. */
+export const serve = (options: { readonly json: boolean }) =>
+  greet(options.json).pipe(
     Effect.zipRight(Effect.never),
     Effect.provide(server),
     Effect.provide(sweeper),
     Effect.provide(Stores.layer),
-    Effect.provide(Logging.layer({ stderr: json })),
+    Effect.provide(Logging.layer({ stderr: options.json })),
     Effect.provide(Settings.layer),
-  ),
-).pipe(Command.withDescription("Answer requests until a signal ends it"))
+  )
 
 const server = Effect.map(Settings.Settings, (settings) =>
   Server.layer({
