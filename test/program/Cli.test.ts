@@ -1,0 +1,224 @@
+/** The verbs as scripts use them: what is on stdout, what on stderr, and the exit code. */
+import { mkdirSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { folder, json, run, source } from "../support/Program.ts"
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const key = /^am_[0-9A-Za-z]{49}$/
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+/** Processes at a time: the machines that run this have few cores. */
+const concurrency = 2
+
+const timeout = 60_000
+
+describe("with --json", () => {
+  it.scopedLive(
+    "accounts and credits are one document each, from the opening to the audit",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const acme = yield* json(cwd, "account", "create", "acme", "--credits", "5")
+        assert.deepStrictEqual(acme, { account: { id: acme.account.id, name: "acme" }, credits: 5 })
+        assert.match(acme.account.id, uuid)
+        const zero = yield* json(cwd, "account", "create", "--credits", "0", "zero")
+        assert.strictEqual(zero.credits, 0)
+
+        const grantArgs = ["--account", "acme", "--amount", "7", "--note", "May"]
+        const granted = yield* json(cwd, "credits", "grant", ...grantArgs)
+        const books = { account: "acme", available: 12, held: 0, granted: 12, charged: 0 }
+        assert.deepStrictEqual(granted, books)
+
+        const [list, balance, statement, audit] = yield* Effect.all(
+          [
+            json(cwd, "account", "list"),
+            json(cwd, "credits", "balance", "--account", acme.account.id),
+            json(cwd, "credits", "statement", "--account", "acme"),
+            json(cwd, "credits", "verify"),
+          ],
+          { concurrency },
+        )
+        assert.deepStrictEqual(list, {
+          accounts: [
+            { id: acme.account.id, name: "acme", available: 12 },
+            { id: zero.account.id, name: "zero", available: 0 },
+          ],
+        })
+        assert.deepStrictEqual(balance, books)
+        assert.deepStrictEqual(audit, { ok: true, accounts: 2, entries: 2, problems: [] })
+        assert.strictEqual(statement.account, "acme")
+        const [opening, grant, ...others] = statement.entries
+        assert.deepStrictEqual(others, [])
+        const common = { kind: "grant", requestId: null, urls: null }
+        assert.deepInclude(opening, { ...common, amount: 5, balanceAfter: 5 })
+        assert.deepInclude(grant, { ...common, amount: 7, balanceAfter: 12, note: "May" })
+        assert.match(grant.at, iso)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "keys are one document each, from issue to revocation, and a secret is shown once",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* json(cwd, "account", "create", "acme")
+        const createArgs = ["--account", "acme", "--label", "ci", "--expires-in", "90d"]
+        const first = yield* json(cwd, "key", "create", ...createArgs)
+        assert.deepStrictEqual(Object.keys(first), ["key", "id", "account", "expiresAt"])
+        assert.match(first.key, key)
+        assert.match(first.id, uuid)
+        assert.strictEqual(first.account, "acme")
+        assert.match(first.expiresAt, iso)
+
+        const lasting = yield* json(cwd, "key", "create", "--account", "acme")
+        assert.isNull(lasting.expiresAt)
+        const second = yield* json(cwd, "key", "rotate", lasting.id, "--grace", "24h")
+        assert.deepStrictEqual(Object.keys(second), ["key", "id", "account", "expiresAt"])
+        assert.match(second.key, key)
+        assert.strictEqual(second.account, "acme")
+        assert.isNull(second.expiresAt)
+        assert.strictEqual(new Set([first.key, lasting.key, second.key]).size, 3)
+
+        const revoked = yield* json(cwd, "key", "revoke", first.id)
+        assert.deepStrictEqual(Object.keys(revoked), ["id", "revokedAt"])
+
+        const list = yield* run(cwd, ["key", "list", "--account", "acme", "--json"])
+        assert.deepStrictEqual(
+          JSON.parse(list.stdout).keys.map(({ id, label, state }: Record<string, unknown>) => [
+            id,
+            label,
+            state,
+          ]),
+          [
+            [first.id, "ci", "revoked"],
+            [lasting.id, null, "active"],
+            [second.id, null, "active"],
+          ],
+        )
+        for (const secret of [first.key, lasting.key, second.key]) {
+          assert.notInclude(list.stdout, secret)
+        }
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "books that were tampered with are told, and the exit code is 1",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* json(cwd, "account", "create", "acme", "--credits", "5")
+        const database = new DatabaseSync(join(cwd, "authority.db"))
+        database.exec("UPDATE entries SET amount = 6")
+        database.close()
+        const { code, stderr, stdout } = yield* run(cwd, ["credits", "verify", "--json"])
+        assert.strictEqual(code, 1)
+        const { ok, problems } = JSON.parse(stdout)
+        assert.isFalse(ok)
+        assert.strictEqual(problems.length, 1)
+        assert.match(stderr, /^authority: .+\n$/)
+      }),
+    timeout,
+  )
+})
+
+describe("the sources", () => {
+  it.scopedLive(
+    "run as they are, with nothing built",
+    () =>
+      Effect.gen(function* () {
+        const { code, stdout } = yield* run(
+          yield* folder,
+          ["account", "list", "--json"],
+          {},
+          source,
+        )
+        assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: '{"accounts":[]}\n' })
+      }),
+    timeout,
+  )
+})
+
+describe("wrong usage", () => {
+  for (const [name, ...args] of [
+    ["a verb that does not exist", "frobnicate"],
+    ["a verb's part that does not exist", "account", "frobnicate"],
+    ["an option that is missing", "credits", "balance"],
+    ["an argument that is missing", "account", "create"],
+    ["an option that does not exist", "account", "list", "--frobnicate"],
+    ["a number that is none", "account", "create", "acme", "--credits", "many"],
+    ["a number below zero", "account", "create", "acme", "--credits=-1"],
+    ["a name that cannot be one", "account", "create", "a b"],
+  ] as const) {
+    it.scopedLive(
+      `${name} is told in one line on stderr, with exit code 2`,
+      () =>
+        Effect.gen(function* () {
+          const { code, stderr, stdout } = yield* run(yield* folder, args)
+          assert.deepStrictEqual({ code, stdout }, { code: 2, stdout: "" })
+          assert.match(stderr, /^authority: .+\n$/)
+        }),
+      timeout,
+    )
+  }
+})
+
+describe("what cannot be done", () => {
+  const fails = (
+    name: string,
+    args: ReadonlyArray<string>,
+    message: RegExp,
+    settings: Record<string, string> = {},
+    prepare: (cwd: string) => void = () => {},
+  ) =>
+    it.scopedLive(
+      `${name} is told in one line on stderr, with exit code 1`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* folder
+          prepare(cwd)
+          const { code, stderr, stdout } = yield* run(cwd, args, settings)
+          assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+          assert.match(stderr, /^authority: .+\n$/)
+          assert.match(stderr, message)
+        }),
+      timeout,
+    )
+
+  fails(
+    "an account that does not exist",
+    ["credits", "balance", "--account", "nobody", "--json"],
+    /"nobody".*account list/,
+  )
+  fails("a key that does not exist", ["key", "revoke", "nothing"], /"nothing".*key list/)
+  fails("a wrong setting", ["serve"], /AUTHORITY_PORT: expected a whole number from 0 to 65535/, {
+    AUTHORITY_PORT: "eighty",
+  })
+  fails(
+    "a database in a folder that does not exist",
+    ["serve"],
+    /database.*folder|database.*directory/,
+    { AUTHORITY_DATABASE_URL: "sqlite:missing/authority.db" },
+  )
+  fails(
+    "a database in a folder that takes no files",
+    ["serve"],
+    /AUTHORITY_DATABASE_URL/,
+    // Not even the superuser may write there.
+    { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
+  )
+  fails(
+    "a database that is a folder",
+    ["serve"],
+    /AUTHORITY_DATABASE_URL/,
+    { AUTHORITY_DATABASE_URL: "sqlite:folder" },
+    (cwd) => mkdirSync(join(cwd, "folder")),
+  )
+  fails("a database file that is something else", ["serve"], /is no SQLite database/, {}, (cwd) =>
+    writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
+  )
+})

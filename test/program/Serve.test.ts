@@ -1,0 +1,313 @@
+/** The service as it is run: a process, a database on disk, signals, and a client on the wire. */
+import { execFileSync } from "node:child_process"
+import { readdirSync, readFileSync } from "node:fs"
+import { createServer, type Server } from "node:net"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import { exited, folder, json, run, serve } from "../support/Program.ts"
+import { batch, creditsPath } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+const timeout = 60_000
+
+const check = (url: string, key: string, ...urls: ReadonlyArray<string>) =>
+  request(url, batch(key, JSON.stringify({ urls })))
+
+const available = (url: string, key: string) =>
+  Effect.map(
+    request(url, { path: creditsPath, headers: { "x-api-key": key } }),
+    ({ text }): number => JSON.parse(text).data.availableCredits,
+  )
+
+/** An account with a key, by the verbs. */
+const open = (cwd: string, credits: number) =>
+  Effect.gen(function* () {
+    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
+    const issued = yield* json(cwd, "key", "create", "--account", "acme")
+    return { id: String(issued.id), key: String(issued.key) }
+  })
+
+const balance = (cwd: string) => json(cwd, "credits", "balance", "--account", "acme")
+
+/** Every file of the folder, the write-ahead log among them, as one text. */
+const filesOf = (cwd: string) =>
+  readdirSync(cwd)
+    .map((name) => readFileSync(join(cwd, name), "latin1"))
+    .join("\n")
+
+const keys = /am_[0-9A-Za-z]{49}/g
+
+const hasCurl = () => {
+  try {
+    return execFileSync("curl", ["--version"]).length > 0
+  } catch {
+    return false
+  }
+}
+
+/** The line that the program prints to paste, obeyed by the shell or, without curl, by us. */
+const paste = (line: string) => {
+  if (hasCurl()) return Effect.sync(() => execFileSync("sh", ["-c", line]).toString())
+  const [, url = "", key = "", body = ""] =
+    /^curl -s (\S+) -H 'x-api-key: (\S+)' -H 'content-type: application\/json' -d '(.+)'$/.exec(
+      line,
+    ) ?? []
+  return Effect.map(request(new URL(url).origin, batch(key, body)), ({ text }) => text)
+}
+
+describe("the first start", () => {
+  it.scopedLive(
+    "prints a key, and a line to paste that is answered with figures; the second prints none",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const first = yield* serve(cwd)
+        yield* eventually("the line is printed", () => /curl -s .+\n/.test(first.stdout()))
+        const lines = first.stdout().split("\n")
+        const line = lines.filter((text) => text.includes("curl -s ")).join("\n")
+        const answer = JSON.parse(yield* paste(line.trim()))
+        assert.isTrue(answer.success)
+        assert.deepStrictEqual(
+          answer.data.successUrls.map(({ url }: { readonly url: string }) => url),
+          ["example.com", "https://www.wikipedia.org/wiki/Domain"],
+        )
+        assert.isNumber(answer.data.successUrls[0].domainAuthority)
+        assert.deepStrictEqual(answer.data.failedUrls, [
+          { url: "localhost", reason: "INVALID_URL" },
+        ])
+        assert.deepStrictEqual(answer.quota, { creditsUsed: 2 })
+
+        const printed = first.stdout().match(keys) ?? []
+        const [key = ""] = printed
+        assert.deepStrictEqual(printed, [key, key])
+        assert.include(first.stdout(), `\n  ${key}\n`)
+
+        first.signal("SIGTERM")
+        assert.strictEqual(yield* exited(first), 0)
+        const second = yield* serve(cwd)
+        assert.strictEqual(yield* available(second.url, key), 998)
+        second.signal("SIGTERM")
+        assert.strictEqual(yield* exited(second), 0)
+        assert.isNull(second.stdout().match(keys))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "with --json prints one document on stdout, the log going to stderr, until SIGINT ends it",
+    () =>
+      Effect.gen(function* () {
+        const running = yield* serve(yield* folder, {}, ["--json"])
+        yield* eventually("the document is printed", () => running.stdout().endsWith("\n"))
+        const document = JSON.parse(running.stdout())
+        assert.deepStrictEqual(Object.keys(document), ["url", "provider", "demoKey"])
+        assert.strictEqual(document.url, running.url)
+        assert.strictEqual(yield* available(running.url, document.demoKey), 1000)
+        assert.notInclude(running.stderr(), document.demoKey)
+        running.signal("SIGINT")
+        assert.strictEqual(yield* exited(running), 0)
+        assert.deepStrictEqual(JSON.parse(running.stdout()), document)
+      }),
+    timeout,
+  )
+})
+
+describe("the ledger on disk", () => {
+  it.scopedLive(
+    "lets forty requests at once spend twenty credits, and not one more",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 20)
+        const { url } = yield* serve(cwd)
+        const answers = yield* Effect.all(
+          Array.from({ length: 40 }, (_, i) => check(url, key, `site-${i}.example.com`)),
+          { concurrency: "unbounded" },
+        )
+        const count = (status: number) =>
+          answers.filter((answer) => answer.status === status).length
+        assert.deepStrictEqual([count(200), count(402)], [20, 20])
+        assert.strictEqual(yield* available(url, key), 0)
+        const [books, audit, statement] = yield* Effect.all(
+          [
+            balance(cwd),
+            json(cwd, "credits", "verify"),
+            json(cwd, "credits", "statement", "--account", "acme"),
+          ],
+          { concurrency: 2 },
+        )
+        assert.deepStrictEqual(books, {
+          account: "acme",
+          available: 0,
+          held: 0,
+          granted: 20,
+          charged: 20,
+        })
+        assert.deepStrictEqual(audit, { ok: true, accounts: 1, entries: 21, problems: [] })
+        assert.sameMembers(
+          statement.entries.slice(1).map((entry: { requestId: string }) => entry.requestId),
+          answers
+            .filter(({ status }) => status === 200)
+            .map(({ headers }) => headers["x-request-id"]),
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "and the log have no key in clear",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 5)
+        const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "trace" })
+        assert.strictEqual((yield* check(running.url, key, "example.com")).status, 200)
+        assert.strictEqual((yield* check(running.url, `${key}x`, "example.com")).status, 401)
+        assert.isNull((running.stdout() + running.stderr()).match(keys))
+        const files = filesOf(cwd)
+        assert.include(files, "acme")
+        assert.isNull(files.match(keys))
+        assert.notInclude(files, key.slice(10))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "survives kill -9 in the middle of a request: held, visible, and nothing charged",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 10)
+        const first = yield* serve(cwd)
+        assert.strictEqual((yield* check(first.url, key, "example.com")).status, 200)
+        const slow = ["slow.example.com", "example.org"]
+        const client = yield* Effect.fork(Effect.exit(check(first.url, key, ...slow)))
+        yield* eventually(
+          "the credits are held",
+          Effect.map(available(first.url, key), (left) => left === 7),
+        )
+        first.signal("SIGKILL")
+        yield* exited(first)
+        assert.isTrue(Exit.isFailure(yield* Fiber.join(client)))
+
+        const second = yield* serve(cwd)
+        assert.strictEqual(yield* available(second.url, key), 7)
+        assert.deepStrictEqual(yield* balance(cwd), {
+          account: "acme",
+          available: 7,
+          held: 2,
+          granted: 10,
+          charged: 1,
+        })
+        assert.isTrue((yield* json(cwd, "credits", "verify")).ok)
+        assert.strictEqual((yield* check(second.url, key, "example.com")).status, 200)
+      }),
+    timeout,
+  )
+})
+
+describe("while it serves", () => {
+  it.scopedLive(
+    "what the verbs do in other processes holds: a grant is there, a revoked key is out",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { url } = yield* serve(cwd)
+        const { id, key } = yield* open(cwd, 1)
+        assert.strictEqual(yield* available(url, key), 1)
+        yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "4")
+        assert.strictEqual(yield* available(url, key), 5)
+        yield* json(cwd, "key", "revoke", id)
+        yield* eventually(
+          "the key is refused",
+          Effect.map(check(url, key, "localhost"), ({ status }) => status === 401),
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a port that is taken is told in one line, with exit code 1 and no key",
+    () =>
+      Effect.gen(function* () {
+        const other = yield* Effect.acquireRelease(
+          Effect.async<Server>((resume) => {
+            const server = createServer()
+            server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+          }),
+          (server) => Effect.sync(() => server.close()),
+        )
+        const address = other.address()
+        assert(typeof address === "object" && address !== null)
+        const settings = { AUTHORITY_PORT: String(address.port) }
+        const { code, stderr, stdout } = yield* run(yield* folder, ["serve"], settings)
+        assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+        assert.match(stderr, /^authority: cannot listen on .+: another program uses it: .+\n$/)
+      }),
+    timeout,
+  )
+})
+
+describe("told to stop", () => {
+  it.scopedLive(
+    "it answers what is in flight, charges it, and ends with exit code 0",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 100)
+        const running = yield* serve(cwd, { AUTHORITY_REQUEST_TIMEOUT: "1500ms" })
+        const clients = yield* Effect.fork(
+          Effect.all(
+            Array.from({ length: 20 }, () =>
+              check(running.url, key, "example.com", "slow.example.com"),
+            ),
+            { concurrency: "unbounded" },
+          ),
+        )
+        yield* eventually(
+          "all are in flight",
+          Effect.map(available(running.url, key), (left) => left === 60),
+        )
+        running.signal("SIGTERM")
+        for (const { status, text } of yield* Fiber.join(clients)) {
+          assert.strictEqual(status, 200)
+          assert.strictEqual(JSON.parse(text).quota.creditsUsed, 1)
+        }
+        assert.strictEqual(yield* exited(running), 0)
+        assert.strictEqual(running.stderr(), "")
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(available(running.url, key))))
+        assert.deepStrictEqual(yield* balance(cwd), {
+          account: "acme",
+          available: 80,
+          held: 0,
+          granted: 100,
+          charged: 20,
+        })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "it cuts off a request that takes longer than it may wait, and charges nothing",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 5)
+        const running = yield* serve(cwd, { AUTHORITY_SHUTDOWN_TIMEOUT: "100ms" })
+        const client = yield* Effect.fork(Effect.exit(check(running.url, key, "slow.example.com")))
+        yield* eventually(
+          "the request is in flight",
+          Effect.map(available(running.url, key), (left) => left === 4),
+        )
+        running.signal("SIGTERM")
+        assert.isTrue(Exit.isFailure(yield* Fiber.join(client)))
+        assert.strictEqual(yield* exited(running), 0)
+        assert.deepInclude(yield* balance(cwd), { granted: 5, charged: 0 })
+        assert.isTrue((yield* json(cwd, "credits", "verify")).ok)
+      }),
+    timeout,
+  )
+})

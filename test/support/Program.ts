@@ -1,0 +1,137 @@
+/**
+ * The program itself, as a process in a folder of its own; it never outlives the test's scope. It
+ * is bundled once for each file of tests, for from its sources every start would take a second.
+ */
+import { spawn } from "node:child_process"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { build } from "esbuild"
+import { eventually } from "./Wire.ts"
+
+/** The program as it stands in the repository. */
+export const source = join(import.meta.dirname, "../../src/main.ts")
+
+const bundleFolder = mkdtempSync(join(tmpdir(), "authority-test-program-"))
+const bundle = join(bundleFolder, "authority.cjs")
+
+beforeAll(() =>
+  build({
+    entryPoints: [source],
+    outfile: bundle,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    keepNames: true,
+    alias: { "better-sqlite3": `better-sqlite3/${process.platform}-${process.arch}` },
+    loader: { ".node": "copy" },
+  }),
+)
+
+afterAll(() => rmSync(bundleFolder, { recursive: true, force: true }))
+
+/** An empty folder to work in, gone with the scope. */
+export const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-test-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
+)
+
+/** Nothing of the tester's own settings; compiled code is kept, for the sake of the next start. */
+const environment = (settings: Record<string, string>) => ({
+  PATH: process.env["PATH"],
+  NODE_COMPILE_CACHE: join(bundleFolder, "compiled"),
+  ...settings,
+})
+
+export interface Process {
+  readonly stdout: () => string
+  readonly stderr: () => string
+  /** Undefined while it runs; 128 and more when a signal ended it. */
+  readonly exitCode: () => number | undefined
+  readonly signal: (name: NodeJS.Signals) => void
+}
+
+/** Starts the program; it is killed at the end of the scope if it still runs. */
+export const start = (
+  cwd: string,
+  args: ReadonlyArray<string>,
+  settings: Record<string, string> = {},
+  program = bundle,
+) =>
+  Effect.acquireRelease(
+    Effect.sync((): Process => {
+      const child = spawn(process.execPath, [program, ...args], {
+        cwd,
+        env: environment(settings),
+        stdio: ["ignore", "pipe", "pipe"],
+      })
+      const out: Array<Buffer> = []
+      const err: Array<Buffer> = []
+      let exitCode: number | undefined
+      child.stdout.on("data", (chunk: Buffer) => out.push(chunk))
+      child.stderr.on("data", (chunk: Buffer) => err.push(chunk))
+      child.on("close", (code) => (exitCode = code ?? 128))
+      return {
+        stdout: () => Buffer.concat(out).toString(),
+        stderr: () => Buffer.concat(err).toString(),
+        exitCode: () => exitCode,
+        signal: (name) => void child.kill(name),
+      }
+    }),
+    (running) =>
+      Effect.zipRight(
+        Effect.sync(() => running.signal("SIGKILL")),
+        Effect.orDie(exited(running)),
+      ),
+  )
+
+/** The exit code, once the process has ended. */
+export const exited = (running: Process) =>
+  Effect.map(
+    eventually("the process ends", () => running.exitCode() !== undefined),
+    running.exitCode,
+  )
+
+/** Runs a verb to its end. */
+export const run = (
+  cwd: string,
+  args: ReadonlyArray<string>,
+  settings: Record<string, string> = {},
+  program = bundle,
+) =>
+  Effect.gen(function* () {
+    const running = yield* start(cwd, args, settings, program)
+    const code = yield* exited(running)
+    return { code, stdout: running.stdout(), stderr: running.stderr() }
+  }).pipe(Effect.scoped)
+
+/** What a verb prints with `--json`: one document, and nothing beside it. */
+export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
+  Effect.flatMap(run(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
+    Effect.try({
+      try: () => {
+        if (code !== 0 || stderr !== "") throw new Error("it failed")
+        return JSON.parse(stdout)
+      },
+      catch: (cause) =>
+        new Error(`authority ${args.join(" ")}: ${code} ${stdout} ${stderr}`, { cause }),
+    }),
+  )
+
+/** `authority serve` on a free port, once it listens. */
+export const serve = (
+  cwd: string,
+  settings: Record<string, string> = {},
+  args: ReadonlyArray<string> = [],
+) =>
+  Effect.gen(function* () {
+    const running = yield* start(cwd, ["serve", ...args], { AUTHORITY_PORT: "0", ...settings })
+    const listening = /Listening on (http:\/\/127\.0\.0\.1:\d+)/
+    yield* eventually("the program listens", () =>
+      listening.test(running.stdout() + running.stderr()),
+    )
+    const [, url = ""] = listening.exec(running.stdout() + running.stderr()) ?? []
+    return { ...running, url }
+  })
