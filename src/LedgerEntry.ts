@@ -9,6 +9,9 @@ import { AccountId } from "./Account.ts"
 /** A whole number of credits; sums stay below 2^53, where every integer is exact. */
 export const Credits = Schema.NonNegativeInt.pipe(
   Schema.lessThanOrEqualTo(Number.MAX_SAFE_INTEGER),
+  Schema.annotations({
+    message: () => ({ message: "expected a whole number of credits, 0 or more", override: true }),
+  }),
   Schema.brand("Credits"),
 )
 export type Credits = typeof Credits.Type

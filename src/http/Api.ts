@@ -103,6 +103,7 @@ const quota = HttpApiGroup.make("quota", { topLevel: true }).add(
  */
 const document = (generated: unknown): unknown => {
   if (Array.isArray(generated)) return generated.map(document)
+  if (generated === frameworkDescription) return Envelope.invalidRequestDescription
   if (!Predicate.isRecord(generated)) return generated
   const { anyOf } = generated
   if (Array.isArray(anyOf) && anyOf.some(isFrameworkError)) {
@@ -115,6 +116,7 @@ const document = (generated: unknown): unknown => {
   )
 }
 
+const frameworkDescription = "The request did not match the expected schema"
 const frameworkSchemas = ["HttpApiDecodeError", "Issue", "PropertyKey"]
 
 const isFrameworkError = (schema: unknown) =>

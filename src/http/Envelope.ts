@@ -23,6 +23,9 @@ const envelope = <E extends { readonly message: string }>(
     encode: (_, { message }) => ({ success: false as const, message }),
   }).annotations(HttpApiSchema.annotations({ status, identifier, description }))
 
+export const invalidRequestDescription =
+  "The request violates the contract; `error.issues` names every violation."
+
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   message: Schema.String,
   issues: Schema.Array(Issue),
@@ -55,7 +58,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     HttpApiSchema.annotations({
       status: 400,
       identifier: "InvalidRequest",
-      description: "The request violates the contract; `error.issues` names every violation.",
+      description: invalidRequestDescription,
     }),
   )
 }

@@ -90,12 +90,18 @@ const stop = (
     server.prependListener("request", (_, response: Http.ServerResponse) => closeAfter(response))
     // Time for a request that was under way when the end came; then idle connections are closed.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
-    const closeAll = setTimeout(() => server.closeAllConnections(), Duration.toMillis(timeout))
+    let isCutOff = false
+    const closeAll = setTimeout(() => {
+      isCutOff = true
+      server.closeAllConnections()
+    }, Duration.toMillis(timeout))
     // Node's own close would reset connections whose next request is already on its way.
     Net.Server.prototype.close.call(server, () => {
       clearInterval(closeIdle)
       clearTimeout(closeAll)
-      resume(Effect.void)
+      // What was cut off gets to return its holds before the stores close.
+      if (isCutOff) setTimeout(() => resume(Effect.void), 200)
+      else resume(Effect.void)
     })
   })
 

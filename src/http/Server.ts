@@ -80,6 +80,13 @@ const methodsOf = (): ReadonlyMap<string, ReadonlyArray<string>> => {
 }
 const methods = methodsOf()
 
+/** As lenient as the router: about case, doubled slashes and one at the end. */
+const normalized = (url: string) =>
+  (url.split("?", 1)[0] ?? "")
+    .toLowerCase()
+    .replaceAll(/\/+/g, "/")
+    .replace(/(?<=.)\/$/, "")
+
 /** Names each request, and answers in the envelope where the contract has no answer. */
 const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.suspend(() => {
@@ -102,8 +109,7 @@ const recover = (cause: Cause.Cause<unknown>) =>
       return failure(500, internalErrorMessage)
     }
     const { method, url } = yield* HttpServerRequest.HttpServerRequest
-    const path = url.split("?", 1)[0] ?? ""
-    const allowed = methods.get(path)
+    const allowed = methods.get(normalized(url))
     if (allowed === undefined) return failure(404, "There is nothing at this path.")
     const allow = allowed.join(", ")
     return failure(405, `This path takes ${allow}, not ${method}.`, { allow })

@@ -40,7 +40,10 @@ export const layer = (options: { readonly lease: Duration.DurationInput }): Laye
 
       release: (claim) =>
         Effect.sync(() => {
-          if (isOwner(claim)) records.delete(idOf(claim))
+          // An answer that is there stays, whatever happened after it.
+          if (isOwner(claim) && records.get(idOf(claim))?.body === undefined) {
+            records.delete(idOf(claim))
+          }
         }),
 
       expire: Effect.map(Clock.currentTimeMillis, (now) => {
