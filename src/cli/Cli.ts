@@ -1,4 +1,5 @@
 /** The verbs, and what their ends mean to a shell. */
+import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as ValidationError from "@effect/cli/ValidationError"
@@ -30,9 +31,23 @@ const openapi = Command.make("openapi", { json }, () =>
   ),
 ).pipe(Command.withDescription("Print the OpenAPI document of the interface"))
 
+const doctor = Command.make("doctor", { json }, (options) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./doctor.ts")),
+    ({ doctor }) => doctor(options),
+  ),
+).pipe(Command.withDescription("Examine settings, database, ledger and provider"))
+
+const backup = Command.make("backup", { file: Args.text({ name: "FILE" }), json }, (options) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./backup.ts")),
+    ({ backup }) => backup(options),
+  ),
+).pipe(Command.withDescription("Copy a SQLite database while it serves, and examine the copy"))
+
 const authority = Command.make("authority").pipe(
   Command.withDescription("How authoritative are these domains and pages?"),
-  Command.withSubcommands([serve, account, key, credits, dataset, openapi]),
+  Command.withSubcommands([serve, account, key, credits, dataset, doctor, backup, openapi]),
 )
 
 /** Runs the verb that the arguments name; a failure is told on stderr in one line. */

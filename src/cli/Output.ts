@@ -37,3 +37,6 @@ export const table = (
 /** ISO 8601, or null. */
 export const time = (epochMs: number | null): string | null =>
   epochMs === null ? null : new Date(epochMs).toISOString()
+
+/** Whether only this machine can reach what listens there. */
+export const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

@@ -31,6 +31,13 @@ export const layer = Effect.gen(function* () {
   ])
 }).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
 
+/** One of them by itself. */
+export const named = (name: ProviderName) =>
+  Effect.map(Settings, (settings) => provider(settings, name)).pipe(
+    Layer.unwrapEffect,
+    Layer.provide(Wire.client),
+  )
+
 const provider = (
   settings: Settings["Type"],
   name: ProviderName,

@@ -6,13 +6,30 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
 import * as Scope from "effect/Scope"
-import type { StoreFailure } from "../StoreFailure.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
 /** Opens, or creates, the file; `:memory:` keeps nothing. */
 export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
   Layer.scoped(SqlClient.SqlClient, make(filename)).pipe(Layer.provide(Reactivity.layer))
+
+/** Copies the file while others use it; fails when the copy is not whole. */
+export const backup = (source: string, destination: string): Effect.Effect<void, StoreFailure> =>
+  Effect.gen(function* () {
+    const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
+    yield* from.backup(destination)
+    const copy = yield* SqliteClient.make({ filename: destination })
+    const [check] = yield* copy<{ integrity_check: string }>`PRAGMA integrity_check`
+    if (check?.integrity_check !== "ok") {
+      return yield* new StoreFailure({ message: `the copy ${destination} is damaged: try again` })
+    }
+  }).pipe(
+    Effect.scoped,
+    Effect.catchAllDefect(Effect.fail),
+    Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
+    Effect.provide(Reactivity.layer),
+  )
 
 const make = Effect.fnUntraced(
   function* (filename: string) {
