@@ -12,6 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Schema from "effect/Schema"
 import { CurrentAccount, type AccountId } from "./Account.ts"
 import { CreditLedger, type HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
@@ -138,6 +139,7 @@ export const layer = (options: {
               const { checked, receipt } = exit.value
               const charge = { amount: checked.creditsUsed, urls: checked.successes }
               yield* ledger.settle(hold, charge, receipt)
+              creditsCharged.unsafeUpdate(charge.amount, [])
               return checked
             }
             yield* ledger.settle(hold, { amount: Credits.make(0), urls: 0 })
@@ -149,6 +151,11 @@ export const layer = (options: {
       return { check }
     }),
   )
+
+const creditsCharged = Metric.counter("authority_credits_charged", {
+  description: "credits charged by this process",
+  incremental: true,
+})
 
 /** How long past the deadline a provider may take to hand over what it has. */
 const deadlineGraceMs = 500

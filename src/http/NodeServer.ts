@@ -31,6 +31,9 @@ export class Listener extends Context.Tag("authority/http/Listener")<
     readonly server: Http.Server
     /** The requests in flight. */
     readonly responses: ReadonlySet<Http.ServerResponse>
+    /** True once the server has been told to stop. */
+    readonly isDraining: () => boolean
+    readonly startDraining: () => void
   }
 >() {}
 
@@ -46,6 +49,7 @@ export const layer = (options: Options) =>
         requireHostHeader: false,
       })
       const responses = new Set<Http.ServerResponse>()
+      let isDraining = false
       server.on("request", (_, response: Http.ServerResponse) => {
         responses.add(response)
         response.once("close", () => responses.delete(response))
@@ -57,7 +61,14 @@ export const layer = (options: Options) =>
       server.on("clientError", refuse)
       return Layer.merge(
         NodeHttpServer.layer(() => server, options),
-        Layer.succeed(Listener, { server, responses }),
+        Layer.succeed(Listener, {
+          server,
+          responses,
+          isDraining: () => isDraining,
+          startDraining: () => {
+            isDraining = true
+          },
+        }),
       )
     }),
   ).pipe(Layer.catchAll(({ cause }) => Layer.fail(cannotListen(options, cause))))
@@ -69,10 +80,12 @@ export const layer = (options: Options) =>
 export const drain = (timeout: Duration.DurationInput): Layer.Layer<never, never, Listener> =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const { responses, server } = yield* Listener
+      const { responses, server, startDraining } = yield* Listener
       // Node would take the requests that ask for another protocol out of HTTP; we stay in it.
       server.removeAllListeners("upgrade")
-      yield* Effect.addFinalizer(() => stop(server, responses, timeout))
+      yield* Effect.addFinalizer(() =>
+        Effect.zipRight(Effect.sync(startDraining), stop(server, responses, timeout)),
+      )
     }),
   )
 

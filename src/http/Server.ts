@@ -19,7 +19,9 @@ import * as Authorization from "./Authorization.ts"
 import { CurrentRequestId } from "./CurrentRequest.ts"
 import { failure, internalErrorMessage } from "./Envelope.ts"
 import * as handlers from "./handlers.ts"
+import * as Meters from "./Meters.ts"
 import * as NodeServer from "./NodeServer.ts"
+import * as operations from "./operations.ts"
 
 export interface Options extends NodeServer.Options {
   /** How long requests in flight may take once the server is told to stop. */
@@ -43,7 +45,12 @@ const served = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
   ).pipe(Layer.unwrapEffect, Layer.provide(routes), Layer.provide(HttpLayerRouter.layer))
 
 const routes = ({ corsOrigins }: Options) =>
-  Layer.mergeAll(api, openApi, corsOrigins.length === 0 ? Layer.empty : cors(corsOrigins))
+  Layer.mergeAll(
+    api,
+    openApi,
+    operations.routes,
+    corsOrigins.length === 0 ? Layer.empty : cors(corsOrigins),
+  )
 
 const cors = (allowedOrigins: ReadonlyArray<string>) =>
   HttpLayerRouter.cors({
@@ -69,7 +76,9 @@ const openApi = HttpLayerRouter.add(
 
 /** The methods that each path takes; every path is fixed. */
 const methodsOf = (): ReadonlyMap<string, ReadonlyArray<string>> => {
-  const methods = new Map<string, Array<string>>([[openApiPath, ["GET"]]])
+  const methods = new Map<string, Array<string>>(
+    [openApiPath, ...operations.paths].map((path) => [path, ["GET"]]),
+  )
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => {
@@ -89,11 +98,16 @@ const normalized = (url: string) =>
 
 /** Names each request, and answers in the envelope where the contract has no answer. */
 const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.suspend(() => {
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) => {
     const requestId = RequestId.make(uuid())
+    const route = normalized(url)
+    const measure = Meters.start(method, methods.has(route) ? route : "other")
     return app.pipe(
       Effect.catchAllCause(recover),
-      Effect.map(HttpServerResponse.setHeader("x-request-id", requestId)),
+      Effect.map((response) => {
+        measure(response.status)
+        return HttpServerResponse.setHeader(response, "x-request-id", requestId)
+      }),
       Effect.provideService(CurrentRequestId, requestId),
       Effect.annotateLogs("requestId", requestId),
     )

@@ -6,9 +6,12 @@
 import { clearImmediate, setImmediate } from "node:timers"
 import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 
@@ -46,7 +49,9 @@ export const make = <Command, E>(
 
     const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>
       Arr.isNonEmptyReadonlyArray(batch)
-        ? Effect.catchAllCause(commitAll(batch), (cause) => answer(batch, Exit.failCause(cause)))
+        ? Effect.catchAllCause(measured(batch.length, commitAll(batch)), (cause) =>
+            answer(batch, Exit.failCause(cause)),
+          )
         : Effect.void
 
     const step = Effect.gen(function* () {
@@ -72,6 +77,26 @@ export const make = <Command, E>(
         yield* Queue.offer(queue, { command, committed })
         yield* Deferred.await(committed)
       })
+  })
+
+const commitSize = Metric.histogram(
+  "authority_ledger_commit_commands",
+  MetricBoundaries.exponential({ start: 1, factor: 2, count: 10 }),
+  "commands that shared a commit",
+)
+
+const commitSeconds = Metric.histogram(
+  "authority_ledger_commit_seconds",
+  MetricBoundaries.fromIterable([
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
+  ]),
+  "how long a commit took",
+)
+
+const measured = <E>(size: number, commit: Effect.Effect<void, E>) =>
+  Effect.map(Effect.timed(commit), ([duration]) => {
+    commitSize.unsafeUpdate(size, [])
+    commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
   })
 
 const answer = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>

@@ -17,6 +17,7 @@ import { Credits } from "../../src/LedgerEntry.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as MemoryHealth from "../../src/memory/Health.ts"
 import * as MemoryReceipts from "../../src/memory/Receipts.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Receipts } from "../../src/Receipts.ts"
@@ -52,6 +53,7 @@ export const start = (options: Options = {}) =>
           AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),
         ),
         Layer.provide(options.provider ?? Sandbox.layer),
+        Layer.provide(MemoryHealth.layer),
         Layer.provideMerge(options.ledger ?? memoryLedger),
         Layer.provideMerge(MemoryReceipts.layer({ lease: "1 minute" })),
         Layer.provideMerge(CachedApiKeys.layer),

@@ -1,0 +1,8 @@
+/** Memory is always there. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Health } from "../Health.ts"
+
+export const layer: Layer.Layer<Health> = Layer.succeed(Health, {
+  stores: Effect.succeed("memory"),
+})
