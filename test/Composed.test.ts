@@ -240,5 +240,5 @@ it.effect.prop(
       const left = yield* supervisor.value
       expect(left.filter((fiber) => Exit.isExit(fiber.unsafePoll()) === false)).toEqual([])
     }).pipe(Effect.scoped),
-  { fastCheck: { numRuns: 25 }, timeout: 60_000 },
+  { fastCheck: { numRuns: 20 }, timeout: 120_000 },
 )

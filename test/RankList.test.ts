@@ -137,5 +137,6 @@ describe("RankList", () => {
         expect(cut.rows).toEqual(whole.rows.slice(0, top))
         expect(cut.broken).toEqual(top > 5 ? [6] : [])
       }),
+    { fastCheck: { numRuns: 40 } },
   )
 })

@@ -103,12 +103,7 @@ export const make = (
     const send = (batch: Arr.NonEmptyReadonlyArray<Ticket>) =>
       Effect.suspend(() => inner.lookup(Arr.map(batch, ({ target }) => target))).pipe(
         Effect.provideService(Deadline, lastDeadline(batch)),
-        Effect.catchAll((error) =>
-          Effect.as(
-            Effect.logWarning("The provider gave no answer.", error.message),
-            batch.map(() => failed(error.message)),
-          ),
-        ),
+        Effect.catchAll((error) => Effect.succeed(batch.map(() => failed(error.message)))),
         Effect.tapErrorCause((cause) =>
           Cause.isInterruptedOnly(cause)
             ? Effect.void

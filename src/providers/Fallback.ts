@@ -46,7 +46,10 @@ const valued =
   (lookup: Lookup) =>
   (targets: Arr.NonEmptyReadonlyArray<Target>): Effect.Effect<ReadonlyArray<Outcome>> =>
     Effect.catchAll(lookup(targets), (error) =>
-      Effect.succeed(targets.map(() => failed(error.message))),
+      Effect.as(
+        Effect.logWarning("The provider gave no answer.", error.message),
+        targets.map(() => failed(error.message)),
+      ),
     )
 
 const unanswered = failed("the providers left it out of their answers")

@@ -50,7 +50,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
             meters.rows(rows)
             meters.failedLookups(outcomes.length - rows)
           }),
-        onFailure: () => Effect.sync(() => meters.failedCalls(1)),
+        onFailure: ({ message }) => {
+          meters.failedCalls(1)
+          return Effect.logWarning("A call to the provider failed.", message)
+        },
       }),
       breaker,
     )

@@ -1,0 +1,103 @@
+/**
+ * 100,000 checks of one host each, over 10,000 hosts of which few are popular (Zipf), against a
+ * vendor on real HTTP that takes 50 ms for a call. Every host must be bought once and no more; what
+ * sharing calls costs is told as the latency added to the vendor's own.
+ *
+ *     node scripts/bench-coalescing.ts [CLIENTS]
+ */
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
+import { MetricsProvider } from "../src/MetricsProvider.ts"
+import * as Composed from "../src/providers/Composed.ts"
+import { Target } from "../src/Target.ts"
+import * as FakeMoz from "../test/support/FakeMoz.ts"
+import * as FakeVendor from "../test/support/FakeVendor.ts"
+
+const checks = 100_000
+const hosts = 10_000
+/** Requests at a time. */
+const clients = Number(process.argv[2] ?? 50)
+const vendorMs = 50
+
+const options: Composed.Options = {
+  timeout: "10 seconds",
+  concurrency: 4,
+  cache: { ttl: Duration.hours(24), capacity: 100_000 },
+}
+
+/** Random numbers that are the same on every run (mulberry32). */
+const random = (seed: number) => () => {
+  seed = (seed + 0x6d2b79f5) | 0
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+}
+
+/** The n-th host comes up in proportion to 1/n. */
+const zipf = (next: () => number) => {
+  const sums = new Float64Array(hosts)
+  let sum = 0
+  for (let i = 0; i < hosts; i++) sums[i] = sum += 1 / (i + 1)
+  return () => {
+    const point = next() * sum
+    const index = sums.findIndex((reached) => reached >= point)
+    return Either.getOrThrow(Target.parse(`host-${index}.example.com`))
+  }
+}
+
+const percentile = (sorted: ReadonlyArray<number>, share: number) =>
+  (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(2)
+
+const tell = (what: string, latencies: ReadonlyArray<number>) => {
+  const sorted = latencies.toSorted((a, b) => a - b)
+  console.log(
+    `${what}: ${sorted.length}, added p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms`,
+  )
+}
+
+const bench = Effect.gen(function* () {
+  const moz = yield* FakeMoz.make
+  moz.always(FakeVendor.delay(vendorMs))
+  const provider = Context.get(
+    yield* Layer.build(
+      Composed.bought(moz.layer, options).pipe(Layer.provide(MemoryMetricsCache.layer)),
+    ),
+    MetricsProvider,
+  )
+  const next = zipf(random(1))
+  const load = Array.from({ length: checks }, next)
+  const bought: Array<number> = []
+  const remembered: Array<number> = []
+  const seen = new Set<string>()
+  const startedAt = performance.now()
+
+  yield* Effect.forEach(
+    load,
+    (target) =>
+      Effect.suspend(() => {
+        const askedAt = performance.now()
+        const isNew = !seen.has(target.page)
+        seen.add(target.page)
+        return Effect.map(provider.lookup([target]), ([outcome]) => {
+          if (outcome?._tag !== "Checked") throw new Error(`${target.page} has no figures`)
+          const ms = performance.now() - askedAt
+          if (isNew) bought.push(ms - vendorMs)
+          else remembered.push(ms)
+        })
+      }),
+    { concurrency: clients, discard: true },
+  )
+
+  const seconds = (performance.now() - startedAt) / 1000
+  console.log(`${checks} checks in ${seconds.toFixed(1)} s by ${clients} clients`)
+  console.log(`${seen.size} hosts, ${moz.rows()} rows in ${moz.calls.length} calls`)
+  tell("first of their host", bought)
+  tell("known or under way", remembered)
+  if (moz.rows() !== seen.size) throw new Error("rows bought and hosts asked for differ")
+})
+
+await Effect.runPromise(Effect.scoped(bench))
