@@ -166,6 +166,45 @@ describe("a chain", () => {
   )
 })
 
+it.scoped("with a time to live of zero nothing is kept", () =>
+  Effect.gen(function* () {
+    const vendor = ScriptedVendor.make()
+    const off = { ...options, cache: { ttl: Duration.zero, capacity: 1000 } }
+    const provider = Context.get(
+      yield* Layer.build(
+        Composed.bought(Layer.succeed(MetricsProvider, vendor.provider), off).pipe(
+          Layer.provide(MemoryMetricsCache.layer),
+        ),
+      ),
+      MetricsProvider,
+    )
+    for (let i = 0; i < 2; i++) {
+      const asking = yield* Effect.fork(provider.lookup(targets("example.com")))
+      yield* TestClock.adjust("2 millis")
+      yield* asking
+    }
+    expect(vendor.calls).toHaveLength(2)
+  }),
+)
+
+it.scoped("what was bought for a client that left is known to the next", () =>
+  Effect.gen(function* () {
+    const vendor = ScriptedVendor.make()
+    vendor.always(ScriptedVendor.after("1 second"))
+    yield* Effect.gen(function* () {
+      yield* grantAll
+      const { balance } = yield* CreditLedger
+      const leaves = yield* Effect.fork(check(["example.com"]))
+      yield* TestClock.adjust("500 millis")
+      yield* Fiber.interrupt(leaves)
+      yield* TestClock.adjust("1 second")
+      expect(yield* balance(account)).toMatchObject({ charged: 0, held: 0 })
+      expect((yield* check(["example.com"])).creditsUsed).toBe(1)
+      expect(vendor.calls).toHaveLength(1)
+    }).pipe(Effect.provide(serviceOver(vendor.provider)))
+  }),
+)
+
 const step = FastCheck.oneof(
   FastCheck.nat(12_000).map((ms) => ScriptedVendor.after(ms)),
   FastCheck.constantFrom<ScriptedVendor.Step>(

@@ -62,7 +62,8 @@ const provider = (
   }
 }
 
-const vendor = (
+/** A vendor as it is, without decorators. */
+export const vendor = (
   settings: Settings["Type"],
   name: Exclude<ProviderName, "sandbox" | "dataset">,
 ): Layer.Layer<MetricsProvider, ProviderNotConfigured, HttpClient.HttpClient> => {

@@ -69,7 +69,7 @@ export const make = (options: {
       new ProviderError({
         provider: options.provider,
         reason,
-        detail: withoutSecrets(detail, Object.values(secrets)).slice(0, maxDetailLength),
+        detail: oneLine(withoutSecrets(detail, Object.values(secrets))),
         ...Option.match(reply?.retryAfter ?? Option.none(), {
           onNone: () => ({}),
           onSome: (retryAfter) => ({ retryAfter }),
@@ -159,6 +159,8 @@ const explain = ({ json, status }: Reply): string =>
   })
 
 const Complaint = Schema.Struct({ message: Schema.String })
+
+const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").slice(0, maxDetailLength)
 
 const maxDetailLength = 300
 

@@ -1,0 +1,77 @@
+import { describe, expect, it } from "@effect/vitest"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Provider from "../src/cli/Provider.ts"
+import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
+import * as MemoryRankings from "../src/memory/Rankings.ts"
+import { Outcome } from "../src/Metrics.ts"
+import { MetricsProvider } from "../src/MetricsProvider.ts"
+import { Rankings } from "../src/Rankings.ts"
+import * as Settings from "../src/Settings.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import { targets } from "./support/lookup.ts"
+
+/** The provider of a program that was started with these variables. */
+const started = (environment: Readonly<Record<string, string>>) => {
+  const variables = ConfigProvider.fromMap(new Map(Object.entries(environment)))
+  return Provider.layer.pipe(
+    Layer.provide(Settings.layer),
+    Layer.provide(Layer.setConfigProvider(variables)),
+    Layer.provide(MemoryMetricsCache.layer),
+    Layer.provideMerge(MemoryRankings.layer),
+  )
+}
+
+describe("the provider of the settings", () => {
+  const needs = {
+    moz: "AUTHORITY_MOZ_TOKEN",
+    "moz-links-v2": "AUTHORITY_MOZ_LINKS_V2_TOKEN",
+    "open-page-rank": "AUTHORITY_OPEN_PAGE_RANK_KEY",
+    dataforseo: "AUTHORITY_DATAFORSEO_LOGIN",
+    "sandbox,moz": "AUTHORITY_MOZ_TOKEN",
+  }
+  for (const [names, variable] of Object.entries(needs)) {
+    it.effect(`${names} does not start without ${variable}`, () =>
+      Effect.gen(function* () {
+        const layer = started({ AUTHORITY_PROVIDER: names })
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+        expect(error.message).toContain(`${variable} is not set`)
+        expect(error.message).not.toContain("\n")
+      }),
+    )
+  }
+
+  for (const names of [",", "moz,", "alexa", "moz,moz"]) {
+    it.effect(`"${names}" is no list of providers`, () =>
+      Effect.gen(function* () {
+        const layer = started({ AUTHORITY_PROVIDER: names, AUTHORITY_MOZ_TOKEN: "x" })
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+        expect(error.message).toMatch(/^AUTHORITY_PROVIDER: expected one or more of sandbox, moz/)
+      }),
+    )
+  }
+
+  it.scopedLive("moz, dataset: the list answers what Moz does not", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeMoz.partial((page) => page !== "example.org/"))
+      const layer = started({
+        AUTHORITY_PROVIDER: "moz, dataset",
+        AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+        AUTHORITY_MOZ_URL: moz.url,
+      })
+      yield* Effect.gen(function* () {
+        const provider = yield* MetricsProvider
+        const rankings = yield* Rankings
+        yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]))
+        expect(yield* provider.lookup(targets("example.org", "example.com"))).toEqual([
+          Outcome.Checked({ metrics: { domainAuthority: 75, pageAuthority: 75 } }),
+          Outcome.Checked({ metrics: FakeMoz.figures("example.com/") }),
+        ])
+        expect(provider.name).toBe("moz,dataset")
+      }).pipe(Effect.provide(layer))
+    }),
+  )
+})
