@@ -267,6 +267,17 @@ export const all = {
     origins,
     "origins whose pages may call the interface from a browser",
   ),
+  otlpEndpoint: optional(
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    httpUrl,
+    "where traces, metrics and logs are sent by OTLP",
+  ),
+  otelServiceName: setting(
+    "OTEL_SERVICE_NAME",
+    "authority-metrics",
+    Schema.NonEmptyString,
+    "what this service is called there",
+  ),
 } as const
 
 type Values = Config.Config.Success<ReturnType<typeof Config.all<typeof all>>>

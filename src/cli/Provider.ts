@@ -52,10 +52,10 @@ const provider = (
     cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
   }
   switch (name) {
+    // Nothing is kept of these two: they are at hand, and what they say counts at once.
     case "sandbox":
-      return Composed.kept(Sandbox.layer, options)
+      return Sandbox.layer
     case "dataset":
-      // Nothing is kept of it: it is at hand, and a new import counts at once.
       return Dataset.layer
     default:
       return Composed.bought(vendor(settings, name), options)

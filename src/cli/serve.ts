@@ -16,6 +16,7 @@ import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
 import * as Provider from "./Provider.ts"
+import * as Telemetry from "./Telemetry.ts"
 import * as Stores from "./Stores.ts"
 
 /** Answers requests until it is interrupted. */
@@ -25,6 +26,7 @@ export const serve = (options: { readonly json: boolean }) =>
     Effect.provide(server),
     Effect.provide(sweeper),
     Effect.provide(Stores.layer),
+    Effect.provide(Telemetry.layer),
     Effect.provide(Logging.layer({ stderr: options.json })),
     Effect.provide(Settings.layer),
   )
@@ -35,6 +37,7 @@ const server = Effect.map(Settings.Settings, (settings) =>
     port: settings.port,
     corsOrigins: settings.corsOrigins ?? [],
     shutdownTimeout: settings.shutdownTimeout,
+    isTraced: settings.otlpEndpoint !== undefined,
   }).pipe(
     Layer.provide(
       AuthorityCheck.layer({

@@ -28,6 +28,8 @@ export interface Options extends NodeServer.Options {
   readonly shutdownTimeout: Duration.DurationInput
   /** Origins whose pages may call the interface from a browser; `*` is every origin. */
   readonly corsOrigins: ReadonlyArray<string>
+  /** Whether requests are traced; without a listener that would only cost. */
+  readonly isTraced: boolean
 }
 
 /** Listens once it is built; on release it stops accepting and answers what is in flight. */
@@ -35,7 +37,7 @@ export const layer = (options: Options) =>
   NodeServer.drain(options.shutdownTimeout).pipe(
     Layer.provideMerge(served(routes(options))),
     Layer.provideMerge(NodeServer.layer(options)),
-    HttpMiddleware.withTracerDisabledWhen(() => true),
+    HttpMiddleware.withTracerDisabledWhen(({ url }) => !options.isTraced || isForMachines(url)),
   )
 
 /** As `HttpLayerRouter.serve`, which lets nobody answer for errors that no route declares. */
@@ -60,6 +62,8 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
     exposedHeaders: ["x-request-id", "idempotent-replayed"],
     maxAge: 3600,
   })
+
+const isForMachines = (url: string) => operations.paths.some((path) => url.startsWith(path))
 
 const openApiPath = "/openapi.json"
 

@@ -19,7 +19,6 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Scope from "effect/Scope"
 import type { MetricsCache } from "../MetricsCache.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Cached from "./Cached.ts"
@@ -53,29 +52,17 @@ export const chain = <E, R>(
   )
 
 /** For a vendor, where every call costs time and money. */
-export const bought = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>, options: Options) =>
-  decorated(vendor, (provider) =>
-    Effect.gen(function* () {
-      const { keeps, reads } = yield* memoryOf(provider, options)
-      const resilient = Resilient.make(provider, { ...resilience, timeout: options.timeout })
-      const { concurrency } = options
-      return reads(yield* Coalesced.make(keeps(resilient), { ...queueing, concurrency }))
-    }),
-  )
-
-/** For a provider in this process, which needs no protection. */
-export const kept = <E, R>(provider: Layer.Layer<MetricsProvider, E, R>, options: Options) =>
-  decorated(provider, (provider) =>
-    Effect.map(memoryOf(provider, options), ({ keeps, reads }) => reads(keeps(provider))),
-  )
-
-const decorated = <E, R>(
-  provider: Layer.Layer<MetricsProvider, E, R>,
-  decorate: (provider: Provider) => Effect.Effect<Provider, never, MetricsCache | Scope.Scope>,
+export const bought = <E, R>(
+  vendor: Layer.Layer<MetricsProvider, E, R>,
+  options: Options,
 ): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
-  Layer.scoped(MetricsProvider, Effect.flatMap(MetricsProvider, decorate)).pipe(
-    Layer.provide(provider),
-  )
+  Effect.gen(function* () {
+    const provider = yield* MetricsProvider
+    const { keeps, reads } = yield* memoryOf(provider, options)
+    const resilient = Resilient.make(provider, { ...resilience, timeout: options.timeout })
+    const { concurrency } = options
+    return reads(yield* Coalesced.make(keeps(resilient), { ...queueing, concurrency }))
+  }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
 const memoryOf = ({ name }: Provider, { cache }: Options) =>
   Duration.isZero(cache.ttl)

@@ -5,7 +5,7 @@
  * - `provider-error.example.com` fails with PROVIDER_ERROR
  * - `server-error.example.com` fails with SERVER_ERROR
  * - `no-spam-score.example.com` has no spam score
- * - `slow.example.com` answers after five seconds, and at once while its figures are kept
+ * - `slow.example.com` answers after five seconds
  */
 import { createHash } from "node:crypto"
 import type { NonEmptyReadonlyArray } from "effect/Array"

@@ -48,6 +48,7 @@ export const start = (options: Options = {}) =>
         port: 0,
         shutdownTimeout: "1 second",
         corsOrigins: options.corsOrigins ?? [],
+        isTraced: false,
       }).pipe(
         Layer.provide(
           AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),

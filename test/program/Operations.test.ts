@@ -1,0 +1,172 @@
+/** What an operator sees of the running program, and does to it. */
+import { writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import parsePrometheus from "parse-prometheus-text-format"
+import * as FakeMoz from "../support/FakeMoz.ts"
+import { folder, json, run, serve } from "../support/Program.ts"
+import { batch } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+const timeout = 60_000
+
+const open = (cwd: string) =>
+  Effect.gen(function* () {
+    yield* json(cwd, "account", "create", "acme", "--credits", "100")
+    const issued = yield* json(cwd, "key", "create", "--account", "acme")
+    return String(issued.key)
+  })
+
+const get = (url: string, path: string) => request(url, { path })
+
+describe("while it serves", () => {
+  it.scopedLive(
+    "it tells machines that it is live and ready, and what it has done, in Prometheus' text",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const key = yield* open(cwd)
+        const { url } = yield* serve(cwd)
+        yield* request(url, batch(key, '{"urls":["example.com","localhost"]}'))
+
+        assert.strictEqual((yield* get(url, "/health/live")).status, 200)
+        const ready = yield* get(url, "/health/ready")
+        assert.strictEqual(ready.status, 200)
+        assert.match(ready.text, /"database":"SQLite, schema \d+"/)
+
+        const { text } = yield* get(url, "/metrics")
+        const families = new Map(parsePrometheus(text).map((family) => [family.name, family]))
+        assert.deepStrictEqual(families.get("authority_credits_charged")?.metrics, [{ value: "1" }])
+        const answered = families.get("authority_http_requests")?.metrics ?? []
+        assert.deepInclude(answered, {
+          value: "1",
+          labels: { method: "POST", route: "/v1/metrics/da-pa/batch", status: "200" },
+        })
+        assert.isDefined(families.get("authority_ledger_commit_seconds"))
+        assert.isDefined(families.get("process_resident_memory_bytes"))
+        assert.notInclude(text, key)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "its traces, metrics and logs go to the receiver of the settings, under the caller's trace",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const key = yield* open(cwd)
+        const collector = yield* receiver
+        const { url } = yield* serve(cwd, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+        const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
+        const parentId = "00f067aa0ba902b7"
+        const call = batch(key, '{"urls":["example.com"]}')
+        yield* request(url, {
+          ...call,
+          headers: { ...call.headers, traceparent: `00-${traceId}-${parentId}-01` },
+        })
+        yield* eventually("the spans arrive", () => collector.received("/v1/traces", parentId))
+        assert.isTrue(collector.received("/v1/traces", traceId))
+        yield* eventually("the logs arrive", () => collector.received("/v1/logs", "Listening on"))
+        assert.isFalse(collector.received("", key), "no key in what is exported")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "its database is copied, and the copy examined",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const key = yield* open(cwd)
+        const { url } = yield* serve(cwd)
+        yield* request(url, batch(key, '{"urls":["example.com"]}'))
+        const copied = yield* json(cwd, "backup", "copy.db")
+        assert.deepStrictEqual(copied, { file: "copy.db", accounts: 1, entries: 2 })
+        const again = yield* run(cwd, ["backup", "copy.db"])
+        assert.strictEqual(again.code, 1)
+        assert.match(again.stderr, /^authority: copy\.db exists already[^\n]*\n$/)
+        const settings = { AUTHORITY_DATABASE_URL: "sqlite:copy.db" }
+        const verified = yield* run(cwd, ["credits", "verify", "--json"], settings)
+        assert.strictEqual(JSON.parse(verified.stdout).ok, true)
+      }),
+    timeout,
+  )
+})
+
+describe("the doctor", () => {
+  it.scopedLive(
+    "says what each setting is, hides secrets, and asks the provider what is left",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const moz = yield* FakeMoz.make
+        const { code, stdout } = yield* run(cwd, ["doctor"], {
+          AUTHORITY_PROVIDER: "moz",
+          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+          AUTHORITY_MOZ_URL: moz.url,
+        })
+        assert.strictEqual(code, 0, stdout)
+        assert.match(stdout, /AUTHORITY_MOZ_TOKEN: hidden \(environment\)/)
+        assert.match(stdout, /AUTHORITY_PORT: 8080 \(default\)/)
+        assert.match(stdout, /ok +database: SQLite, schema \d+/)
+        assert.match(stdout, /ok +ledger: 0 accounts and 0 entries add up/)
+        assert.match(stdout, /ok +provider moz: reachable; 3000 of 3000 rows are left until 20/)
+        assert.notInclude(stdout, FakeMoz.token)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "ends with 1 when something must be mended, and says what",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        writeFileSync(join(cwd, "no.db"), "this is no database, and long enough to show it")
+        const { code, stderr, stdout } = yield* run(cwd, ["doctor"], {
+          AUTHORITY_DATABASE_URL: "sqlite:no.db",
+          AUTHORITY_PROVIDER: "moz",
+        })
+        assert.strictEqual(code, 1)
+        assert.match(stdout, /failure +database: the database file is damaged/)
+        assert.match(stderr, /^authority: \d of the examinations failed[^\n]*\n$/)
+      }),
+    timeout,
+  )
+})
+
+/** Stands in for an OTLP collector: keeps what is posted to it. */
+const receiver = Effect.acquireRelease(
+  Effect.async<{
+    readonly url: string
+    readonly received: (path: string, text: string) => boolean
+    readonly close: () => void
+  }>((resume) => {
+    const posted: Array<{ readonly path: string; readonly text: string }> = []
+    const server = createServer((message, response) => {
+      const chunks: Array<Buffer> = []
+      message.on("data", (chunk: Buffer) => chunks.push(chunk))
+      message.on("end", () => {
+        posted.push({ path: message.url ?? "", text: Buffer.concat(chunks).toString() })
+        response.setHeader("content-type", "application/json").end("{}")
+      })
+    })
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      resume(
+        Effect.succeed({
+          url: `http://127.0.0.1:${port}`,
+          received: (path, text) =>
+            posted.some((post) => post.path.includes(path) && post.text.includes(text)),
+          close: () => {
+            server.close()
+            server.closeAllConnections()
+          },
+        }),
+      )
+    })
+  }),
+  ({ close }) => Effect.sync(close),
+)
