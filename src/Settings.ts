@@ -128,6 +128,23 @@ const origins = expecting(
   ),
 )
 
+/** `600/1m`: a number of requests in a span of time. */
+const rate = expecting(
+  "a number and a length of time such as 600/1m",
+  Schema.split("/").pipe(
+    Schema.compose(Schema.Tuple(Schema.NumberFromString, TimeSpan)),
+    Schema.filter(
+      ([requests, per]) =>
+        Number.isInteger(requests) && requests > 0 && Duration.greaterThan(per, Duration.zero),
+    ),
+    Schema.transform(Schema.Struct({ requests: Schema.Number, per: Schema.DurationFromSelf }), {
+      strict: true,
+      decode: ([requests, per]) => ({ requests, per }),
+      encode: ({ per, requests }) => [requests, per] as const,
+    }),
+  ),
+)
+
 const secret = Schema.Redacted(Schema.NonEmptyString)
 
 /** Which store, and where; redacted because it may carry a password. */
@@ -249,6 +266,17 @@ export const all = {
     "100000",
     whole(1, 100_000_000),
     "how many figures of each provider are kept in memory, the latest used",
+  ),
+  rateLimit: optional(
+    "AUTHORITY_RATE_LIMIT",
+    rate,
+    "requests of one account in a span of time, for example 600/1m",
+  ),
+  maxConnections: setting(
+    "AUTHORITY_MAX_CONNECTIONS",
+    "10000",
+    whole(1, 1_000_000),
+    "connections at a time; more are refused",
   ),
   logLevel: setting(
     "AUTHORITY_LOG_LEVEL",

@@ -15,6 +15,7 @@ import { Credits } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
+import { isLoopback } from "./Output.ts"
 import * as Provider from "./Provider.ts"
 import * as Telemetry from "./Telemetry.ts"
 import * as Stores from "./Stores.ts"
@@ -37,6 +38,8 @@ const server = Effect.map(Settings.Settings, (settings) =>
     port: settings.port,
     corsOrigins: settings.corsOrigins ?? [],
     shutdownTimeout: settings.shutdownTimeout,
+    maxConnections: settings.maxConnections,
+    rateLimit: settings.rateLimit,
     isTraced: settings.otlpEndpoint !== undefined,
   }).pipe(
     Layer.provide(
@@ -85,14 +88,20 @@ const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
 
 const greet = (json: boolean) =>
   Effect.gen(function* () {
-    const { providers } = yield* Settings.Settings
+    const { host, providers } = yield* Settings.Settings
     const provider = providers.join(",")
     const url = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(address))
     const key = yield* demoKey
+    const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
     yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
+      )
+    }
+    if (hasDemo && !isLoopback(host)) {
+      yield* Effect.logWarning(
+        `The account demo exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
       )
     }
     if (json)

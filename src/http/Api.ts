@@ -137,6 +137,7 @@ const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): b
 export class Api extends HttpApi.make("authority-metrics")
   .add(metrics)
   .add(quota)
+  .addError(Envelope.TooManyRequests.body)
   .addError(Envelope.InternalServerError.body)
   .middleware(Authorization)
   .annotate(OpenApi.Title, "Authority metrics")

@@ -124,6 +124,18 @@ export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("Payl
   )
 }
 
+export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooManyRequests", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(TooManyRequests),
+    (message) => new TooManyRequests({ message }),
+    429,
+    "TooManyRequests",
+    "The account asks too often, where the operator has set a limit; `Retry-After` tells how long to wait.",
+  )
+}
+
 export class InternalServerError extends Schema.TaggedError<InternalServerError>()(
   "InternalServerError",
   { message: Schema.String },

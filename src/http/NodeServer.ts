@@ -17,6 +17,8 @@ export interface Options {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
+  /** More are refused at once. */
+  readonly maxConnections: number
 }
 
 /** The address cannot be listened on; `message` says what to do. */
@@ -48,6 +50,7 @@ export const layer = (options: Options) =>
         maxHeaderSize: 16 * 1024,
         requireHostHeader: false,
       })
+      server.maxConnections = options.maxConnections
       const responses = new Set<Http.ServerResponse>()
       let isDraining = false
       server.on("request", (_, response: Http.ServerResponse) => {
@@ -60,7 +63,7 @@ export const layer = (options: Options) =>
       })
       server.on("clientError", refuse)
       return Layer.merge(
-        NodeHttpServer.layer(() => server, options),
+        NodeHttpServer.layer(() => server, { host: options.host, port: options.port }),
         Layer.succeed(Listener, {
           server,
           responses,
@@ -138,7 +141,7 @@ const refuse = (error: Error, socket: Duplex) => {
   )
 }
 
-const cannotListen = ({ host, port }: Options, cause: unknown) => {
+const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unknown) => {
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
   const mend =
     code === "EADDRINUSE"

@@ -21,6 +21,7 @@ import { failure, internalErrorMessage } from "./Envelope.ts"
 import * as handlers from "./handlers.ts"
 import * as Meters from "./Meters.ts"
 import * as NodeServer from "./NodeServer.ts"
+import type * as RateLimit from "./RateLimit.ts"
 import * as operations from "./operations.ts"
 
 export interface Options extends NodeServer.Options {
@@ -30,6 +31,8 @@ export interface Options extends NodeServer.Options {
   readonly corsOrigins: ReadonlyArray<string>
   /** Whether requests are traced; without a listener that would only cost. */
   readonly isTraced: boolean
+  /** Of one account; undefined for none. */
+  readonly rateLimit: RateLimit.Limit | undefined
 }
 
 /** Listens once it is built; on release it stops accepting and answers what is in flight. */
@@ -46,12 +49,12 @@ const served = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
     HttpServer.serve(surround(router.asHttpEffect())),
   ).pipe(Layer.unwrapEffect, Layer.provide(routes), Layer.provide(HttpLayerRouter.layer))
 
-const routes = ({ corsOrigins }: Options) =>
+const routes = (options: Options) =>
   Layer.mergeAll(
-    api,
+    api(options),
     openApi,
     operations.routes,
-    corsOrigins.length === 0 ? Layer.empty : cors(corsOrigins),
+    options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
   )
 
 const cors = (allowedOrigins: ReadonlyArray<string>) =>
@@ -59,7 +62,7 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
     allowedOrigins,
     allowedMethods: ["GET", "POST"],
     allowedHeaders: ["content-type", "x-api-key", "idempotency-key"],
-    exposedHeaders: ["x-request-id", "idempotent-replayed"],
+    exposedHeaders: ["x-request-id", "idempotent-replayed", "retry-after", "ratelimit"],
     maxAge: 3600,
   })
 
@@ -67,10 +70,11 @@ const isForMachines = (url: string) => operations.paths.some((path) => url.start
 
 const openApiPath = "/openapi.json"
 
-const api = HttpLayerRouter.addHttpApi(Api).pipe(
-  Layer.provide([handlers.metrics, handlers.quota]),
-  Layer.provide(Authorization.layer),
-)
+const api = ({ rateLimit }: Options) =>
+  HttpLayerRouter.addHttpApi(Api).pipe(
+    Layer.provide([handlers.metrics, handlers.quota]),
+    Layer.provide(Authorization.layer({ rateLimit })),
+  )
 
 const openApi = HttpLayerRouter.add(
   "GET",
@@ -121,6 +125,8 @@ const recover = (cause: Cause.Cause<unknown>) =>
   Effect.gen(function* () {
     // The client hung up: nobody is left to answer.
     if (Cause.isInterruptedOnly(cause)) return yield* Effect.interrupt
+    const defect = Option.getOrUndefined(Cause.dieOption(cause))
+    if (HttpServerResponse.isServerResponse(defect)) return defect
     const error = Option.getOrUndefined(Cause.failureOption(cause))
     if (!Predicate.isTagged(error, "RouteNotFound")) {
       yield* Effect.logError("The request broke.", cause)

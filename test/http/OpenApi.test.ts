@@ -39,8 +39,11 @@ describe("the document", () => {
       ]),
     )
     assert.deepStrictEqual(statuses, [
-      ["post /v1/metrics/da-pa/batch", ["200", "400", "401", "402", "409", "413", "422", "500"]],
-      ["get /v1/quota/available-credits", ["200", "401", "500"]],
+      [
+        "post /v1/metrics/da-pa/batch",
+        ["200", "400", "401", "402", "409", "413", "422", "429", "500"],
+      ],
+      ["get /v1/quota/available-credits", ["200", "401", "429", "500"]],
     ])
     assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
       type: "apiKey",

@@ -12,6 +12,7 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/Balance.ts"
 import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
+import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/LedgerEntry.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
@@ -28,6 +29,7 @@ export interface Options {
   readonly provider?: Layer.Layer<MetricsProvider>
   readonly credits?: number
   readonly price?: number
+  readonly rateLimit?: RateLimit.Limit
   readonly corsOrigins?: ReadonlyArray<string>
   readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
   readonly keys?: Layer.Layer<ApiKeys>
@@ -49,6 +51,8 @@ export const start = (options: Options = {}) =>
         shutdownTimeout: "1 second",
         corsOrigins: options.corsOrigins ?? [],
         isTraced: false,
+        maxConnections: 1000,
+        rateLimit: options.rateLimit,
       }).pipe(
         Layer.provide(
           AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),

@@ -1,0 +1,63 @@
+/** The optional limit of requests for each account. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
+import { AccountId } from "../../src/Account.ts"
+import * as RateLimit from "../../src/http/RateLimit.ts"
+import { start } from "../support/TestServer.ts"
+
+const limit = { requests: 2, per: Duration.hours(1) }
+
+describe("an account with a limit of requests", () => {
+  it.scopedLive("is answered up to it, then told with 429 how long to wait, and not charged", () =>
+    Effect.gen(function* () {
+      const { books, check, credits } = yield* start({ rateLimit: limit })
+      assert.strictEqual((yield* check(["example.com"])).status, 200)
+      assert.strictEqual((yield* credits).status, 200)
+      const refused = yield* check(["example.com"])
+      assert.strictEqual(refused.status, 429)
+      assert.deepStrictEqual(JSON.parse(refused.text), {
+        success: false,
+        message: "This account may make 2 requests in 1h.",
+      })
+      const wait = Number(refused.headers["retry-after"])
+      assert.isTrue(wait > 0 && wait <= 3600)
+      assert.strictEqual(refused.headers["ratelimit-policy"], '"account";q=2;w=3600')
+      assert.strictEqual(refused.headers["ratelimit"], `"account";r=0;t=${wait}`)
+      assert.isString(refused.headers["x-request-id"])
+      assert.strictEqual((yield* books).charged, 1)
+    }),
+  )
+
+  it.scopedLive("is not counted for what carries no key of its own", () =>
+    Effect.gen(function* () {
+      const { credits, send } = yield* start({ rateLimit: limit })
+      for (let i = 0; i < 5; i++) {
+        const stranger = { path: "/v1/quota/available-credits", headers: { "x-api-key": "no" } }
+        assert.strictEqual((yield* send(stranger)).status, 401)
+      }
+      assert.strictEqual((yield* credits).status, 200)
+    }),
+  )
+
+  it.effect("may ask again in the next span of time, and never at another account's expense", () =>
+    Effect.gen(function* () {
+      const refusal = RateLimit.make(limit)
+      const [one, other] = [AccountId.make("one"), AccountId.make("other")]
+      const admitted = (account: AccountId) =>
+        Effect.map(refusal(account), (response) => response === undefined)
+      yield* TestClock.adjust("1 hour")
+      assert.deepStrictEqual(yield* Effect.all([one, one, one, other].map(admitted)), [
+        true,
+        true,
+        false,
+        true,
+      ])
+      yield* TestClock.adjust("59 minutes")
+      assert.isFalse(yield* admitted(one))
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(yield* admitted(one))
+    }),
+  )
+})
