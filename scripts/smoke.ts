@@ -1,27 +1,38 @@
-/** Starts the built program in an empty folder, sends it a batch over HTTP and stops it. */
+/**
+ * Starts the built program in an empty folder, sends it a batch over HTTP and stops it. Arguments
+ * name another command to test than `node dist/authority.cjs`.
+ */
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
-import { mkdtempSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/http/Api.ts"
 
-const program = join(import.meta.dirname, "..", "dist", "authority.cjs")
+const words = process.argv.slice(2)
+const [program = "", ...args] =
+  words.length === 0
+    ? [process.execPath, join(import.meta.dirname, "../dist/authority.cjs")]
+    : words.map((word) => (existsSync(word) ? resolve(word) : word))
 const folder = mkdtempSync(join(tmpdir(), "authority-smoke-"))
-const child = spawn(process.execPath, [program, "serve", "--json"], {
+const child = spawn(program, [...args, "serve", "--json"], {
   cwd: folder,
-  env: { PATH: process.env["PATH"], AUTHORITY_PORT: "0" },
+  env: {
+    AUTHORITY_PORT: "0",
+    // An executable is its own Node, which nobody's options for another one may stop.
+    ...(program === process.execPath ? {} : { NODE_OPTIONS: "--no-such-option" }),
+  },
   stdio: ["ignore", "pipe", "inherit"],
 })
 const exited = once(child, "exit")
 
 try {
   const [line] = await once(createInterface(child.stdout), "line", {
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   })
   const { demoKey, url } = JSON.parse(line)
   const response = await fetch(`${url}/v1/metrics/da-pa/batch`, {
@@ -45,4 +56,4 @@ try {
   rmSync(folder, { recursive: true })
   assert.equal(code, 0, "the program ends with 0 on SIGTERM")
 }
-console.log("smoke test: the built program answers a batch and ends in order")
+console.log(`smoke test: ${[program, ...args].join(" ")} answers a batch and ends in order`)

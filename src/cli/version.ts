@@ -1,3 +1,7 @@
 import manifest from "../../package.json" with { type: "json" }
 
-export const version: string = manifest.version
+/** The build puts it in; sources have none. */
+declare const COMMIT: string | undefined
+
+export const version: string =
+  typeof COMMIT === "undefined" ? manifest.version : `${manifest.version} (${COMMIT})`

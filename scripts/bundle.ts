@@ -1,0 +1,46 @@
+/** The program and its libraries in one file of JavaScript, which tells the commit it is from. */
+import { execFileSync } from "node:child_process"
+import { join } from "node:path"
+import { build, type BuildOptions } from "esbuild"
+
+export const root = join(import.meta.dirname, "..")
+export const dist = join(root, "dist")
+
+/** What SQLite's addon for a platform goes by, as `linux-x64`. */
+export type Addon = `${string}-${string}`
+
+export const bundle = (options: {
+  readonly outfile: string
+  readonly addon: Addon
+  /** What becomes of the addon, which is no JavaScript. */
+  readonly addonTo: Pick<BuildOptions, "assetNames" | "loader" | "plugins">
+}) =>
+  build({
+    absWorkingDir: root,
+    entryPoints: ["src/main.ts"],
+    outfile: options.outfile,
+    bundle: true,
+    platform: "node",
+    format: "cjs",
+    target: "node22",
+    minify: true,
+    keepNames: true,
+    // This entry names its addon outright, so that the bundler can take it along.
+    alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
+    define: { COMMIT: JSON.stringify(commit()) },
+    logLevel: "warning",
+    ...options.addonTo,
+  })
+
+/** Of a fixed length: Git's own choice depends on how much of the history a clone has. */
+const commit = () => {
+  try {
+    return execFileSync("git", ["rev-parse", "--short=10", "HEAD"], {
+      cwd: root,
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    }).trim()
+  } catch {
+    return "unknown"
+  }
+}
