@@ -126,6 +126,8 @@ const staged =
       INSERT INTO staged_ranks (name, rank) SELECT key, value FROM json_each(${jsonOf(some)})`
 
     return Effect.gen(function* () {
+      // Its cache is memory on top of that of the database itself.
+      yield* described(sql`PRAGMA temp.cache_size = -2000`)
       yield* described(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
       yield* Stream.runForEach(rows, (some) => described(stage(some)))
       yield* described(sql`CREATE INDEX temp.staged_by_name ON staged_ranks (name, rank)`)
