@@ -18,15 +18,19 @@ export class Books {
   readonly newEntries: Array<LedgerEntry> = []
   readonly newReceipts: Array<Receipt> = []
 
+  /** The requests that still have the idempotency keys they claimed. */
+  readonly claims: Set<RequestId>
   private readonly balances: Map<AccountId, Balance.Balance>
   private readonly openHolds: Map<RequestId, Hold>
 
   constructor(
     balances: Iterable<readonly [AccountId, Balance.Balance]>,
     openHolds: Iterable<Hold>,
+    claims: Iterable<{ readonly requestId: RequestId }>,
   ) {
     this.balances = new Map(balances)
     this.openHolds = new Map(Array.from(openHolds, (hold) => [hold.requestId, hold]))
+    this.claims = new Set(Array.from(claims, ({ requestId }) => requestId))
   }
 
   balance(account: AccountId): Balance.Balance {
@@ -49,6 +53,11 @@ export class Books {
     at: number,
   ): Either.Either<void, HoldExpired> {
     if (!this.openHolds.has(hold.requestId)) {
+      return Either.left(new HoldExpired({ requestId: hold.requestId }))
+    }
+    if (receipt !== undefined && !this.claims.has(receipt.claim.requestId)) {
+      // Whoever has the key now will charge for the answer, and it must not be paid for twice.
+      this.expire(hold)
       return Either.left(new HoldExpired({ requestId: hold.requestId }))
     }
     const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, at)

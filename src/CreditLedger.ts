@@ -36,7 +36,10 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
   }
 }
 
-/** The hold outlived its lease and its credits went back to the account; nothing was charged. */
+/**
+ * The hold outlived its lease, or its request lost the idempotency key to another one: the credits
+ * went back to the account, and nothing was charged.
+ */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId
 }> {

@@ -47,8 +47,11 @@ export class Receipts extends Context.Tag("authority/Receipts")<
      * KeyReused or StillInFlight. A claim whose owner is gone ends with its lease.
      */
     readonly claim: (claim: Claim) => Effect.Effect<string | undefined, KeyReused | StillInFlight>
-    /** Keeps the answer for a day; `CreditLedger.settle` does so along with the charge. */
-    readonly keep: (receipt: Receipt) => Effect.Effect<void>
+    /**
+     * Keeps the answer for a day, unless its request has lost the key to another one; tells whether
+     * it did. `CreditLedger.settle` does so along with the charge.
+     */
+    readonly keep: (receipt: Receipt) => Effect.Effect<boolean>
     /** Gives the key up: the request came to nothing. */
     readonly release: (claim: Claim) => Effect.Effect<void>
     /** Forgets what is over; tells how many there were. */

@@ -7,6 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
 import * as Audit from "../Audit.ts"
+import * as Balance from "../Balance.ts"
 import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
 import type { RequestId } from "../LedgerEntry.ts"
@@ -18,7 +19,7 @@ export const layer = (options: {
   Layer.effect(
     CreditLedger,
     Effect.map(Receipts, (receipts) => {
-      const books = new Books([], [])
+      const books = new Books([], [], [])
       const leases = new Map<RequestId, { readonly hold: Hold; readonly expiresAt: number }>()
       const entriesOf = (account: AccountId) =>
         books.newEntries.filter(({ accountId }) => accountId === account)
@@ -36,9 +37,15 @@ export const layer = (options: {
 
         settle: (hold, charge, receipt) =>
           Effect.gen(function* () {
-            yield* books.settle(hold, charge, receipt, yield* Clock.currentTimeMillis)
+            const now = yield* Clock.currentTimeMillis
+            if (receipt !== undefined && leases.has(hold.requestId)) {
+              // Dies before anything is kept when it would die afterwards.
+              Balance.settle(books.balance(hold.accountId), hold, charge, now)
+              if (yield* receipts.keep(receipt)) books.claims.add(receipt.claim.requestId)
+            }
+            const settled = books.settle(hold, charge, receipt, now)
             leases.delete(hold.requestId)
-            if (receipt !== undefined) yield* receipts.keep(receipt)
+            yield* settled
           }),
 
         grant: (account, amount, note) =>

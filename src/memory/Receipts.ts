@@ -34,8 +34,9 @@ export const layer = (options: { readonly lease: Duration.DurationInput }): Laye
 
       keep: ({ body, claim }) =>
         Effect.map(Clock.currentTimeMillis, (now) => {
-          if (isOwner(claim))
-            records.set(idOf(claim), { claim, body, expiresAt: now + retentionMs })
+          if (!isOwner(claim)) return false
+          records.set(idOf(claim), { claim, body, expiresAt: now + retentionMs })
+          return true
         }),
 
       release: (claim) =>

@@ -21,10 +21,12 @@ import * as Balance from "../Balance.ts"
 import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
 import { Credits, LedgerEntry, RequestId } from "../LedgerEntry.ts"
+import type { Claim } from "../Receipts.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Receipts from "./Receipts.ts"
+import { rowsOf } from "./rows.ts"
 
 /** A hold whose owner is gone goes back to its account after `lease`. */
 export const layer = (options: {
@@ -37,6 +39,8 @@ interface Command {
   readonly accountId: AccountId
   /** The open hold that it ends, if it ends one. */
   readonly ends?: RequestId
+  /** The claim that it answers, if it answers one. */
+  readonly answers?: Claim | undefined
   readonly apply: (books: Books, now: number) => void
 }
 
@@ -44,6 +48,7 @@ const make = (leaseMs: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const queries = makeQueries(sql)
+    const { keep: keepReceipts, lockClaims } = Receipts.makeQueries(sql)
 
     const commit = (commands: ReadonlyArray<Command>) =>
       Effect.gen(function* () {
@@ -53,13 +58,18 @@ const make = (leaseMs: number) =>
         ])
         const ending = commands.flatMap(({ ends }) => (ends === undefined ? [] : [ends]))
         const holds = ending.length === 0 ? [] : yield* queries.openHolds(ending)
+        const answering = commands.flatMap(({ answers }) =>
+          answers === undefined ? [] : [answers],
+        )
+        const claims = answering.length === 0 ? [] : yield* lockClaims(answering)
         const books = new Books(
           balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
           holds,
+          claims,
         )
         for (const command of commands) command.apply(books, now)
         yield* queries.write(books, now + leaseMs)
-        for (const receipt of books.newReceipts) yield* Receipts.keep(sql, receipt, now)
+        yield* keepReceipts(books.newReceipts, now)
       }).pipe(
         sql.withTransaction,
         Effect.catchAll((error) =>
@@ -133,6 +143,7 @@ const make = (leaseMs: number) =>
         submit({
           accountId: hold.accountId,
           ends: hold.requestId,
+          answers: receipt?.claim,
           apply: (books, now) => books.settle(hold, charge, receipt, now),
         }),
       ),
@@ -200,6 +211,9 @@ const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
 const makeQueries = (sql: SqlClient.SqlClient) => {
   const balanceColumns = sql.literal("account_id, granted, charged, held, entries, head")
   const holdColumns = sql.literal("request_id, account_id, amount")
+  const entryColumns = sql.literal(
+    "account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash",
+  )
   const forUpdate = sql.onDialectOrElse({
     pg: () => sql.literal("FOR UPDATE"),
     // An immediate transaction has the whole file to itself.
@@ -211,14 +225,17 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       Request: Schema.Array(AccountId),
       Result: BalanceRow,
       execute: (accounts) => sql`
-        SELECT ${balanceColumns} FROM balances WHERE ${sql.in("accountId", accounts)}
+        SELECT ${balanceColumns} FROM balances
+        WHERE account_id IN (SELECT value->>0 FROM ${rowsOf(sql, accounts.map(alone))})
         ORDER BY account_id ${forUpdate}`,
     }),
 
     openHolds: SqlSchema.findAll({
       Request: Schema.Array(RequestId),
       Result: HoldRow,
-      execute: (ids) => sql`SELECT ${holdColumns} FROM holds WHERE ${sql.in("requestId", ids)}`,
+      execute: (ids) => sql`
+        SELECT ${holdColumns} FROM holds
+        WHERE request_id IN (SELECT value->>0 FROM ${rowsOf(sql, ids.map(alone))})`,
     }),
 
     expiredHolds: SqlSchema.findAll({
@@ -255,33 +272,62 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       Request: EntriesAfter,
       Result: EntryRow,
       execute: ({ account, after }) => sql`
-        SELECT account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash
-        FROM entries WHERE account_id = ${account} AND sequence > ${after}
+        SELECT ${entryColumns} FROM entries WHERE account_id = ${account} AND sequence > ${after}
         ORDER BY sequence LIMIT ${pageSize}`,
     }),
 
     write: Effect.fnUntraced(function* (books: Books, expiresAt: number) {
       const { changed, endedHolds, newEntries, openedHolds } = books
       if (endedHolds.length > 0) {
-        yield* sql`DELETE FROM holds WHERE ${sql.in("requestId", endedHolds)}`
+        yield* sql`
+          DELETE FROM holds
+          WHERE request_id IN (SELECT value->>0 FROM ${rowsOf(sql, endedHolds.map(alone))})`
       }
       if (openedHolds.length > 0) {
-        const rows = openedHolds.map((hold) => ({ ...hold, expiresAt }))
-        yield* sql`INSERT INTO holds ${sql.insert(rows)}`
+        const rows = openedHolds.map((hold) => [hold.requestId, hold.accountId, hold.amount])
+        yield* sql`
+          INSERT INTO holds (${holdColumns}, expires_at)
+          SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), ${expiresAt}
+          FROM ${rowsOf(sql, rows)}`
       }
       if (newEntries.length > 0) {
-        yield* sql`INSERT INTO entries ${sql.insert(newEntries)}`
+        const rows = newEntries.map((entry) => [
+          entry.accountId,
+          entry.sequence,
+          entry.kind,
+          entry.amount,
+          entry.balanceAfter,
+          entry.requestId,
+          entry.urls,
+          entry.note,
+          entry.at,
+          entry.hash,
+        ])
+        yield* sql`
+          INSERT INTO entries (${entryColumns})
+          SELECT value->>0, CAST(value->>1 AS BIGINT), value->>2, CAST(value->>3 AS BIGINT),
+            CAST(value->>4 AS BIGINT), value->>5, CAST(value->>6 AS BIGINT), value->>7,
+            CAST(value->>8 AS BIGINT), value->>9
+          FROM ${rowsOf(sql, rows)}`
       }
       if (changed.size > 0) {
-        const rows = Array.from(changed, (accountId) => ({
-          accountId,
-          ...books.balance(accountId),
-        }))
+        const rows = Array.from(changed, (accountId) => {
+          const { charged, entries, granted, head, held } = books.balance(accountId)
+          return [accountId, granted, charged, held, entries, head]
+        })
+        // Without its WHERE, SQLite would take ON for a join's.
         yield* sql`
-          INSERT INTO balances ${sql.insert(rows)} ON CONFLICT (account_id) DO UPDATE SET
+          INSERT INTO balances (${balanceColumns})
+          SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT),
+            CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5
+          FROM ${rowsOf(sql, rows)} WHERE TRUE
+          ON CONFLICT (account_id) DO UPDATE SET
             granted = excluded.granted, charged = excluded.charged, held = excluded.held,
             entries = excluded.entries, head = excluded.head`
       }
     }),
   }
 }
+
+/** A row of one value. */
+const alone = (value: string) => [value]

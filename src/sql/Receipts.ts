@@ -1,5 +1,6 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,6 +18,7 @@ import {
   StillInFlight,
 } from "../Receipts.ts"
 import * as Failure from "./Failure.ts"
+import { rowsOf } from "./rows.ts"
 
 /** A claim whose owner is gone can be taken over after `lease`. */
 export const layer = (options: {
@@ -27,15 +29,15 @@ export const layer = (options: {
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const leaseMs = Duration.toMillis(options.lease)
-      const { find, take } = makeQueries(sql)
+      const queries = makeQueries(sql)
 
       return Receipts.of({
         claim: Effect.fn("Receipts.claim")(
           function* (claim: Claim) {
             const now = yield* Clock.currentTimeMillis
-            const taken = yield* take({ ...claim, now, expiresAt: now + leaseMs })
+            const taken = yield* queries.take({ ...claim, now, expiresAt: now + leaseMs })
             if (Option.isSome(taken)) return undefined
-            const former = yield* find(claim)
+            const former = yield* queries.find(claim)
             // It was given up between the two looks at it.
             if (Option.isNone(former)) return yield* new StillInFlight()
             const { body, fingerprint } = former.value
@@ -47,13 +49,12 @@ export const layer = (options: {
           Failure.orDie,
         ),
 
-        keep: Effect.fn("Receipts.keep")(
-          (receipt) =>
-            Effect.flatMap(Clock.currentTimeMillis, (now) => keep(sql, receipt, now)).pipe(
-              sql.withTransaction,
-              Failure.orDie,
-            ),
-          Effect.asVoid,
+        keep: Effect.fn("Receipts.keep")((receipt) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => queries.keep([receipt], now)).pipe(
+            sql.withTransaction,
+            Effect.map((kept) => kept.length > 0),
+            Failure.orDie,
+          ),
         ),
 
         release: Effect.fn("Receipts.release")(
@@ -69,20 +70,26 @@ export const layer = (options: {
 
         expire: Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
-          const ended = yield* sql`DELETE FROM receipts WHERE expires_at <= ${now} RETURNING key`
-          return ended.length
-        }).pipe(sql.withTransaction, Failure.orDie),
+          let count = 0
+          let ended: ReadonlyArray<unknown>
+          do {
+            ended = yield* sql.withTransaction(queries.deleteExpired(now))
+            count += ended.length
+          } while (ended.length === sweepSize)
+          return count
+        }).pipe(Failure.orDie),
       })
     }),
   )
 
-/** In the transaction that charges for the answer, so that neither is ever without the other. */
-export const keep = (sql: SqlClient.SqlClient, { body, claim }: Receipt, now: number) =>
-  sql`
-    UPDATE receipts SET body = ${body}, expires_at = ${now + retentionMs}
-    WHERE account_id = ${claim.accountId} AND key = ${claim.key}
-    AND request_id = ${claim.requestId}`
+/** How many answers go in one statement; the longest are hundreds of kilobytes. */
+const pieceSize = 32
 
+const ClaimedKey = Schema.Struct({
+  accountId: AccountId,
+  key: Schema.String,
+  requestId: RequestId,
+})
 const TakeRequest = Schema.Struct({
   accountId: AccountId,
   key: Schema.String,
@@ -94,24 +101,79 @@ const TakeRequest = Schema.Struct({
 const FindRequest = Schema.Struct({ accountId: AccountId, key: Schema.String })
 const Found = Schema.Struct({ fingerprint: Schema.String, body: Schema.NullOr(Schema.String) })
 
-const makeQueries = (sql: SqlClient.SqlClient) => ({
-  /** Nothing comes back when somebody else has the key. */
-  take: SqlSchema.findOne({
-    Request: TakeRequest,
-    Result: Schema.Struct({ requestId: RequestId }),
-    execute: ({ now, ...row }) => sql`
+export const makeQueries = (sql: SqlClient.SqlClient) => {
+  const [forUpdate, skippingLocked] = sql.onDialectOrElse({
+    pg: () => [sql.literal("FOR UPDATE OF receipts"), sql.literal("FOR UPDATE SKIP LOCKED")],
+    // An immediate transaction has the whole file to itself.
+    orElse: () => [sql.literal(""), sql.literal("")],
+  })
+  return {
+    /**
+     * The requests that still have their keys, and keep them for the rest of the transaction. In one
+     * order everywhere, so that nobody waits in a circle.
+     */
+    lockClaims: SqlSchema.findAll({
+      Request: Schema.Array(ClaimedKey),
+      Result: Schema.Struct({ requestId: RequestId }),
+      execute: (claims) => {
+        const rows = claims.map(({ accountId, key, requestId }) => [accountId, key, requestId])
+        return sql`
+        SELECT request_id FROM receipts JOIN ${rowsOf(sql, rows)}
+          ON account_id = value->>0 AND receipts.key = value->>1
+        WHERE request_id = value->>2 ORDER BY account_id, receipts.key ${forUpdate}`
+      },
+    }),
+
+    /**
+     * In the transaction that charges for the answers, so that neither is ever without the other;
+     * gives the requests that still had their keys.
+     */
+    keep: (receipts: ReadonlyArray<Receipt>, now: number) =>
+      Effect.map(
+        Effect.forEach(Arr.chunksOf(receipts, pieceSize), (some) => {
+          const rows = some.map(({ body, claim }) => [
+            claim.accountId,
+            claim.key,
+            claim.requestId,
+            body,
+          ])
+          return sql`
+        UPDATE receipts SET body = value->>3, expires_at = ${now + retentionMs}
+        FROM ${rowsOf(sql, rows)}
+        WHERE account_id = value->>0 AND receipts.key = value->>1 AND request_id = value->>2
+        RETURNING request_id`
+        }),
+        Arr.flatten,
+      ),
+
+    /** Nothing comes back when somebody else has the key. */
+    take: SqlSchema.findOne({
+      Request: TakeRequest,
+      Result: Schema.Struct({ requestId: RequestId }),
+      execute: ({ now, ...row }) => sql`
       INSERT INTO receipts ${sql.insert(row)}
       ON CONFLICT (account_id, key) DO UPDATE SET
         fingerprint = excluded.fingerprint, request_id = excluded.request_id,
         expires_at = excluded.expires_at, body = NULL
       WHERE receipts.expires_at <= ${now}
       RETURNING request_id`,
-  }),
+    }),
 
-  find: SqlSchema.findOne({
-    Request: FindRequest,
-    Result: Found,
-    execute: ({ accountId, key }) => sql`
+    find: SqlSchema.findOne({
+      Request: FindRequest,
+      Result: Found,
+      execute: ({ accountId, key }) => sql`
       SELECT fingerprint, body FROM receipts WHERE account_id = ${accountId} AND key = ${key}`,
-  }),
-})
+    }),
+
+    /** Passes by what somebody has in hand at the moment; the next sweep will find it. */
+    deleteExpired: (now: number) => sql`
+    DELETE FROM receipts WHERE (account_id, key) IN (
+      SELECT account_id, key FROM receipts WHERE expires_at <= ${now}
+      LIMIT ${sweepSize} ${skippingLocked}
+    ) RETURNING key`,
+  }
+}
+
+/** How many receipts one transaction forgets, so that nobody waits long for the database. */
+const sweepSize = 1000
