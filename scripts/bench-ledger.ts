@@ -1,0 +1,183 @@
+/**
+ * Hold/settle pairs on one hot account, many at a time, on each store: the balance at the end must
+ * be exact. The rate is printed beside that of one transaction for each operation, taken on the
+ * same database in the same run, before and after; on a shared machine only the ratio means
+ * something.
+ *
+ *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
+ *       [--stores memory,sqlite,postgres] [--slow-disk]
+ *
+ * With `--slow-disk` SQLite's file is in memory, where it can be, and each fsync takes a millisecond
+ * more, by a few lines of C that are put before the C library's; that takes a compiler, and Linux.
+ */
+import assert from "node:assert/strict"
+import { spawnSync } from "node:child_process"
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { AccountId, Accounts } from "../src/Account.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import * as MemoryAccounts from "../src/memory/Accounts.ts"
+import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
+import * as MemoryReceipts from "../src/memory/Receipts.ts"
+import * as SqlAccounts from "../src/sql/Accounts.ts"
+import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
+import * as Migrations from "../src/sql/Migrations.ts"
+import * as PostgresClient from "../src/sql/Postgres.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
+import { newAccountWith } from "../test/support/accounts.ts"
+import { credits, figures, newRequest, problemsOf } from "../test/support/ledger.ts"
+import * as Postgres from "../test/support/Postgres.ts"
+
+const { values: options } = parseArgs({
+  options: {
+    pairs: { type: "string", default: "1000000" },
+    concurrency: { type: "string", default: "64" },
+    stores: { type: "string", default: "memory,sqlite,postgres" },
+    "slow-disk": { type: "boolean", default: false },
+  },
+})
+const pairs = Number(options.pairs)
+const concurrency = Number(options.concurrency)
+/** Half of them before the others and half after. */
+const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
+/** Every second hold is charged. */
+const charged = (count: number) => Math.floor(count / 2)
+
+/** Operations a second; each pair is two. */
+const rate = <R>(count: number, pair: (i: number) => Effect.Effect<void, unknown, R>) =>
+  Effect.gen(function* () {
+    const start = performance.now()
+    yield* Effect.forEach(Array(count).keys(), pair, { concurrency, discard: true })
+    return (2 * count) / ((performance.now() - start) / 1000)
+  })
+
+const bench = (account: AccountId) =>
+  Effect.gen(function* () {
+    const ledger = yield* CreditLedger
+    const oneByOne = yield* Effect.makeSemaphore(1)
+    const pairWith =
+      (apart: <A, E>(operation: Effect.Effect<A, E>) => Effect.Effect<A, E>) => (i: number) =>
+        Effect.flatMap(apart(ledger.hold(account, credits(1), newRequest())), (hold) =>
+          apart(ledger.settle(hold, { amount: credits(i % 2), urls: 1 })),
+        )
+    const alone = rate(baselinePairs / 2, pairWith(oneByOne.withPermits(1)))
+
+    const before = yield* alone
+    const together = yield* rate(
+      pairs,
+      pairWith((operation) => operation),
+    )
+    const after = yield* alone
+    return { together, alone: (before + after) / 2 }
+  })
+
+type Ports = Accounts | CreditLedger
+
+const lease = "1 hour"
+
+const memory = Layer.merge(
+  MemoryAccounts.layer,
+  Layer.provide(MemoryCreditLedger.layer({ lease }), MemoryReceipts.layer({ lease })),
+)
+
+const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
+  Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease })).pipe(
+    Layer.provide(Migrations.layer),
+    Layer.provide(client),
+  )
+
+const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
+  Effect.gen(function* () {
+    const total = pairs + baselinePairs
+    const account = yield* newAccountWith(total)
+    const { alone, together } = yield* bench(account)
+    const spent = charged(pairs) + 2 * charged(baselinePairs / 2)
+    assert.deepEqual(yield* figures(account), {
+      granted: total,
+      charged: spent,
+      held: 0,
+      available: total - spent,
+    })
+    assert.deepEqual(yield* problemsOf(account), [])
+    console.log(
+      `${name}: ${pairs} pairs, ${concurrency} at a time: exact, and verified; ` +
+        `${together.toFixed(0)} operations/s, ${alone.toFixed(0)} with one transaction each: ` +
+        `${(together / alone).toFixed(1)} times the rate`,
+    )
+  }).pipe(Effect.provide(store), Effect.runPromise)
+
+const isSlow = process.env["LD_PRELOAD"] !== undefined
+const memoryFolder = "/dev/shm"
+
+const withFolder = async (use: (folder: string) => Promise<void>) => {
+  const parent = isSlow && existsSync(memoryFolder) ? memoryFolder : tmpdir()
+  const folder = mkdtempSync(join(parent, "authority-bench-"))
+  try {
+    await use(folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const benches: Record<string, () => Promise<void>> = {
+  memory: () => run("memory", memory),
+  sqlite: () =>
+    withFolder((folder) => run("SQLite", inSql(Sqlite.layer(join(folder, "authority.db"))))),
+  postgres: async () => {
+    const server = await Postgres.start({ durable: true })
+    try {
+      await run("PostgreSQL", inSql(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))))
+    } finally {
+      await server.destroy()
+    }
+  },
+}
+
+const slowDisk = `
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <time.h>
+static int slowly(const char *name, int fd) {
+  int (*real)(int) = (int (*)(int))dlsym(RTLD_NEXT, name);
+  struct timespec ms = {0, 1000000};
+  nanosleep(&ms, 0);
+  return real(fd);
+}
+int fsync(int fd) { return slowly("fsync", fd); }
+int fdatasync(int fd) { return slowly("fdatasync", fd); }
+`
+
+/** This program once more, on the slow disk; gives its exit code. */
+const onSlowDisk = (folder: string) => {
+  const [source, library] = [join(folder, "slow.c"), join(folder, "slow.so")]
+  writeFileSync(source, slowDisk)
+  const compiled = spawnSync("cc", ["-shared", "-fPIC", "-o", library, source, "-ldl"])
+  if (compiled.status !== 0) {
+    console.error(`--slow-disk needs a C compiler, as \`cc\`: ${compiled.error ?? compiled.stderr}`)
+    return 1
+  }
+  const rest = process.argv.slice(1).filter((argument) => argument !== "--slow-disk")
+  console.log("Each fsync takes a millisecond more.")
+  return spawnSync(process.execPath, rest, {
+    stdio: "inherit",
+    env: { ...process.env, LD_PRELOAD: library },
+  }).status
+}
+
+if (options["slow-disk"]) {
+  await withFolder(async (folder) => {
+    process.exitCode = onSlowDisk(folder) ?? 1
+  })
+} else {
+  for (const store of options.stores.split(",")) {
+    const bench = benches[store]
+    if (bench === undefined) throw new Error(`no store "${store}": memory, sqlite or postgres`)
+    await bench()
+  }
+}
