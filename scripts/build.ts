@@ -8,5 +8,5 @@ import { bundle, dist } from "./bundle.ts"
 await bundle({
   outfile: join(dist, "authority.cjs"),
   addon: `${process.platform}-${process.arch}`,
-  addonTo: { loader: { ".node": "copy" }, assetNames: "[name]" },
+  rest: { loader: { ".node": "copy" }, assetNames: "[name]" },
 })

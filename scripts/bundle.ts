@@ -12,8 +12,8 @@ export type Addon = `${string}-${string}`
 export const bundle = (options: {
   readonly outfile: string
   readonly addon: Addon
-  /** What becomes of the addon, which is no JavaScript. */
-  readonly addonTo: Pick<BuildOptions, "assetNames" | "loader" | "plugins">
+  /** What becomes of the addon, which is no JavaScript, and what stands around the program. */
+  readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
 }) =>
   build({
     absWorkingDir: root,
@@ -23,13 +23,14 @@ export const bundle = (options: {
     platform: "node",
     format: "cjs",
     target: "node22",
-    minify: true,
-    keepNames: true,
+    // Names stay as they are: errors and logs tell them.
+    minifySyntax: true,
+    minifyWhitespace: true,
     // This entry names its addon outright, so that the bundler can take it along.
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
     define: { COMMIT: JSON.stringify(commit()) },
     logLevel: "warning",
-    ...options.addonTo,
+    ...options.rest,
   })
 
 /** Of a fixed length: Git's own choice depends on how much of the history a clone has. */
