@@ -106,18 +106,18 @@ const rankings = Effect.gen(function* () {
     sqlite: () => sql.literal("WITHOUT ROWID"),
     orElse: () => sql.literal(""),
   })
-  yield* sql`
-    CREATE TABLE ranks (
-      generation BIGINT NOT NULL,
-      name TEXT NOT NULL,
-      rank BIGINT NOT NULL,
-      PRIMARY KEY (generation, name)
-    ) ${clustered}`
-  // One row: the generation that counts, and the one that is being written.
+  // One holds the list that counts, the other the one that is being imported.
+  for (const table of ["ranks_0", "ranks_1"]) {
+    yield* sql`
+      CREATE TABLE ${sql.literal(table)} (
+        name TEXT NOT NULL PRIMARY KEY,
+        rank BIGINT NOT NULL
+      ) ${clustered}`
+  }
   yield* sql`
     CREATE TABLE ranking (
       id BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
-      generation BIGINT,
+      list BIGINT CHECK (list IN (0, 1)),
       importing BIGINT
     )`
 })

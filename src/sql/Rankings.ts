@@ -1,6 +1,7 @@
 /**
- * The list in SQL. Rows are written under a new generation, and one row says which generation
- * counts. Every transaction is short, for others want to write to the database meanwhile, and each
+ * The list in SQL. There are two tables, and one row says which of them counts: an import fills the
+ * other one, which is emptied at a stroke where deleting its rows would take as long as writing
+ * them. Every transaction is short, for others want to write to the database meanwhile, and each
  * statement is one, for only a transaction waits its turn on SQLite.
  *
  * SQLite would rewrite most of the table for every batch of names in no order, so there the rows
@@ -23,44 +24,44 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
     const sql = yield* SqlClient.SqlClient
     const load = sql.onDialectOrElse({ sqlite: () => staged(sql), orElse: () => direct(sql) })
 
+    const rowsIn = (list: List, names: ReadonlyArray<string>) => sql`
+      SELECT name, rank FROM ${sql.literal(tables[list])}
+      WHERE (SELECT list FROM ranking) = ${list} AND ${sql.in("name", names)}`
     const find = SqlSchema.findAll({
       Request: Schema.Array(Schema.String),
       Result: Row,
-      execute: (names) => sql`
-        SELECT name, rank FROM ranks
-        WHERE generation = (SELECT generation FROM ranking) AND name IN ${sql.in(names)}`,
+      execute: (names) => sql`${rowsIn(0, names)} UNION ALL ${rowsIn(1, names)}`,
     })
 
-    const begin = (generation: number) =>
-      sql`
-      INSERT INTO ranking (id, importing) VALUES (1, ${generation})
-      ON CONFLICT (id) DO UPDATE SET importing = excluded.importing`.pipe(sql.withTransaction)
+    const current = SqlSchema.single({
+      Request: Schema.Void,
+      Result: Schema.Struct({ list: Schema.NullOr(Schema.Literal(0, 1)) }),
+      execute: () => sql`SELECT list FROM ranking`,
+    })
 
-    const finish = (generation: number) =>
-      sql`
-        UPDATE ranking SET generation = importing, importing = NULL
-        WHERE importing = ${generation} RETURNING id`.pipe(
-        sql.withTransaction,
-        Effect.flatMap((updated) =>
-          updated.length === 1
-            ? Effect.void
-            : new StoreFailure({ message: "another import has begun meanwhile: let it finish" }),
-        ),
-      )
+    const empty = (list: List) =>
+      sql.onDialectOrElse({
+        pg: () => sql`TRUNCATE ${sql.literal(tables[list])}`,
+        orElse: () => sql`DELETE FROM ${sql.literal(tables[list])}`,
+      })
 
-    /** What a former list, or an import that was stopped, has left. */
-    const clear = (importing: number) =>
-      sql`
-        DELETE FROM ranks WHERE (generation, name) IN (
-          SELECT generation, name FROM ranks
-          WHERE generation <> ${importing}
-            AND generation <> COALESCE((SELECT generation FROM ranking), 0)
-          LIMIT ${pieceSize}
-        ) RETURNING rank`.pipe(
-        sql.withTransaction,
-        Effect.zipLeft(pause),
-        Effect.repeat({ while: (deleted) => deleted.length === pieceSize }),
-        Effect.asVoid,
+    /** Takes the list that does not count, whatever a stopped import has left in it. */
+    const begin = (token: number) =>
+      Effect.gen(function* () {
+        yield* sql`
+          INSERT INTO ranking (id, importing) VALUES (1, ${token})
+          ON CONFLICT (id) DO UPDATE SET importing = excluded.importing`
+        const { list } = yield* current()
+        const free: List = list === 0 ? 1 : 0
+        yield* empty(free)
+        return free
+      }).pipe(sql.withTransaction)
+
+    /** From here on the new list counts, and the former one is gone. */
+    const finish = (list: List) =>
+      Effect.zipRight(
+        sql`UPDATE ranking SET list = ${list}, importing = NULL`,
+        empty(list === 0 ? 1 : 0),
       )
 
     return Rankings.of({
@@ -72,53 +73,64 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
       ),
 
       replace: Effect.fn("Rankings.replace")(function* (rows) {
-        const generation = yield* Clock.currentTimeMillis
-        yield* begin(generation).pipe(
-          Effect.zipRight(clear(generation)),
-          Effect.mapError(Failure.describe),
-        )
-        yield* load(generation, rows)
-        yield* finish(generation).pipe(
-          Effect.catchTag("SqlError", (error) => Failure.describe(error)),
-        )
-        yield* Effect.mapError(clear(generation), Failure.describe)
+        const token = yield* Clock.currentTimeMillis
+        const list = yield* described(begin(token))
+        const write: Write = (statement) =>
+          sql`SELECT id FROM ranking WHERE importing = ${token}`.pipe(
+            Effect.flatMap((mine) => (mine.length === 1 ? statement : anotherImport)),
+            sql.withTransaction,
+            described,
+          )
+        yield* load(list, rows, write)
+        yield* write(finish(list))
       }),
     })
   }),
 )
 
+/** Which of the two tables. */
+type List = 0 | 1
+const tables = ["ranks_0", "ranks_1"] as const
+
+const anotherImport = Effect.fail(
+  new StoreFailure({ message: "another import has begun meanwhile: let it finish" }),
+)
+
+/** Runs a statement in a transaction of its own, unless another import has taken over. */
+type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void, StoreFailure>
+
 type Load = <E, R>(
-  generation: number,
+  list: List,
   rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,
+  write: Write,
 ) => Effect.Effect<void, E | StoreFailure, R>
 
 const direct =
   (sql: SqlClient.SqlClient): Load =>
-  (generation, rows) =>
+  (list, rows, write) =>
     Stream.runForEach(rows, (some) =>
-      described(sql`
-        INSERT INTO ranks (generation, name, rank)
-        SELECT ${generation}, key, min(value::bigint)
-        FROM json_each_text(${jsonOf(some)}::json) GROUP BY key
-        ON CONFLICT (generation, name) DO UPDATE SET rank = LEAST(ranks.rank, excluded.rank)`),
+      write(sql`
+        INSERT INTO ${sql.literal(tables[list])} AS ranks (name, rank)
+        SELECT key, min(value::bigint) FROM json_each_text(${jsonOf(some)}::json) GROUP BY key
+        ON CONFLICT (name) DO UPDATE SET rank = LEAST(ranks.rank, excluded.rank)`),
     )
 
 const staged =
   (sql: SqlClient.SqlClient): Load =>
-  (generation, rows) => {
+  (list, rows, write) => {
     const copyAfter = (name: string) => sql`
-      INSERT INTO ranks (generation, name, rank)
-      SELECT ${generation}, name, min(rank) FROM staged_ranks WHERE name > ${name}
+      INSERT INTO ${sql.literal(tables[list])} (name, rank)
+      SELECT name, min(rank) FROM staged_ranks WHERE name > ${name}
       GROUP BY name ORDER BY name LIMIT ${pieceSize}`
     const lastCopied = SqlSchema.single({
       Request: Schema.Void,
       Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
-      execute: () => sql`SELECT max(name) AS name FROM ranks WHERE generation = ${generation}`,
+      execute: () => sql`SELECT max(name) AS name FROM ${sql.literal(tables[list])}`,
     })
-    const copy = (after: string): Effect.Effect<void, unknown> =>
+    const copy = (after: string): Effect.Effect<void, StoreFailure> =>
       Effect.gen(function* () {
-        yield* Effect.zipLeft(sql.withTransaction(copyAfter(after)), pause)
-        const { name } = yield* lastCopied()
+        yield* Effect.zipLeft(write(copyAfter(after)), pause)
+        const { name } = yield* described(lastCopied())
         if (name !== null && name !== after) yield* copy(name)
       })
 
@@ -131,18 +143,20 @@ const staged =
       yield* described(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
       yield* Stream.runForEach(rows, (some) => described(stage(some)))
       yield* described(sql`CREATE INDEX temp.staged_by_name ON staged_ranks (name, rank)`)
-      yield* described(copy(""))
+      yield* copy("")
     }).pipe(Effect.ensuring(Effect.ignore(sql`DROP TABLE IF EXISTS temp.staged_ranks`)))
   }
 
-const described = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
-  Effect.mapError(effect, Failure.describe)
+const described = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, StoreFailure, R> =>
+  Effect.mapError(effect, (error) =>
+    error instanceof StoreFailure ? error : Failure.describe(error),
+  )
 
 /** Names hold nothing that JSON would escape; a name that comes twice stands there twice. */
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`
 
-/** How many rows one statement copies or deletes. */
+/** How many rows one statement copies. */
 const pieceSize = 10_000
 
 /** Between two statements somebody else gets at SQLite, where one writes at a time. */
