@@ -1,0 +1,378 @@
+/** A request that its client has named, sent again: over real HTTP, restarts and replicas. */
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as HttpServer from "@effect/platform/HttpServer"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as Server from "../../src/http/Server.ts"
+import { Credits } from "../../src/LedgerEntry.ts"
+import * as MemoryHealth from "../../src/memory/Health.ts"
+import { newAccountWith } from "../support/accounts.ts"
+import { figures, problemsOf } from "../support/ledger.ts"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
+import {
+  type Ports,
+  postgresDatabase,
+  sqliteFile,
+  temporaryDatabase,
+  temporaryFolder,
+} from "../support/Stores.ts"
+import { batch, memoryLedger, start } from "../support/TestServer.ts"
+import { type Answer, eventually, request } from "../support/Wire.ts"
+
+const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })
+const named = (key: string) => ({ "idempotency-key": key })
+const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.creditsUsed
+
+const isFirst = (answer: Answer) => {
+  assert.strictEqual(answer.status, 200, answer.text)
+  assert.isUndefined(answer.headers["idempotent-replayed"])
+}
+
+/** The same bytes under a request id of its own, and a header that says so. */
+const isReplayOf = (first: Answer, again: Answer) => {
+  assert.strictEqual(again.status, 200, again.text)
+  assert.strictEqual(again.text, first.text)
+  assert.strictEqual(again.headers["content-type"], first.headers["content-type"])
+  assert.strictEqual(again.headers["idempotent-replayed"], "true")
+  assert.notStrictEqual(again.headers["x-request-id"], first.headers["x-request-id"])
+}
+
+/** A provider that answers once it is told to. */
+const blocked = Effect.gen(function* () {
+  const gate = yield* Deferred.make<void>()
+  const { calls, layer } = make((targets) =>
+    Effect.zipRight(Deferred.await(gate), succeeding(targets)),
+  )
+  return { calls, layer, open: Deferred.succeed(gate, undefined) }
+})
+
+describe("a request that is sent again with its key", () => {
+  it.scopedLive("brings the same bytes, is charged once, and asks the provider once", () =>
+    Effect.gen(function* () {
+      const { calls, layer } = make(succeeding)
+      const server = yield* start({ provider: layer })
+      const post = server.post(body("example.com", "localhost", "example.org"), named('"a"'))
+      const first = yield* post
+      isFirst(first)
+      assert.strictEqual(creditsUsed(first), 2)
+      isReplayOf(first, yield* post)
+      isReplayOf(first, yield* post)
+      assert.strictEqual((yield* server.books).charged, 2)
+      assert.strictEqual(calls.length, 1)
+    }),
+  )
+
+  it.scopedLive("is replayed when it was free of charge too", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 0 })
+      const post = server.post(body("localhost"), named('"a"'))
+      const first = yield* post
+      isFirst(first)
+      isReplayOf(first, yield* post)
+    }),
+  )
+
+  it.scopedLive("is replayed from an account that has nothing left", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 1 })
+      const post = server.post(body("example.com"), named('"a"'))
+      const first = yield* post
+      isReplayOf(first, yield* post)
+      assert.strictEqual((yield* server.post(body("example.com"), named('"b"'))).status, 402)
+    }),
+  )
+
+  it.scopedLive("but other fields and blanks in the body is the same request", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const first = yield* server.post(body("example.com"), named('"a"'))
+      const again = yield* server.post(`{ "more": 1, "urls": ["example.com"] }`, named('"a"'))
+      isReplayOf(first, again)
+    }),
+  )
+
+  it.scopedLive("but other URLs, or the same in another order, is refused with 422", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      isFirst(yield* server.post(body("example.com", "example.org"), named('"a"')))
+      for (const other of [body("example.com"), body("example.org", "example.com")]) {
+        const refused = yield* server.post(other, named('"a"'))
+        assert.strictEqual(refused.status, 422)
+        assert.deepStrictEqual(JSON.parse(refused.text), {
+          success: false,
+          message:
+            "This Idempotency-Key was used with another body; use a new key for a new request.",
+        })
+      }
+      assert.strictEqual((yield* server.books).charged, 2)
+    }),
+  )
+
+  it.scopedLive("while the first is in flight is refused with 409, and answered later", () =>
+    Effect.gen(function* () {
+      const { calls, layer, open } = yield* blocked
+      const server = yield* start({ provider: layer })
+      const post = server.post(body("example.com"), named('"a"'))
+      const asked = yield* Effect.fork(post)
+      yield* eventually("the provider is asked", () => calls.length === 1)
+      const refused = yield* post
+      assert.strictEqual(refused.status, 409)
+      assert.deepStrictEqual(JSON.parse(refused.text), {
+        success: false,
+        message: "A request with this Idempotency-Key is in progress; try again when it has ended.",
+      })
+      yield* open
+      const first = yield* Fiber.join(asked)
+      isFirst(first)
+      isReplayOf(first, yield* post)
+      assert.strictEqual((yield* server.books).charged, 1)
+    }),
+  )
+
+  it.scopedLive("twenty times at once is charged once", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const post = server.post(body("example.com"), named('"a"'))
+      const answers = yield* Effect.all(
+        Array.from({ length: 20 }, () => post),
+        { concurrency: "unbounded" },
+      )
+      const first = answers.filter(
+        ({ headers, status }) => status === 200 && headers["idempotent-replayed"] === undefined,
+      )
+      assert.strictEqual(first.length, 1)
+      assert.isTrue(answers.every(({ status }) => status === 200 || status === 409))
+      assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
+    }),
+  )
+})
+
+describe("a key", () => {
+  it.scopedLive("is the same bare, in quotes, and with needless escapes undone", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const first = yield* server.post(body("example.com"), named("a-1"))
+      isFirst(first)
+      isReplayOf(first, yield* server.post(body("example.com"), named('"a-1"')))
+      isFirst(yield* server.post(body("example.com"), named('"a\\"1"')))
+      isFirst(yield* server.post(body("example.com"), named('"A-1"')))
+    }),
+  )
+
+  it.scopedLive("may have 255 characters", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const key = "k".repeat(255)
+      const first = yield* server.post(body("example.com"), named(`"${key}"`))
+      isFirst(first)
+      isReplayOf(first, yield* server.post(body("example.com"), named(key)))
+    }),
+  )
+
+  it.scopedLive("that is none is refused with 400, and nothing is charged", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const invalid = ["", '""', "k".repeat(256), '"open', 'quo"te', "two words", '"a\\b"', "é"]
+      for (const key of invalid) {
+        const refused = yield* server.post(body("example.com"), named(key))
+        assert.strictEqual(refused.status, 400, key)
+        const { error } = JSON.parse(refused.text)
+        assert.deepStrictEqual(
+          error.issues.map(({ code }: { readonly code: string }) => code),
+          ["invalid_idempotency_key"],
+        )
+      }
+      assert.strictEqual((yield* server.books).charged, 0)
+    }),
+  )
+})
+
+describe("an answer that is none is not kept", () => {
+  it.scopedLive("a 400", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      assert.strictEqual((yield* server.post(body(), named('"a"'))).status, 400)
+      assert.strictEqual((yield* server.post("{", named('"a"'))).status, 400)
+      isFirst(yield* server.post(body("example.com"), named('"a"')))
+    }),
+  )
+
+  it.scopedLive("a 401", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const stranger = { ...named('"a"'), "x-api-key": `${server.key}x` }
+      assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
+      const first = yield* server.post(body("example.com"), named('"a"'))
+      isFirst(first)
+      assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
+    }),
+  )
+
+  it.scopedLive("a 402", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 0 })
+      const post = server.post(body("example.com"), named('"a"'))
+      assert.strictEqual((yield* post).status, 402)
+      yield* server.ledger.grant(server.account, Credits.make(5), null)
+      isFirst(yield* post)
+    }),
+  )
+
+  it.scopedLive("a 500", () =>
+    Effect.gen(function* () {
+      let isBroken = true
+      const ledger = Layer.map(memoryLedger, (context) => {
+        const whole = Context.get(context, CreditLedger)
+        const breaking = CreditLedger.of({
+          ...whole,
+          settle: (...args) =>
+            isBroken ? Effect.dieMessage("the disk is full") : whole.settle(...args),
+        })
+        return Context.make(CreditLedger, breaking)
+      })
+      const server = yield* start({ ledger })
+      const post = server.post(body("example.com"), named('"a"'))
+      assert.strictEqual((yield* post).status, 500)
+      isBroken = false
+      isFirst(yield* post)
+      assert.strictEqual((yield* server.books).charged, 1)
+    }),
+  )
+})
+
+describe("a client that hung up", () => {
+  it.scopedLive("before it was charged can send the same again, and pays once", () =>
+    Effect.gen(function* () {
+      const { calls, layer, open } = yield* blocked
+      const server = yield* start({ provider: layer })
+      const post = server.post(body("example.com"), named('"a"'))
+      const gone = yield* Effect.fork(post)
+      yield* eventually("the provider is asked", () => calls.length === 1)
+      yield* Fiber.interrupt(gone)
+      yield* eventually(
+        "the hold is returned",
+        Effect.map(server.books, ({ held }) => held === 0),
+      )
+      yield* open
+      yield* eventually(
+        "the key is free",
+        Effect.map(post, (answer) => answer.status === 200),
+      )
+      assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
+    }),
+  )
+
+  it.scopedLive("after it was charged can collect what it paid for", () =>
+    Effect.gen(function* () {
+      const charged = yield* Deferred.make<void>()
+      const goOn = yield* Deferred.make<void>()
+      const ledger = Layer.map(memoryLedger, (context) => {
+        const whole = Context.get(context, CreditLedger)
+        const slow = CreditLedger.of({
+          ...whole,
+          settle: (...args) =>
+            Effect.zipLeft(
+              whole.settle(...args),
+              Effect.zipRight(Deferred.succeed(charged, undefined), Deferred.await(goOn)),
+            ),
+        })
+        return Context.make(CreditLedger, slow)
+      })
+      const { calls, layer } = make(succeeding)
+      const server = yield* start({ ledger, provider: layer })
+      const post = server.post(body("example.com"), named('"a"'))
+      const gone = yield* Effect.fork(post)
+      yield* Deferred.await(charged)
+      yield* Fiber.interrupt(gone)
+      yield* Deferred.succeed(goOn, undefined)
+
+      const collected = yield* post
+      assert.strictEqual(collected.headers["idempotent-replayed"], "true")
+      assert.strictEqual(creditsUsed(collected), 1)
+      assert.strictEqual(calls.length, 1)
+      assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
+    }),
+  )
+})
+
+/** The interface on these stores, for the caller's scope. */
+const serveOn = (stores: Context.Context<Ports>) =>
+  Effect.gen(function* () {
+    const { layer: provider } = make(succeeding)
+    const context = yield* Layer.build(
+      Server.layer({
+        host: "127.0.0.1",
+        port: 0,
+        shutdownTimeout: "1 second",
+        corsOrigins: [],
+      }).pipe(
+        Layer.provide(AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" })),
+        Layer.provide(provider),
+        Layer.provide(MemoryHealth.layer),
+        Layer.provide(Layer.succeedContext(stores)),
+      ),
+    )
+    const { address } = Context.get(context, HttpServer.HttpServer)
+    return `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}`
+  })
+
+/** A new account with 10 credits, and its key. */
+const newClient = Effect.gen(function* () {
+  const account = yield* newAccountWith(10)
+  const { key } = yield* (yield* ApiKeys).issue({ account })
+  return { account, key: Redacted.value(key) }
+})
+
+describe("an answer is kept with the charge", () => {
+  it.scopedLive("over a restart, in the file", () =>
+    Effect.gen(function* () {
+      const file = join(yield* temporaryFolder, "authority.db")
+      const post = (url: string, key: string) =>
+        request(url, batch(key, body("example.com"), named('"a"')))
+      const before = yield* Effect.gen(function* () {
+        const stores = yield* Layer.build(sqliteFile(file))
+        const client = yield* Effect.provide(newClient, stores)
+        return { ...client, first: yield* post(yield* serveOn(stores), client.key) }
+      }).pipe(Effect.scoped)
+      isFirst(before.first)
+
+      const stores = yield* Layer.build(sqliteFile(file))
+      isReplayOf(before.first, yield* post(yield* serveOn(stores), before.key))
+      const { charged } = yield* Effect.provide(figures(before.account), stores)
+      assert.strictEqual(charged, 1)
+    }),
+  )
+
+  it.scopedLive("for every process on one database", () =>
+    Effect.gen(function* () {
+      const database = yield* temporaryDatabase
+      const [one, other] = [
+        yield* Layer.build(postgresDatabase(database)),
+        yield* Layer.build(postgresDatabase(database)),
+      ]
+      const urls = [yield* serveOn(one), yield* serveOn(other)] as const
+      const { account, key } = yield* Effect.provide(newClient, one)
+      const post = (url: string, name: string) =>
+        request(url, batch(key, body("example.com"), named(name)))
+      const first = yield* post(urls[0], '"a"')
+      isFirst(first)
+      isReplayOf(first, yield* post(urls[1], '"a"'))
+
+      const answers = yield* Effect.all(
+        Array.from({ length: 20 }, (_, i) => post(urls[i % 2] ?? urls[0], '"b"')),
+        { concurrency: "unbounded" },
+      )
+      assert.isTrue(answers.every(({ status }) => status === 200 || status === 409))
+      assert.strictEqual((yield* Effect.provide(figures(account), other)).charged, 2)
+      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
+    }),
+  )
+})
