@@ -17,7 +17,8 @@ const capacity = 10_000
 
 interface Known {
   readonly record: ApiKey.ApiKey
-  readonly until: number
+  /** When it was asked for, in epoch milliseconds. */
+  readonly since: number
 }
 
 /** ApiKeys over ApiKeys. */
@@ -26,9 +27,13 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   Effect.map(ApiKeys, (keys) => {
     const known = new Map<string, Known>()
 
-    const remember = (secret: string, record: ApiKey.ApiKey, now: number) => {
+    /** How often all was forgotten: what was asked for before that is out of date. */
+    let generation = 0
+
+    const remember = (secret: string, record: ApiKey.ApiKey, since: number, asOf: number) => {
+      if (asOf !== generation) return
       known.delete(secret)
-      known.set(secret, { record, until: now + timeToLiveMs })
+      known.set(secret, { record, since })
       if (known.size > capacity) {
         for (const oldest of known.keys()) {
           known.delete(oldest)
@@ -38,7 +43,10 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     }
 
     /** What this process changes, it sees at once. */
-    const forgetAll = Effect.sync(() => known.clear())
+    const forgetAll = Effect.sync(() => {
+      generation++
+      known.clear()
+    })
 
     return ApiKeys.of({
       ...keys,
@@ -46,11 +54,12 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const secret = Redacted.value(key)
           const hit = known.get(secret)
-          if (hit !== undefined && now < hit.until && ApiKey.isUsable(hit.record, now)) {
+          if (hit !== undefined && isFresh(hit, now) && ApiKey.isUsable(hit.record, now)) {
             return Effect.succeed(hit.record)
           }
+          const asOf = generation
           return Effect.tap(keys.authenticate(key), (record) =>
-            Effect.sync(() => remember(secret, record, now)),
+            Effect.sync(() => remember(secret, record, now, asOf)),
           )
         }),
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
@@ -58,3 +67,6 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     })
   }),
 )
+
+/** A clock that was put back makes nothing last longer. */
+const isFresh = ({ since }: Known, now: number) => since <= now && now < since + timeToLiveMs

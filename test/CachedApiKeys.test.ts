@@ -1,0 +1,181 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
+import { AccountId } from "../src/Account.ts"
+import { ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
+import * as CachedApiKeys from "../src/CachedApiKeys.ts"
+import * as MemoryApiKeys from "../src/memory/ApiKeys.ts"
+
+const account = AccountId.make("account")
+
+/**
+ * Two processes on one store: `local` through its cache, `remote` without one. `queries` counts
+ * what the cache asks the store for.
+ */
+const processes = (before: Effect.Effect<void> = Effect.void) =>
+  Effect.gen(function* () {
+    const remote = Context.get(yield* Layer.build(MemoryApiKeys.layer), ApiKeys)
+    let queries = 0
+    const counted = ApiKeys.of({
+      ...remote,
+      authenticate: (key) =>
+        Effect.tap(remote.authenticate(key), () => {
+          queries++
+          return before
+        }),
+    })
+    const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, counted))
+    const local = Context.get(yield* Layer.build(cached), ApiKeys)
+    return { local, remote, queries: () => queries }
+  })
+
+describe("a key that is known", () => {
+  it.scoped("costs no query, for a while", () =>
+    Effect.gen(function* () {
+      const { local, queries } = yield* processes()
+      const { key, record } = yield* local.issue({ account })
+      for (let i = 0; i < 10; i++) {
+        assert.deepStrictEqual(
+          { ...(yield* local.authenticate(key)), lastUsedAt: null },
+          { ...record, lastUsedAt: null },
+        )
+      }
+      assert.strictEqual(queries(), 1)
+      yield* TestClock.adjust("5 seconds")
+      yield* local.authenticate(key)
+      assert.strictEqual(queries(), 2)
+    }),
+  )
+
+  it.scoped("ends when it expires, not when it is forgotten", () =>
+    Effect.gen(function* () {
+      const { local } = yield* processes()
+      const { key } = yield* local.issue({ account, expiresIn: Duration.seconds(1) })
+      yield* local.authenticate(key)
+      yield* TestClock.adjust("999 millis")
+      yield* local.authenticate(key)
+      yield* TestClock.adjust("1 millis")
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+
+  it.scoped("that another process revokes is refused within five seconds", () =>
+    Effect.gen(function* () {
+      const { local, remote } = yield* processes()
+      const { key, record } = yield* remote.issue({ account })
+      yield* local.authenticate(key)
+      yield* remote.revoke(record.id)
+      yield* TestClock.adjust("4999 millis")
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+
+  it.scoped("that is used all the time is refused within five seconds too", () =>
+    Effect.gen(function* () {
+      const { local, remote } = yield* processes()
+      const { key, record } = yield* remote.issue({ account })
+      yield* local.authenticate(key)
+      yield* remote.revoke(record.id)
+      for (let i = 0; i < 49; i++) {
+        yield* TestClock.adjust("100 millis")
+        yield* Effect.exit(local.authenticate(key))
+      }
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+
+  it.scoped("that another process revokes is refused although the clock is put back", () =>
+    Effect.gen(function* () {
+      const { local, remote } = yield* processes()
+      yield* TestClock.setTime(24 * 3600 * 1000)
+      const { key, record } = yield* remote.issue({ account })
+      yield* local.authenticate(key)
+      yield* remote.revoke(record.id)
+      yield* TestClock.setTime(0)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+
+  it.scoped("that this process revokes is refused at once", () =>
+    Effect.gen(function* () {
+      const { local } = yield* processes()
+      const { key, record } = yield* local.issue({ account })
+      yield* local.authenticate(key)
+      yield* local.revoke(record.id)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+
+  it.scoped("that this process rotates without grace is refused at once", () =>
+    Effect.gen(function* () {
+      const { local } = yield* processes()
+      const { key, record } = yield* local.issue({ account })
+      yield* local.authenticate(key)
+      const { key: successor } = yield* local.rotate(record.id, Duration.zero)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      yield* local.authenticate(successor)
+    }),
+  )
+
+  it.scoped("that this process revokes while it is looked up is refused at once", () =>
+    Effect.gen(function* () {
+      const found = yield* Deferred.make<void>()
+      const goOn = yield* Deferred.make<void>()
+      const { local } = yield* processes(
+        Effect.zipRight(Deferred.succeed(found, undefined), Deferred.await(goOn)),
+      )
+      const { key, record } = yield* local.issue({ account })
+      const asked = yield* Effect.fork(local.authenticate(key))
+      yield* Deferred.await(found)
+      yield* local.revoke(record.id)
+      yield* Deferred.succeed(goOn, undefined)
+      yield* Fiber.join(asked)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+})
+
+describe("a key that is unknown", () => {
+  it.scoped("is asked for every time, for it may be issued the next moment", () =>
+    Effect.gen(function* () {
+      const { local, queries, remote } = yield* processes()
+      const { key, record } = yield* remote.issue({ account })
+      const other = Redacted.make(`${Redacted.value(key)}x`)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(other)), InvalidApiKey)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(other)), InvalidApiKey)
+      assert.strictEqual(queries(), 0)
+      assert.strictEqual((yield* local.authenticate(key)).id, record.id)
+    }),
+  )
+})
+
+describe("many keys", () => {
+  it.scoped("push out the one that has been known for longest, past ten thousand", () =>
+    Effect.gen(function* () {
+      const record = yield* Effect.map(
+        Effect.flatMap(ApiKeys, (keys) => keys.issue({ account })),
+        (issued) => issued.record,
+      ).pipe(Effect.provide(MemoryApiKeys.layer))
+      let queries = 0
+      const any = ApiKeys.of({
+        ...(yield* Effect.provide(ApiKeys, MemoryApiKeys.layer)),
+        authenticate: () => Effect.sync(() => (queries++, record)),
+      })
+      const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, any))
+      const { authenticate } = Context.get(yield* Layer.build(cached), ApiKeys)
+      const key = (i: number) => Redacted.make(`key ${i}`)
+      for (let i = 0; i <= 10_000; i++) yield* authenticate(key(i))
+      yield* authenticate(key(10_000))
+      yield* authenticate(key(1))
+      assert.strictEqual(queries, 10_001)
+      yield* authenticate(key(0))
+      assert.strictEqual(queries, 10_002)
+    }),
+  )
+})
