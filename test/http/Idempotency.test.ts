@@ -313,6 +313,9 @@ const serveOn = (stores: Context.Context<Ports>) =>
         port: 0,
         shutdownTimeout: "1 second",
         corsOrigins: [],
+        isTraced: false,
+        rateLimit: undefined,
+        maxConnections: 1000,
       }).pipe(
         Layer.provide(AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" })),
         Layer.provide(provider),
