@@ -88,33 +88,39 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
   }
 }
 
+/** The annotation that a size filter leaves, and what is told when its bound is violated. */
+const sizes = [
+  {
+    bound: "minItems",
+    type: "array",
+    says: (n: number) => `Array must contain at least ${n} element(s)`,
+  },
+  {
+    bound: "maxItems",
+    type: "array",
+    says: (n: number) => `Array must contain at most ${n} element(s)`,
+  },
+  {
+    bound: "minLength",
+    type: "string",
+    says: (n: number) => `String must contain at least ${n} character(s)`,
+  },
+  {
+    bound: "maxLength",
+    type: "string",
+    says: (n: number) => `String must contain at most ${n} character(s)`,
+  },
+] as const
+
 const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issue | undefined => {
   const bounds = Option.getOrElse(SchemaAST.getJSONSchemaAnnotation(ast), () => ({}))
-  const bound = (name: string): number | undefined =>
-    Predicate.hasProperty(bounds, name) && Predicate.isNumber(bounds[name])
-      ? bounds[name]
-      : undefined
-  const size = { inclusive: true, exact: false, path } as const
-
-  const minItems = bound("minItems")
-  if (minItems !== undefined) {
-    const message = `Array must contain at least ${minItems} element(s)`
-    return { code: "too_small", minimum: minItems, type: "array", message, ...size }
-  }
-  const maxItems = bound("maxItems")
-  if (maxItems !== undefined) {
-    const message = `Array must contain at most ${maxItems} element(s)`
-    return { code: "too_big", maximum: maxItems, type: "array", message, ...size }
-  }
-  const minLength = bound("minLength")
-  if (minLength !== undefined) {
-    const message = `String must contain at least ${minLength} character(s)`
-    return { code: "too_small", minimum: minLength, type: "string", message, ...size }
-  }
-  const maxLength = bound("maxLength")
-  if (maxLength !== undefined) {
-    const message = `String must contain at most ${maxLength} character(s)`
-    return { code: "too_big", maximum: maxLength, type: "string", message, ...size }
+  for (const { bound, says, type } of sizes) {
+    const n = Predicate.hasProperty(bounds, bound) ? bounds[bound] : undefined
+    if (!Predicate.isNumber(n)) continue
+    const rest = { type, message: says(n), inclusive: true, exact: false, path } as const
+    return bound.startsWith("min")
+      ? { code: "too_small", minimum: n, ...rest }
+      : { code: "too_big", maximum: n, ...rest }
   }
   return undefined
 }
