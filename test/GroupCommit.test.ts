@@ -171,6 +171,27 @@ describe("the end", () => {
     }),
   )
 
+  it.effect("who asks behind the closing is interrupted, and nobody is left waiting", () =>
+    Effect.gen(function* () {
+      const { commit, commits, goOn, underWay } = yield* blockedRecorder
+      const scope = yield* Scope.make()
+      const submit = yield* Scope.extend(GroupCommit.make(commit), scope)
+      const first = yield* Effect.fork(submit(0))
+      yield* Effect.yieldNow()
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* underWay
+      const late = yield* Effect.fork(submit(1))
+      yield* turnOfTheLoop
+      yield* goOn
+      yield* Fiber.join(first)
+      yield* Fiber.join(closing)
+      for (const exit of [yield* Fiber.await(late), yield* Effect.exit(submit(2))]) {
+        assert.isTrue(Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause))
+      }
+      assert.deepStrictEqual(commits, [[0]])
+    }),
+  )
+
   it.effect("closing with nothing queued commits nothing", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()

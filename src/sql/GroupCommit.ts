@@ -10,6 +10,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Queue from "effect/Queue"
@@ -58,7 +59,7 @@ export const make = <Command, E>(
       const first = yield* Queue.take(queue)
       yield* endOfTurn
       const taken = [first, ...(yield* Queue.takeUpTo(queue, batchSize - 1))]
-      yield* commitBatch(taken.filter((pending) => pending !== "close"))
+      yield* commitBatch(taken.filter(isPending))
       return taken.includes("close")
     })
     // A daemon, for it must outlive interruption of whoever waits, until the queue is closed.
@@ -66,7 +67,9 @@ export const make = <Command, E>(
     yield* Effect.addFinalizer(() =>
       Queue.offer(queue, "close").pipe(
         Effect.zipRight(Fiber.await(worker)),
-        // Whoever still asks has outlived the store.
+        // Whoever asked behind the end, or still asks, has outlived the store.
+        Effect.zipRight(Queue.takeAll(queue)),
+        Effect.flatMap((late) => answer([...late].filter(isPending), interrupted)),
         Effect.zipRight(Queue.shutdown(queue)),
       ),
     )
@@ -98,6 +101,11 @@ const measured = <E>(size: number, commit: Effect.Effect<void, E>) =>
     commitSize.unsafeUpdate(size, [])
     commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
   })
+
+const isPending = <Command>(queued: Pending<Command> | "close"): queued is Pending<Command> =>
+  queued !== "close"
+
+const interrupted = Exit.interrupt(FiberId.none)
 
 const answer = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>
   Effect.sync(() => batch.forEach(({ committed }) => Deferred.unsafeDone(committed, exit)))
