@@ -72,8 +72,9 @@ const make = (leaseMs: number) =>
         yield* keepReceipts(books.newReceipts, now)
       }).pipe(
         sql.withTransaction,
+        Effect.retry({ while: Failure.isConflict, times: 10 }),
         Effect.catchAll((error) =>
-          Failure.isRefusedData(error)
+          Failure.isBadData(error)
             ? Effect.fail(Failure.describe(error))
             : Effect.die(Failure.describe(error)),
         ),

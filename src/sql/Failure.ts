@@ -1,6 +1,7 @@
 /** The one place that knows what goes wrong with a database, and what to do about it. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import type { ParseError } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
@@ -40,17 +41,37 @@ export const isDuplicate = (error: unknown): boolean => {
   return /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(String(cause.code))
 }
 
-/** The database is well, and will not take these values: nothing was done. */
-export const isRefusedData = (error: unknown): boolean => {
+/**
+ * The database is well: it will not take these values, or has others that were tampered with. The
+ * transaction was rolled back, and does no better with the same data.
+ */
+export const isBadData = (error: unknown): boolean => {
   const cause = rootCause(error)
   return (
-    Predicate.hasProperty(cause, "code") &&
-    /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(String(cause.code))
+    Predicate.isTagged(error, "ParseError") ||
+    (Predicate.hasProperty(cause, "code") &&
+      /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(String(cause.code)))
   )
 }
 
+/** PostgreSQL rolled back in favour of another transaction, and asks to try again. */
+export const isConflict = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  return Predicate.hasProperty(cause, "code") && /^(40001|40P01)$/.test(String(cause.code))
+}
+
+/** The client dies when COMMIT fails; to us that is a failure like any other. */
+export const ofCommit = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E | SqlError, R> =>
+  Effect.catchSomeDefect(effect, (defect) =>
+    isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none(),
+  )
+
+const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
+
 const isDatabaseError = (error: unknown): error is SqlError | ParseError =>
-  Predicate.isTagged(error, "SqlError") || Predicate.isTagged(error, "ParseError")
+  isSqlError(error) || Predicate.isTagged(error, "ParseError")
 
 const rootCause = (error: unknown): unknown =>
   Predicate.hasProperty(error, "cause") && error.cause !== undefined
@@ -78,7 +99,7 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
   ],
   [/^SQLITE_IOERR/, "the disk of the database failed"],
   [
-    /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|57P0[123]|08\d\d\d)$/,
+    /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[123]|25P03|08\d\d\d)$|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/,
     "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server",
   ],
   [/^(28\w{3}|3D000)$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],

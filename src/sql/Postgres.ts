@@ -1,15 +1,22 @@
 /** A database that any number of processes share. */
-import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Reactivity from "@effect/experimental/Reactivity"
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
 import * as PgClient from "@effect/sql-pg/PgClient"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
 /** Connects to `postgres://user:password@host:port/database`; fails when it is not to be reached. */
 export const layer = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
-  PgClient.layer({
+  Layer.scoped(SqlClient.SqlClient, make(url)).pipe(Layer.provide(Reactivity.layer))
+
+const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+  const sql = yield* PgClient.make({
     url,
     ...naming,
     types: { getTypeParser: parserOf },
@@ -17,7 +24,33 @@ export const layer = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, 
     maxConnections: 10,
     connectTimeout: "5 seconds",
     idleTimeout: "30 seconds",
-  }).pipe(Layer.catchAll((error) => Layer.fail(Failure.describe(error))))
+  })
+  return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
+}, Effect.mapError(Failure.describe))
+
+/**
+ * A process that is frozen, or cut off from the network, in the middle of a transaction would keep
+ * every other one from the accounts it has locked; the server ends it instead.
+ */
+const boundedTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
+  const run = (connection: Connection, statements: string) =>
+    connection.executeUnprepared(statements, [], undefined)
+  const withTransaction = SqlClient.makeWithTransaction({
+    transactionTag: SqlClient.TransactionConnection,
+    spanAttributes: [],
+    acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
+      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const),
+    ),
+    begin: (connection) =>
+      run(connection, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'"),
+    savepoint: (connection, id) => run(connection, `SAVEPOINT s${id}`),
+    commit: (connection) => run(connection, "COMMIT"),
+    // Of a connection that is gone the server has rolled back already.
+    rollback: (connection) => Effect.ignore(run(connection, "ROLLBACK")),
+    rollbackSavepoint: (connection, id) => run(connection, `ROLLBACK TO s${id}`),
+  })
+  return (effect) => Failure.ofCommit(withTransaction(effect))
+}
 
 /**
  * Every column of ours is TEXT or a number that JavaScript holds exactly. The client would hand

@@ -1,6 +1,7 @@
 /** A database in one file, for one machine. */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
+import type { Connection } from "@effect/sql/SqlConnection"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -51,27 +52,30 @@ const make = Effect.fnUntraced(
  * in between; an immediate one waits for its turn at the start. And a commit that failed, as on a
  * full disk, leaves the transaction open, which would fail every later one: roll it back.
  */
-const immediateTransaction = (sql: SqlClient.SqlClient) =>
-  SqlClient.makeWithTransaction({
+const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
+  /** Whatever it throws happens inside the transaction, which then gives its connection back. */
+  const run = (connection: Connection, statement: string) =>
+    Effect.suspend(() => connection.executeUnprepared(statement, [], undefined))
+  const withTransaction = SqlClient.makeWithTransaction({
     transactionTag: SqlClient.TransactionConnection,
     spanAttributes: [],
     acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
       Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const),
     ),
-    begin: (connection) =>
-      Effect.suspend(() => connection.executeUnprepared("BEGIN IMMEDIATE", [], undefined)).pipe(
-        Effect.retry({ while: Failure.isBusy, schedule: waitForLock }),
-      ),
-    savepoint: (connection, id) => connection.executeUnprepared(`SAVEPOINT s${id}`, [], undefined),
+    begin: (connection) => run(connection, "BEGIN IMMEDIATE"),
+    savepoint: (connection, id) => run(connection, `SAVEPOINT s${id}`),
     commit: (connection) =>
-      Effect.tapError(connection.executeUnprepared("COMMIT", [], undefined), () =>
-        Effect.ignore(connection.executeUnprepared("ROLLBACK", [], undefined)),
-      ),
-    rollback: (connection) =>
-      // SQLite has rolled back already after some errors, a full disk among them.
-      Effect.ignore(connection.executeUnprepared("ROLLBACK", [], undefined)),
-    rollbackSavepoint: (connection, id) =>
-      connection.executeUnprepared(`ROLLBACK TO s${id}`, [], undefined),
+      Effect.tapError(run(connection, "COMMIT"), () => Effect.ignore(run(connection, "ROLLBACK"))),
+    // SQLite has rolled back already after some errors, a full disk among them.
+    rollback: (connection) => Effect.ignore(run(connection, "ROLLBACK")),
+    rollbackSavepoint: (connection, id) => run(connection, `ROLLBACK TO s${id}`),
   })
+  // From the outside, so that the connection is free for readers meanwhile.
+  return (effect) =>
+    Effect.retry(Failure.ofCommit(withTransaction(effect)), {
+      while: Failure.isBusy,
+      schedule: waitForLock,
+    })
+}
 
 const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))

@@ -1,0 +1,199 @@
+/** A server that restarts, connections that break, and several processes on one database. */
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { newAccountWith } from "../support/accounts.ts"
+import { charge, expire, figures, hold, problemsOf, settle, statement } from "../support/ledger.ts"
+import { newLoad, nothingIsLost, run } from "../support/load.ts"
+import * as Postgres from "../support/Postgres.ts"
+import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
+import { eventually } from "../support/Wire.ts"
+
+/** As if the lease of every hold were over. */
+const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE holds SET expires_at = 0`)
+
+describe("a server that restarts under load", () => {
+  it.scopedLive("loses nothing, and the ledger recovers by itself", () =>
+    Effect.gen(function* () {
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => Postgres.start({ durable: false })),
+        ({ destroy }) => Effect.promise(destroy),
+      )
+      const database = postgresDatabase(Redacted.make(`${server.url}/postgres`))
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(100_000)
+        const load = newLoad()
+        const clients = yield* Effect.fork(run(load, account, 20))
+        for (let i = 0; i < 2; i++) {
+          const before = load.acknowledged.length
+          yield* eventually("it charges", () => load.acknowledged.length > before + 100)
+          yield* Effect.promise(server.stop)
+          const failed = load.failures.length
+          yield* eventually("it fails", () => load.failures.length > failed + 20)
+          yield* Effect.promise(server.start)
+        }
+        const before = load.acknowledged.length
+        yield* eventually("it recovers", () => load.acknowledged.length > before + 100)
+        load.isOver = true
+        yield* Fiber.join(clients)
+
+        for (const said of new Set(load.failures)) assert.match(said, /^the database cannot be/)
+        yield* nothingIsLost(load, account)
+        yield* endLeases
+        yield* expire
+        assert.strictEqual((yield* figures(account)).held, 0)
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }).pipe(Effect.provide(database))
+    }),
+  )
+})
+
+describe("connections that break", () => {
+  it.scopedLive("take their own transactions with them, and nothing more", () =>
+    Effect.gen(function* () {
+      const url = yield* temporaryDatabase
+      const other = Context.get(yield* Layer.build(postgresDatabase(url)), SqlClient.SqlClient)
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(100_000)
+        const load = newLoad()
+        const clients = yield* Effect.fork(run(load, account, 20))
+        for (let i = 0; i < 20; i++) {
+          const before = load.acknowledged.length
+          yield* eventually("it charges", () => load.acknowledged.length > before + 10)
+          yield* other`
+            SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()`
+        }
+        load.isOver = true
+        yield* Fiber.join(clients)
+        for (const said of new Set(load.failures)) assert.notMatch(said, /^not described/)
+        yield* nothingIsLost(load, account)
+        yield* charge(account, 1)
+      }).pipe(Effect.provide(postgresDatabase(url)))
+    }),
+  )
+})
+
+describe("two processes on one database", () => {
+  const processes = Effect.gen(function* () {
+    const url = yield* temporaryDatabase
+    return [
+      yield* Layer.build(postgresDatabase(url)),
+      yield* Layer.build(postgresDatabase(url)),
+    ] as const
+  })
+
+  it.scopedLive("never hold or charge more than there is, together", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* processes
+      const account = yield* Effect.provide(newAccountWith(200), one)
+      const outcomes = yield* Effect.forEach(
+        Array(600).keys(),
+        (i) =>
+          hold(account, 1).pipe(
+            Effect.tap((held) => settle(held, i % 3 === 0 ? 0 : 1)),
+            Effect.either,
+            Effect.provide(i % 2 === 0 ? one : other),
+          ),
+        { concurrency: 64 },
+      )
+      const { available, charged, held } = yield* Effect.provide(figures(account), one)
+      assert.deepStrictEqual([charged + available, held], [200, 0])
+      assert.isAtLeast(available, 0)
+      assert.isAtLeast(outcomes.filter(Either.isRight).length, charged)
+      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
+    }),
+  )
+
+  it.scopedLive("respect each other's holds, to the last credit", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* processes
+      const account = yield* Effect.provide(newAccountWith(50), one)
+      const outcomes = yield* Effect.forEach(
+        Array(120).keys(),
+        (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
+        { concurrency: "unbounded" },
+      )
+      const held = outcomes.filter(Either.isRight)
+      assert.strictEqual(held.length, 50)
+      // Each is settled by the process that has not opened it.
+      yield* Effect.forEach(
+        held,
+        ({ right }, i) => Effect.provide(settle(right, 1), i % 2 === 0 ? other : one),
+        { concurrency: "unbounded" },
+      )
+      assert.deepInclude(yield* Effect.provide(figures(account), other), { charged: 50, held: 0 })
+      assert.strictEqual((yield* Effect.provide(statement(account), one)).length, 51)
+      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
+    }),
+  )
+
+  it.scopedLive("on accounts in any order never wait for each other in a circle", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* processes
+      const accounts = yield* Effect.provide(
+        Effect.forEach(Array(8).fill(100), newAccountWith),
+        one,
+      )
+      const outcomes = yield* Effect.forEach(
+        Array(400).keys(),
+        (i) => {
+          const account = accounts[(i * 5) % accounts.length] ?? accounts[0]
+          return account === undefined
+            ? Effect.dieMessage("no account")
+            : Effect.exit(Effect.provide(charge(account, 1), i % 2 === 0 ? one : other))
+        },
+        { concurrency: "unbounded" },
+      )
+      assert.isTrue(outcomes.every(Exit.isSuccess))
+    }),
+  )
+
+  it.scopedLive("return each other's holds once their leases are over", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* processes
+      const account = yield* Effect.provide(newAccountWith(50), one)
+      const held = yield* Effect.provide(
+        Effect.forEach(Array(20).keys(), () => hold(account, 2), { concurrency: "unbounded" }),
+        one,
+      )
+      yield* Effect.provide(endLeases, one)
+      const counts = yield* Effect.all(
+        [Effect.provide(expire, one), Effect.provide(expire, other)],
+        { concurrency: "unbounded" },
+      )
+      assert.strictEqual(counts[0] + counts[1], 20)
+      assert.deepInclude(yield* Effect.provide(figures(account), one), { held: 0, available: 50 })
+      const late = yield* Effect.forEach(held, (hold) =>
+        Effect.exit(Effect.provide(settle(hold, 2), one)),
+      )
+      assert.isTrue(late.every(Exit.isFailure))
+      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
+    }),
+  )
+
+  it.scopedLive("go on when one of them freezes in the middle of a commit", () =>
+    Effect.gen(function* () {
+      const [one, other] = yield* processes
+      const account = yield* Effect.provide(newAccountWith(10), one)
+      const sql = Context.get(one, SqlClient.SqlClient)
+      const isLocked = yield* Deferred.make<void>()
+      yield* sql`SELECT held FROM balances WHERE account_id = ${account} FOR UPDATE`.pipe(
+        Effect.zipRight(Deferred.succeed(isLocked, undefined)),
+        Effect.zipRight(Effect.never),
+        sql.withTransaction,
+        Effect.forkScoped,
+      )
+      yield* Deferred.await(isLocked)
+      yield* Effect.provide(charge(account, 1), other)
+      assert.strictEqual((yield* Effect.provide(figures(account), other)).charged, 1)
+    }),
+  )
+})

@@ -1,0 +1,185 @@
+/** A disk that is full, a file that is locked, read-only or damaged: told in words, and mended. */
+import { closeSync, copyFileSync, openSync, statSync, writeSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+import { newAccountWith } from "../support/accounts.ts"
+import { charge, figures, grant, hold, problemsOf, settle, statement } from "../support/ledger.ts"
+import { newLoad, nothingIsLost, run, saidBy } from "../support/load.ts"
+import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
+import { eventually } from "../support/Wire.ts"
+
+const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
+
+/** A ledger in a file of its own, and the connection under it. */
+const ledger = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))
+
+/** What the store says of its failure. */
+const complaint = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.exit(effect), (exit) =>
+    Exit.isFailure(exit) ? saidBy(exit.cause) : assert.fail("it did not fail"),
+  )
+
+const pragma = (name: string) =>
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    sql.unsafe<Record<string, unknown>>(`PRAGMA ${name}`),
+  )
+
+describe("a full disk", () => {
+  const fill = Effect.gen(function* () {
+    const [count] = yield* pragma("page_count")
+    yield* pragma(`max_page_count = ${Number(count?.["pageCount"]) + 4}`)
+  })
+  const makeRoom = pragma("max_page_count = 1073741823")
+
+  it.scopedLive("loses nothing, leaves nothing half done, and goes on once there is room", () =>
+    Effect.gen(function* () {
+      const account = yield* newAccountWith(100_000)
+      yield* fill
+      const load = newLoad()
+      const clients = yield* Effect.fork(run(load, account, 20))
+      yield* eventually("the disk is full", () => load.failures.length > 20)
+      load.isOver = true
+      yield* Fiber.join(clients)
+      assert.isAbove(load.acknowledged.length, 0)
+      for (const said of new Set(load.failures)) {
+        assert.match(said, /^the disk of the database is full: free some space/)
+      }
+      yield* nothingIsLost(load, account)
+
+      yield* makeRoom
+      const before = yield* figures(account)
+      yield* charge(account, 1)
+      assert.strictEqual((yield* figures(account)).charged, before.charged + 1)
+      assert.deepStrictEqual(yield* problemsOf(account), [])
+    }).pipe(Effect.provide(ledger)),
+  )
+
+  it.scopedLive("that is found out while the commit is written is a failure like any other", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`CREATE TABLE parent (id INTEGER PRIMARY KEY)`
+      yield* sql`
+        CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`
+      // A promise to keep until the commit makes the commit itself fail, as a full disk does.
+      const failed = yield* Effect.either(sql.withTransaction(sql`INSERT INTO child VALUES (1)`))
+      assert.strictEqual(failed._tag, "Left")
+      yield* sql.withTransaction(sql`INSERT INTO parent VALUES (2)`)
+      assert.deepStrictEqual(yield* sql`SELECT id FROM child`, [])
+      assert.deepStrictEqual(yield* sql`SELECT id FROM parent`, [{ id: 2 }])
+    }).pipe(Effect.provide(ledger)),
+  )
+})
+
+describe("a file that cannot be written", () => {
+  it.scoped("fails in words what writes, shows what there is, and works once it can be", () =>
+    Effect.gen(function* () {
+      const account = yield* newAccountWith(10)
+      const held = yield* hold(account, 4)
+      yield* pragma("query_only = ON")
+      const said = [
+        yield* complaint(hold(account, 1)),
+        yield* complaint(settle(held, 4)),
+        yield* complaint(grant(account, 1)),
+      ]
+      for (const sentence of said) {
+        assert.match(sentence, /cannot be written: check the permissions/)
+      }
+      assert.deepInclude(yield* figures(account), { charged: 0, held: 4, available: 6 })
+      assert.strictEqual((yield* statement(account)).length, 1)
+      assert.deepStrictEqual(yield* problemsOf(account), [])
+      yield* pragma("query_only = OFF")
+      yield* settle(held, 4)
+      assert.deepInclude(yield* figures(account), { charged: 4, held: 0 })
+    }).pipe(Effect.provide(ledger)),
+  )
+})
+
+describe("a file that another program has locked", () => {
+  /** Its lock, which is gone with the scope at the latest. */
+  const lock = (file: string) =>
+    Effect.gen(function* () {
+      const sql = Context.get(yield* Layer.build(Sqlite.layer(file)), SqlClient.SqlClient)
+      yield* sql`BEGIN IMMEDIATE`
+      return { release: sql`ROLLBACK` }
+    })
+
+  it.scopedLive("is waited for, and can be read meanwhile", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const stores = yield* Layer.build(sqliteFile(file))
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(10)
+        const { release } = yield* lock(file)
+        const held = yield* Effect.fork(hold(account, 3))
+        for (let i = 0; i < 3; i++) assert.strictEqual((yield* figures(account)).held, 0)
+        yield* release
+        yield* Fiber.join(held)
+        assert.strictEqual((yield* figures(account)).held, 3)
+      }).pipe(Effect.provide(stores))
+    }),
+  )
+
+  it.scopedLive(
+    "for too long fails what writes, in words, and works once the lock is gone",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const stores = yield* Layer.build(sqliteFile(file))
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const { release } = yield* lock(file)
+          assert.match(yield* complaint(hold(account, 3)), /locked by another program/)
+          assert.strictEqual((yield* figures(account)).available, 10)
+          yield* release
+          yield* charge(account, 3)
+          assert.deepInclude(yield* figures(account), { charged: 3, held: 0 })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(stores))
+      }),
+    20_000,
+  )
+})
+
+describe("a damaged file", () => {
+  const damage = (file: string, from: number, to: number) => {
+    const descriptor = openSync(file, "r+")
+    writeSync(descriptor, Buffer.alloc(to - from, 0x5a), 0, to - from, from)
+    closeSync(descriptor)
+  }
+
+  it.scoped("is refused in words at the start, and its backup is not", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const account = yield* Effect.provide(newAccountWith(10), sqliteFile(file))
+      copyFileSync(file, `${file}.backup`)
+      damage(file, 0, 4096)
+      const opened = yield* Effect.flip(Layer.build(sqliteFile(file)))
+      assert.match(String(opened), /damaged, or is no SQLite database: restore a backup/)
+      copyFileSync(`${file}.backup`, file)
+      const { available } = yield* Effect.provide(figures(account), sqliteFile(file))
+      assert.strictEqual(available, 10)
+    }),
+  )
+
+  it.scoped("is told in words when the damage is met later", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const account = yield* Effect.gen(function* () {
+        const id = yield* newAccountWith(10)
+        yield* Effect.forEach(Array(400).keys(), () => grant(id, 1), { concurrency: "unbounded" })
+        return id
+      }).pipe(Effect.provide(sqliteFile(file)))
+      // The first pages have the schema, and the accounts, which are needed to get so far.
+      damage(file, 4096 * 20, statSync(file).size)
+      const said = yield* complaint(statement(account)).pipe(Effect.provide(sqliteFile(file)))
+      assert.match(said, /damaged, or is no SQLite database: restore a backup/)
+    }),
+  )
+})
