@@ -58,15 +58,15 @@ const sweeper = Layer.scopedDiscard(
   Effect.gen(function* () {
     const ledger = yield* CreditLedger
     const receipts = yield* Receipts
-    yield* ledger.expire.pipe(
-      Effect.tap((count) =>
-        count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
-      ),
-      Effect.zipRight(receipts.expire),
-      Effect.catchAllCause((cause) => Effect.logError("The sweep failed; it goes on.", cause)),
-      Effect.repeat(Schedule.spaced("5 seconds")),
-      Effect.forkScoped,
+    const holds = Effect.tap(ledger.expire, (count) =>
+      count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
     )
+    // An account in disorder must not keep the receipts of all others from being forgotten.
+    yield* Effect.forEach([holds, receipts.expire], (sweep) =>
+      Effect.catchAllCause(sweep, (cause) =>
+        Effect.logError("The sweep failed; it goes on.", cause),
+      ),
+    ).pipe(Effect.repeat(Schedule.spaced("5 seconds")), Effect.forkScoped)
   }),
 )
 
