@@ -1,0 +1,141 @@
+/**
+ * How long the executable takes to its first answer, against a bare `node:http` server on the same
+ * Node, by turns, so that a busy machine slows both; how much memory it has when idle; and how long
+ * `--help` takes. Fails when a limit is exceeded; `--first-answer` and `--idle-mib` set others.
+ */
+import assert from "node:assert/strict"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { get, type IncomingMessage } from "node:http"
+import { createServer } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import { parseArgs } from "node:util"
+
+const turns = 11
+const { values } = parseArgs({
+  options: {
+    "first-answer": { type: "string", default: "2.5" },
+    "idle-mib": { type: "string", default: "120" },
+  },
+})
+const limits = { firstAnswer: Number(values["first-answer"]), idleMiB: Number(values["idle-mib"]) }
+
+const executable = join(import.meta.dirname, "../dist/authority")
+const folder = mkdtempSync(join(tmpdir(), "authority-measure-"))
+const bare = join(folder, "bare.cjs")
+writeFileSync(
+  bare,
+  `require("node:http").createServer((_, response) => response.end("{}")).listen(+process.argv[2], "127.0.0.1")`,
+)
+
+const freePort = async () => {
+  const probe = createServer().listen(0, "127.0.0.1")
+  await once(probe, "listening")
+  const address = probe.address()
+  assert(typeof address === "object" && address !== null)
+  probe.close()
+  await once(probe, "close")
+  return address.port
+}
+
+const answer = (port: number, path: string) =>
+  new Promise<IncomingMessage | undefined>((resolve) => {
+    get({ port, path, host: "127.0.0.1", agent: false }, (response) => {
+      response.resume().on("end", () => resolve(response))
+    }).on("error", () => resolve(undefined))
+  })
+
+/** Milliseconds from the start of a process to its first answer, whatever the answer is. */
+const firstAnswer = async (start: (port: number) => ChildProcess, path: string) => {
+  const port = await freePort()
+  const begin = performance.now()
+  const child = start(port)
+  try {
+    // Refused until it listens; asking costs next to nothing.
+    let response = await answer(port, path)
+    while (response === undefined) {
+      assert(child.exitCode === null, "the server ended before it answered")
+      assert(performance.now() - begin < 60_000, "the server does not answer")
+      await setTimeout(1)
+      response = await answer(port, path)
+    }
+    return { child, status: response.statusCode, elapsedMs: performance.now() - begin }
+  } catch (error) {
+    child.kill("SIGKILL")
+    throw error
+  }
+}
+
+const stop = async (child: ChildProcess) => {
+  child.kill("SIGKILL")
+  await once(child, "close")
+}
+
+const startBare = (port: number) =>
+  spawn(process.execPath, [bare, String(port)], { cwd: folder, env: {}, stdio: "ignore" })
+
+const startOurs = (port: number) =>
+  spawn(executable, ["serve"], {
+    cwd: folder,
+    env: { AUTHORITY_PORT: String(port) },
+    stdio: "ignore",
+  })
+
+/** What is resident once the start is over, in MiB. */
+const idleMemory = async (child: ChildProcess) => {
+  await setTimeout(2_000)
+  const [, kib] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? []
+  return Number(kib) / 1024
+}
+
+const elapsedMs = (command: string, args: ReadonlyArray<string>) => {
+  const begin = performance.now()
+  const { status } = spawnSync(command, args, { cwd: folder, env: {} })
+  assert.equal(status, 0)
+  return performance.now() - begin
+}
+
+const median = (numbers: ReadonlyArray<number>) => {
+  const sorted = numbers.toSorted((a, b) => a - b)
+  const middle = sorted[sorted.length >> 1]
+  assert(middle !== undefined)
+  return middle
+}
+
+const rounded = (ms: number) => `${ms.toFixed(0)} ms`
+
+try {
+  writeFileSync(join(folder, "nothing.cjs"), "")
+  const bareTimes: Array<number> = []
+  const ourTimes: Array<number> = []
+  const nothingTimes: Array<number> = []
+  const helpTimes: Array<number> = []
+  let idleMiB = 0
+  for (let turn = 0; turn < turns; turn++) {
+    const theirs = await firstAnswer(startBare, "/")
+    await stop(theirs.child)
+    const ours = await firstAnswer(startOurs, "/openapi.json")
+    assert.equal(ours.status, 200)
+    if (turn === turns - 1) idleMiB = await idleMemory(ours.child)
+    await stop(ours.child)
+    bareTimes.push(theirs.elapsedMs)
+    ourTimes.push(ours.elapsedMs)
+    nothingTimes.push(elapsedMs(process.execPath, [join(folder, "nothing.cjs")]))
+    helpTimes.push(elapsedMs(executable, ["--help"]))
+  }
+  const ratio = median(ourTimes) / median(bareTimes)
+  console.log(
+    `first answer: ${rounded(median(ourTimes))}, a bare server ${rounded(median(bareTimes))}: ratio ${ratio.toFixed(2)}, at most ${limits.firstAnswer}`,
+  )
+  console.log(`idle memory: ${idleMiB.toFixed(0)} MiB, at most ${limits.idleMiB}`)
+  console.log(
+    `--help: ${rounded(median(helpTimes))}, of which ${rounded(median(nothingTimes))} are Node's own`,
+  )
+  assert(ratio <= limits.firstAnswer, "the first answer comes too late")
+  assert(idleMiB <= limits.idleMiB, "too much memory when idle")
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

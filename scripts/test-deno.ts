@@ -1,0 +1,34 @@
+/** Runs the tests under Deno, but for those that test how Node behaves. */
+import { spawnSync } from "node:child_process"
+import { join } from "node:path"
+
+/** They run the program as a process of Node. */
+const folders = ["test/program/**", "test/faults/**"]
+
+const tests = [
+  // Deno's fetch sends a request again when its connection is reset, and its errors have no code.
+  "reset: Unreachable, and the next call is answered",
+  "the token is in no error, no log and no trace",
+  "an address where nobody listens is unreachable",
+  // Deno's server closes a connection whose body was not read, while the client is still writing.
+  "answers a body of 5 MB",
+  "go on after a body that nobody read",
+]
+
+const { status } = spawnSync(
+  "deno",
+  [
+    "run",
+    "--allow-all",
+    "--no-lock",
+    "--node-modules-dir=manual",
+    "node_modules/vitest/vitest.mjs",
+    "run",
+    "--config=.vitest.config.ts",
+    ...folders.map((folder) => `--exclude=${folder}`),
+    `--testNamePattern=^(?!.*(${tests.join("|")}))`,
+    ...process.argv.slice(2),
+  ],
+  { cwd: join(import.meta.dirname, ".."), stdio: "inherit" },
+)
+process.exit(status ?? 1)
