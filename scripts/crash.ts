@@ -1,0 +1,279 @@
+/**
+ * Starts the program, loads it with clients, kills it with SIGKILL at a random moment, and starts
+ * it again on the same database; on PostgreSQL two at once. After all rounds: what a client was
+ * told of is in the statement exactly once; what else is charged was in flight, and its client can
+ * collect it if it had named it; the books add up; and holds are returned within their lease.
+ *
+ *     node scripts/crash.ts [--rounds 200] [--database sqlite|postgres]
+ */
+import assert from "node:assert/strict"
+import { execFile, spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs, promisify } from "node:util"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../src/http/Api.ts"
+import * as PostgresClient from "../src/sql/Postgres.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
+import * as Postgres from "../test/support/Postgres.ts"
+
+export interface Options {
+  readonly rounds: number
+  readonly database: "sqlite" | "postgres"
+  /** Instead of waiting for the leases' end, which takes half a minute, make it now. */
+  readonly endLeases: boolean
+}
+
+export interface Outcome {
+  readonly kills: number
+  readonly acknowledged: number
+  readonly inFlight: number
+  /** Charged although nobody was told of it at the time. */
+  readonly unacknowledged: number
+  /** Of them, those whose client got the answer later, by its idempotency key. */
+  readonly collected: number
+  /** How many credits were held when the last process was gone. */
+  readonly heldAtLast: number
+}
+
+const clientsPerProcess = 16
+/** A hold lives for this and half a minute. */
+const requestTimeoutMs = 1000
+const leaseMs = requestTimeoutMs + 30_000
+/** Processes sweep every five seconds, and take their time to start. */
+const sweepMs = 15_000
+
+/** Throws when anything was lost. */
+export const crash = async (options: Options): Promise<Outcome> => {
+  const folder = mkdtempSync(join(tmpdir(), "authority-crash-"))
+  const server =
+    options.database === "postgres" ? await Postgres.start({ durable: true }) : undefined
+  try {
+    const databaseUrl =
+      server === undefined ? `sqlite:${join(folder, "authority.db")}` : `${server.url}/postgres`
+    return await crashOn(databaseUrl, folder, options)
+  } finally {
+    await server?.destroy()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+interface Request {
+  readonly urls: ReadonlyArray<string>
+  /** The client's name for it; half of the clients give none. */
+  readonly key: string | undefined
+}
+
+const crashOn = async (databaseUrl: string, folder: string, options: Options): Promise<Outcome> => {
+  const program = programOn(databaseUrl, folder)
+  await program.verb("account", "create", "load", "--credits", "100000000")
+  const { key: apiKey } = decodeKey(await program.verb("key", "create", "--account", "load"))
+
+  /** Credits by the id of each request that was answered. */
+  const acknowledged = new Map<string, number>()
+  /** What had no answer when its process was killed. */
+  const inFlight: Array<Request> = []
+
+  const send = async (url: string, { key, urls }: Request) => {
+    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "x-api-key": apiKey,
+        ...(key === undefined ? {} : { "idempotency-key": `"${key}"` }),
+      },
+      body: JSON.stringify({ urls }),
+    })
+    const text = await response.text()
+    assert.equal(response.status, 200, text)
+    const { creditsUsed } = decodeBatch(JSON.parse(text)).quota
+    const isReplay = response.headers.get("idempotent-replayed") === "true"
+    if (!isReplay) acknowledged.set(response.headers.get("x-request-id") ?? "", creditsUsed)
+    return { isReplay, creditsUsed }
+  }
+
+  const client = async (index: number, url: string, life: { isOver: boolean }) => {
+    for (let i = 0; !life.isOver; i++) {
+      const request: Request = {
+        urls: Array.from({ length: 1 + (i % 3) }, (_, n) => `site-${n}.example.com`),
+        key: index % 2 === 0 ? randomUUID() : undefined,
+      }
+      try {
+        await send(url, request)
+      } catch (error) {
+        if (error instanceof assert.AssertionError || !life.isOver) throw error
+        inFlight.push(request)
+      }
+    }
+  }
+
+  /** One process from its start to its violent end. */
+  const live = async () => {
+    const running = await program.serve()
+    const life = { isOver: false }
+    const clients = Promise.all(
+      Array.from({ length: clientsPerProcess }, (_, i) => client(i, running.url, life)),
+    )
+    // Somewhere between the first requests and the thick of it.
+    await Promise.race([clients, sleep(50 + Math.random() * 1500)])
+    life.isOver = true
+    await running.kill()
+    await clients
+  }
+
+  const processes = options.database === "postgres" ? 2 : 1
+  for (let round = 0; round < options.rounds; round++) {
+    await Promise.all(Array.from({ length: processes }, live))
+  }
+
+  const { held: heldAtLast } = decodeBalance(await program.balance())
+  if (options.endLeases) await endLeases(databaseUrl)
+  const running = await program.serve()
+  let collected = 0
+  try {
+    await heldIsReturned(program, options.endLeases ? sweepMs : leaseMs + sweepMs)
+    // By now nobody else has the key: each is charged, either then or now.
+    for (const request of inFlight.filter(({ key }) => key !== undefined)) {
+      const { isReplay } = await send(running.url, request)
+      if (isReplay) collected++
+    }
+  } finally {
+    await running.kill()
+  }
+
+  const audit = decodeAudit(await program.verb("credits", "verify"))
+  assert.deepEqual(audit.problems, [])
+  const charges = decodeStatement(
+    await program.verb("credits", "statement", "--account", "load"),
+  ).entries.filter(({ kind }) => kind === "charge")
+  const charged = new Map(charges.map(({ amount, requestId }) => [requestId, -amount]))
+  assert.equal(charged.size, charges.length, "a request was charged twice")
+  for (const [requestId, credits] of acknowledged) {
+    assert.equal(charged.get(requestId), credits, `request ${requestId} was told of ${credits}`)
+  }
+  const unacknowledged = charged.size - acknowledged.size
+  const unnamed = inFlight.filter(({ key }) => key === undefined).length
+  assert(unacknowledged >= collected, "an answer was collected that was not charged")
+  assert(unacknowledged <= collected + unnamed, "more was charged than was in flight")
+  return {
+    kills: options.rounds * processes,
+    acknowledged: acknowledged.size,
+    inFlight: inFlight.length,
+    unacknowledged,
+    collected,
+    heldAtLast,
+  }
+}
+
+const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
+const decodeKey = Schema.decodeUnknownSync(Schema.Struct({ key: Schema.String }))
+const decodeBalance = Schema.decodeUnknownSync(Schema.Struct({ held: Schema.Int }))
+const decodeAudit = Schema.decodeUnknownSync(
+  Schema.Struct({ ok: Schema.Literal(true), problems: Schema.Array(Schema.String) }),
+)
+const decodeStatement = Schema.decodeUnknownSync(
+  Schema.Struct({
+    entries: Schema.Array(
+      Schema.Struct({
+        kind: Schema.String,
+        amount: Schema.Int,
+        requestId: Schema.NullOr(Schema.String),
+      }),
+    ),
+  }),
+)
+const decodeListening = Schema.decodeUnknownSync(Schema.Struct({ url: Schema.String }))
+
+const programOn = (databaseUrl: string, cwd: string) => {
+  const main = join(import.meta.dirname, "..", "src", "main.ts")
+  const env = {
+    PATH: process.env["PATH"],
+    NODE_COMPILE_CACHE: join(cwd, "compiled"),
+    AUTHORITY_DATABASE_URL: databaseUrl,
+    AUTHORITY_PORT: "0",
+    AUTHORITY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
+    AUTHORITY_LOG_LEVEL: "error",
+  }
+
+  /** Runs a verb to its end and gives its JSON. */
+  const verb = async (...args: ReadonlyArray<string>): Promise<unknown> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, "--json"], {
+      cwd,
+      env,
+      maxBuffer: 2 ** 30,
+    })
+    return JSON.parse(stdout)
+  }
+
+  const serve = async () => {
+    const child = spawn(process.execPath, [main, "serve", "--json"], {
+      cwd,
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    })
+    const exited = once(child, "exit")
+    const kill = async () => {
+      child.kill("SIGKILL")
+      await exited
+    }
+    try {
+      const [line] = await once(createInterface(child.stdout), "line", {
+        signal: AbortSignal.timeout(60_000),
+      })
+      return { ...decodeListening(JSON.parse(line)), kill }
+    } catch (error) {
+      await kill()
+      throw error
+    }
+  }
+
+  return { verb, serve, balance: () => verb("credits", "balance", "--account", "load") }
+}
+
+const heldIsReturned = async (program: ReturnType<typeof programOn>, withinMs: number) => {
+  const end = performance.now() + withinMs
+  for (;;) {
+    const { held } = decodeBalance(await program.balance())
+    if (held === 0) return
+    assert(performance.now() < end, `${held} credits are still held after the lease`)
+    await sleep(500)
+  }
+}
+
+/** As if the lease of every hold and claim were over. */
+const endLeases = (databaseUrl: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    yield* sql`UPDATE holds SET expires_at = 0`
+    yield* sql`UPDATE receipts SET expires_at = 0 WHERE body IS NULL`
+  }).pipe(
+    Effect.provide(
+      databaseUrl.startsWith("sqlite:")
+        ? Sqlite.layer(databaseUrl.slice("sqlite:".length))
+        : PostgresClient.layer(Redacted.make(databaseUrl)),
+    ),
+    Effect.runPromise,
+  )
+
+if (import.meta.main) {
+  const { values } = parseArgs({
+    options: {
+      rounds: { type: "string", default: "200" },
+      database: { type: "string", default: "sqlite" },
+    },
+  })
+  const { database } = values
+  if (database !== "sqlite" && database !== "postgres") {
+    throw new Error("--database is sqlite or postgres")
+  }
+  const outcome = await crash({ rounds: Number(values.rounds), database, endLeases: false })
+  console.log(`${database}: nothing is lost`, outcome)
+}
