@@ -30,6 +30,8 @@ export interface Options {
   readonly database: "sqlite" | "postgres"
   /** Instead of waiting for the leases' end, which takes half a minute, make it now. */
   readonly endLeases: boolean
+  /** The program's file, when it is not the source. */
+  readonly program?: string
 }
 
 export interface Outcome {
@@ -73,7 +75,7 @@ interface Request {
 }
 
 const crashOn = async (databaseUrl: string, folder: string, options: Options): Promise<Outcome> => {
-  const program = programOn(databaseUrl, folder)
+  const program = programOn(databaseUrl, folder, options.program ?? source)
   await program.verb("account", "create", "load", "--credits", "100000000")
   const { key: apiKey } = decodeKey(await program.verb("key", "create", "--account", "load"))
 
@@ -192,8 +194,9 @@ const decodeStatement = Schema.decodeUnknownSync(
 )
 const decodeListening = Schema.decodeUnknownSync(Schema.Struct({ url: Schema.String }))
 
-const programOn = (databaseUrl: string, cwd: string) => {
-  const main = join(import.meta.dirname, "..", "src", "main.ts")
+const source = join(import.meta.dirname, "..", "src", "main.ts")
+
+const programOn = (databaseUrl: string, cwd: string, main: string) => {
   const env = {
     PATH: process.env["PATH"],
     NODE_COMPILE_CACHE: join(cwd, "compiled"),

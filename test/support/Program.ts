@@ -15,7 +15,8 @@ import { eventually } from "./Wire.ts"
 export const source = join(import.meta.dirname, "../../src/main.ts")
 
 const bundleFolder = mkdtempSync(join(tmpdir(), "authority-test-program-"))
-const bundle = join(bundleFolder, "authority.cjs")
+/** The program in one file, while the tests of this file run. */
+export const bundle = join(bundleFolder, "authority.cjs")
 
 beforeAll(() =>
   build({
