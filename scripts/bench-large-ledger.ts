@@ -1,0 +1,185 @@
+/**
+ * What a request costs the ledger when there are ten million entries, beside what it costs when
+ * there are none: hold/settle pairs on two databases in turns, so that both see the same machine.
+ * Half of the entries are the account's own. Their hashes are no chain, for none is ever read
+ * again by a request; an examination of these books would rightly complain.
+ *
+ *     node scripts/bench-large-ledger.ts [--entries 10000000] [--database sqlite|postgres]
+ *       [--pairs 2000] [--turns 20]
+ */
+import { mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { parseArgs } from "node:util"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import type { AccountId } from "../src/Account.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import * as SqlAccounts from "../src/sql/Accounts.ts"
+import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
+import * as Migrations from "../src/sql/Migrations.ts"
+import * as PostgresClient from "../src/sql/Postgres.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
+import { newAccountWith } from "../test/support/accounts.ts"
+import { credits, newRequest } from "../test/support/ledger.ts"
+import * as Postgres from "../test/support/Postgres.ts"
+
+const { values: options } = parseArgs({
+  options: {
+    entries: { type: "string", default: "10000000" },
+    database: { type: "string", default: "sqlite" },
+    pairs: { type: "string", default: "2000" },
+    turns: { type: "string", default: "20" },
+  },
+})
+const entries = Number(options.entries)
+const pairs = Number(options.pairs)
+const turns = Number(options.turns)
+const concurrency = 64
+const pieceSize = 250_000
+
+const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
+  Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease: "1 hour" })).pipe(
+    Layer.provideMerge(Migrations.layer),
+    Layer.provideMerge(client),
+  )
+
+/** Entries 2 to `count`, with request ids that grow from account to account, and are no UUIDs. */
+const fill = (account: AccountId, count: number, before: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    for (let from = 2; from <= count; from += pieceSize) {
+      const to = Math.min(count, from + pieceSize - 1)
+      yield* sql.onDialectOrElse({
+        sqlite: () => sql`
+          WITH RECURSIVE numbers (n) AS (
+            SELECT ${from} UNION ALL SELECT n + 1 FROM numbers WHERE n < ${to}
+          )
+          INSERT INTO entries
+            (account_id, sequence, kind, amount, balance_after, request_id, urls, at, hash)
+          SELECT ${account}, n, 'charge', 1, ${count} - n + 1,
+            printf('%012x', ${before} + n), 1, n,
+            lower(hex(randomblob(32)))
+          FROM numbers`,
+        orElse: () => sql`
+          INSERT INTO entries
+            (account_id, sequence, kind, amount, balance_after, request_id, urls, at, hash)
+          SELECT ${account}, n, 'charge', 1, ${count}::bigint - n + 1,
+            lpad(to_hex(${before}::bigint + n), 12, '0'), 1, n,
+            md5(n::text) || md5((n + 1)::text)
+          FROM generate_series(${from}::bigint, ${to}::bigint) AS numbers (n)`,
+      })
+    }
+    if (count > 1) {
+      const head = "0".repeat(64)
+      yield* sql`
+        UPDATE balances SET entries = ${count}, charged = ${count - 1}, head = ${head}
+        WHERE account_id = ${account}`
+    }
+  })
+
+const credit = 1_000_000_000_000
+const otherAccounts = 1000
+
+/** A ledger with this many entries, half of them the account's own. */
+const prepare = (count: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const quickly = sql.onDialectOrElse({
+      sqlite: () => ({
+        begin: sql`PRAGMA synchronous = OFF`,
+        end: Effect.zip(sql`PRAGMA wal_checkpoint(TRUNCATE)`, sql`PRAGMA synchronous = FULL`),
+      }),
+      orElse: () => ({
+        begin: Effect.void,
+        end: Effect.zip(sql`VACUUM ANALYZE`, sql`CHECKPOINT`),
+      }),
+    })
+    yield* quickly.begin
+    const others = count === 0 ? 0 : otherAccounts
+    const share = Math.ceil(count / 2 / otherAccounts)
+    for (let i = 0; i < others; i++) yield* fill(yield* newAccountWith(credit), share, i * share)
+    const account = yield* newAccountWith(credit)
+    yield* fill(account, Math.floor(count / 2), others * share)
+    yield* quickly.end
+    return account
+  })
+
+/** Milliseconds for all pairs of one turn. */
+const turn = (account: AccountId) =>
+  Effect.gen(function* () {
+    const ledger = yield* CreditLedger
+    const start = performance.now()
+    yield* Effect.forEach(
+      Array(pairs).keys(),
+      () =>
+        Effect.flatMap(ledger.hold(account, credits(1), newRequest()), (hold) =>
+          ledger.settle(hold, { amount: credits(1), urls: 1 }),
+        ),
+      { concurrency, discard: true },
+    )
+    return performance.now() - start
+  })
+
+const median = (numbers: ReadonlyArray<number>) =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
+
+type Stores = Effect.Effect.Context<ReturnType<typeof prepare>>
+
+const compare = <E>(empty: Layer.Layer<Stores, E>, large: Layer.Layer<Stores, E>) =>
+  Effect.gen(function* () {
+    const build = (store: Layer.Layer<Stores, E>, count: number) =>
+      Effect.gen(function* () {
+        const context = yield* Layer.build(store)
+        const account = yield* Effect.provide(prepare(count), context)
+        return Effect.provide(turn(account), context)
+      })
+    const none = yield* build(empty, 0)
+    const start = performance.now()
+    const many = yield* build(large, entries)
+    console.log(`${entries} entries in ${((performance.now() - start) / 1000).toFixed(0)} s`)
+    yield* Effect.all([none, many])
+    const times: Array<readonly [none: number, many: number]> = []
+    for (let i = 0; i < turns; i++) {
+      // Whoever goes second may find the machine warmer, or busier with what the first left.
+      if (i % 2 === 0) times.push([yield* none, yield* many])
+      else times.push(yield* Effect.map(Effect.all([many, none]), ([b, a]) => [a, b] as const))
+    }
+    const ratio = median(times.map(([none, many]) => many / none))
+    const [sumNone, sumMany] = [0, 1].map((i) =>
+      times.reduce((sum, pair) => sum + (pair[i] ?? 0), 0),
+    )
+    console.log(
+      `${options.database}: a pair costs ${ratio.toFixed(3)} times as much with ${entries} ` +
+        `entries as with none (median of ${turns} turns of ${pairs}; ` +
+        `${((sumMany ?? 0) / (sumNone ?? 1)).toFixed(3)} over all)`,
+    )
+  }).pipe(Effect.scoped, Effect.runPromise)
+
+const folder = mkdtempSync(join(tmpdir(), "authority-bench-"))
+try {
+  if (options.database === "sqlite") {
+    await compare(
+      inSql(Sqlite.layer(join(folder, "empty.db"))),
+      inSql(Sqlite.layer(join(folder, "large.db"))),
+    )
+  } else {
+    const server = await Postgres.start({ durable: true })
+    try {
+      const databaseOf = (name: string) =>
+        inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`)))
+      await Effect.runPromise(
+        Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(
+          Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),
+        ),
+      )
+      await compare(databaseOf("postgres"), databaseOf("large"))
+    } finally {
+      await server.destroy()
+    }
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
