@@ -128,6 +128,7 @@ export const layer = (options: {
             const hold = yield* ledger.hold(account, amount, requestId)
             const exit = yield* lookupDistinct(targets, deadline).pipe(
               Effect.provideService(CurrentAccount, account),
+              Effect.annotateLogs("requestId", requestId),
               restore,
               Effect.map((outcomes) => {
                 const checked = report(outcomes)

@@ -3,37 +3,33 @@
  * 401. An account that asks too often is told so here, before its request costs anything.
  */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import type { AccountId } from "../Account.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { Authorization } from "./Api.ts"
-import { Unauthorized } from "./Envelope.ts"
+import { type Answer, refusal, Unauthorized } from "./Envelope.ts"
 import * as RateLimit from "./RateLimit.ts"
 
-export const layer = (options: {
-  readonly rateLimit: RateLimit.Limit | undefined
-}): Layer.Layer<Authorization, never, ApiKeys> =>
-  Layer.effect(
-    Authorization,
-    Effect.map(ApiKeys, (keys) => {
-      const admit = options.rateLimit === undefined ? anybody : limited(options.rateLimit)
-      return {
-        apiKey: (key) =>
-          Effect.matchEffect(keys.authenticate(key), {
-            onFailure: ({ message }) => new Unauthorized({ message }),
-            onSuccess: ({ accountId }) => admit(accountId),
-          }),
-      }
-    }),
-  )
+/** Whose the header `x-api-key` is; fails with the answer to who may not go on. */
+export type Authorize = (
+  header: string | Array<string> | undefined,
+) => Effect.Effect<AccountId, Answer>
 
-const anybody = (account: AccountId) => Effect.succeed(account)
+export const make = (options: {
+  readonly rateLimit: RateLimit.Limit | undefined
+}): Effect.Effect<Authorize, never, ApiKeys> =>
+  Effect.map(ApiKeys, (keys) => {
+    const admit = options.rateLimit === undefined ? Effect.succeed : limited(options.rateLimit)
+    return (header) =>
+      Effect.matchEffect(keys.authenticate(Redacted.make(header?.toString() ?? "")), {
+        onFailure: ({ message }) => Effect.fail(refusal(new Unauthorized({ message }))),
+        onSuccess: ({ accountId }) => admit(accountId),
+      })
+  })
 
 const limited = (limit: RateLimit.Limit) => {
-  const refusal = RateLimit.make(limit)
+  const check = RateLimit.make(limit)
   return (account: AccountId) =>
-    Effect.flatMap(refusal(account), (response) =>
-      // The contract has no headers on errors, so the answer leaves past it.
-      response === undefined ? Effect.succeed(account) : Effect.die(response),
+    Effect.flatMap(check(account), (answer) =>
+      answer === undefined ? Effect.succeed(account) : Effect.fail(answer),
     )
 }

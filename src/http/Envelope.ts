@@ -3,7 +3,6 @@
  * get their status and body here; nothing of the inside shows in either.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Schema from "effect/Schema"
 import { Issue } from "./Issues.ts"
 
@@ -151,10 +150,40 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
 
 export const internalErrorMessage = "Internal server error."
 
+/** A response as it goes out: all of it at once. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON. */
+  readonly body: string
+}
+
 /** An error that the contract does not declare, by its status. */
 export const failure = (
   status: number,
   message: string,
-  headers: Record<string, string> = {},
-): HttpServerResponse.HttpServerResponse =>
-  HttpServerResponse.unsafeJson({ success: false, message }, { status, headers })
+  headers: Readonly<Record<string, string>> = {},
+): Answer => ({ status, headers, body: JSON.stringify({ success: false, message }) })
+
+const declared = [
+  InvalidRequest,
+  Unauthorized,
+  PaymentRequired,
+  PayloadTooLarge,
+  Conflict,
+  UnprocessableContent,
+] as const
+
+/** An error that the contract declares and a request can cause. */
+export type Declared = InstanceType<(typeof declared)[number]>
+
+const statuses = new Map<string, number>(
+  declared.map(({ _tag, body }) => [_tag, HttpApiSchema.getStatusErrorAST(body.ast)]),
+)
+const encode = Schema.encodeSync(Schema.Union(...declared.map(({ body }) => body)))
+
+export const refusal = (error: Declared): Answer => ({
+  status: statuses.get(error._tag) ?? 500,
+  headers: {},
+  body: JSON.stringify(encode(error)),
+})

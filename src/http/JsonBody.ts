@@ -1,8 +1,6 @@
 /** A JSON body, read from the Node request in one piece and never beyond its limit. */
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
@@ -19,13 +17,11 @@ const maxDrainedBytes = 16 * 1024 * 1024
 /** Decodes the body; fails with every violation at once. */
 export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
   const decode = ParseResult.decodeUnknownEither(schema, { errors: "all" })
-  return (
-    request: HttpServerRequest.HttpServerRequest,
-  ): Effect.Effect<A, InvalidRequest | PayloadTooLarge> => {
+  return (request: IncomingMessage): Effect.Effect<A, InvalidRequest | PayloadTooLarge> => {
     if (!isJson(request.headers["content-type"])) {
       return Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
     }
-    return Effect.flatMap(read(NodeHttpServerRequest.toIncomingMessage(request)), (bytes) =>
+    return Effect.flatMap(read(request), (bytes) =>
       Either.flatMap(parse(bytes), (json) =>
         Either.mapLeft(decode(json), (issue) =>
           InvalidRequest.because(Issues.fromParseIssue(issue)),

@@ -2,12 +2,11 @@
  * How many requests one account may make in a span of time, counted in this process. The headers
  * are those of the IETF's draft on RateLimit header fields.
  */
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
-import { failure } from "./Envelope.ts"
+import { type Answer, failure } from "./Envelope.ts"
 
 export interface Limit {
   readonly requests: number
@@ -20,10 +19,8 @@ interface Window {
   readonly counts: Map<AccountId, number>
 }
 
-/** Lets a request of the account through, or answers it with 429. */
-export type RateLimit = (
-  account: AccountId,
-) => Effect.Effect<HttpServerResponse.HttpServerResponse | undefined>
+/** Undefined lets a request of the account through; otherwise it is a 429. */
+export type RateLimit = (account: AccountId) => Effect.Effect<Answer | undefined>
 
 export const make = ({ per, requests }: Limit): RateLimit => {
   const perMs = Duration.toMillis(per)

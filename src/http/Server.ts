@@ -1,23 +1,27 @@
 /** The contract served over HTTP: what stands around the handlers on every request. */
+import type { IncomingMessage, ServerResponse } from "node:http"
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type { HttpMethod } from "@effect/platform/HttpMethod"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
-import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as OpenApi from "@effect/platform/OpenApi"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequest"
 import * as Cause from "effect/Cause"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
+import * as Runtime from "effect/Runtime"
 import { v7 as uuid } from "uuid"
 import { RequestId } from "../LedgerEntry.ts"
 import { Api } from "./Api.ts"
-import * as Authorization from "./Authorization.ts"
 import { CurrentRequestId } from "./CurrentRequest.ts"
-import { failure, internalErrorMessage } from "./Envelope.ts"
+import { type Answer, failure, internalErrorMessage } from "./Envelope.ts"
 import * as handlers from "./handlers.ts"
 import * as Meters from "./Meters.ts"
 import * as NodeServer from "./NodeServer.ts"
@@ -38,23 +42,103 @@ export interface Options extends NodeServer.Options {
 /** Listens once it is built; on release it stops accepting and answers what is in flight. */
 export const layer = (options: Options) =>
   NodeServer.drain(options.shutdownTimeout).pipe(
-    Layer.provideMerge(served(routes(options))),
+    Layer.provideMerge(served(options)),
     Layer.provideMerge(NodeServer.layer(options)),
     HttpMiddleware.withTracerDisabledWhen(({ url }) => !options.isTraced || isForMachines(url)),
   )
 
-/** As `HttpLayerRouter.serve`, which lets nobody answer for errors that no route declares. */
-const served = <A, E, R>(routes: Layer.Layer<A, E, R>) =>
-  Effect.map(HttpLayerRouter.HttpRouter, (router) =>
-    HttpServer.serve(surround(router.asHttpEffect())),
-  ).pipe(Layer.unwrapEffect, Layer.provide(routes), Layer.provide(HttpLayerRouter.layer))
+/**
+ * Two ways to the same handlers. The short one takes the requests that are plainly an endpoint's,
+ * as all but a few are, straight from Node to a fiber of its own. The long one is the platform's
+ * router, for what needs it: other spellings of a path, CORS, tracing, the rest of the paths.
+ */
+const served = (options: Options) =>
+  Effect.gen(function* () {
+    const { server } = yield* NodeServer.Listener
+    const router = yield* HttpLayerRouter.HttpRouter
+    const endpoints = byRoute(yield* handlers.make(options))
+    for (const { handler, method, path } of endpoints.values()) {
+      yield* router.add(method, path, routed(handler))
+    }
+    const long = yield* NodeHttpServer.makeHandler(surround(router.asHttpEffect()))
+    const short = yield* shortWay
+    const onRequest = (request: IncomingMessage, response: ServerResponse) => {
+      const endpoint = endpoints.get(`${request.method} ${request.url}`)
+      const isPlain =
+        !options.isTraced && (options.corsOrigins.length === 0 || !("origin" in request.headers))
+      if (endpoint === undefined || !isPlain) return long(request, response)
+      return short(endpoint, request, response)
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => server.on("request", onRequest)),
+      () => Effect.sync(() => server.off("request", onRequest)),
+    )
+  }).pipe(Layer.scopedDiscard, Layer.provide(routes(options)), Layer.provide(HttpLayerRouter.layer))
 
-const routes = (options: Options) =>
+interface Endpoint {
+  readonly method: Exclude<HttpMethod, "HEAD">
+  readonly path: HttpLayerRouter.PathInput
+  readonly handler: handlers.Handler
+}
+
+const byRoute = (byName: Readonly<Record<string, handlers.Handler>>) => {
+  const endpoints = new Map<string, Endpoint>()
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { method, name, path } }) => {
+      const handler = byName[name]
+      if (handler === undefined || method === "HEAD") return
+      endpoints.set(`${method} ${path}`, { method, path, handler })
+    },
+  })
+  return endpoints
+}
+
+const shortWay = Effect.map(Effect.runtime(), (runtime) => {
+  const runFork = Runtime.runFork(runtime)
+  return (
+    { handler, method, path }: Endpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ) => {
+    const requestId = RequestId.make(uuid())
+    const measure = Meters.start(method, path)
+    const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
+    const fiber = runFork(
+      Effect.map(answered, ({ body, headers, status }) => {
+        measure(status)
+        if (response.writableEnded) return
+        response.writeHead(status, {
+          ...headers,
+          "content-type": "application/json",
+          "content-length": Buffer.byteLength(body),
+          "x-request-id": requestId,
+        })
+        // Head and body leave in one piece, for the body is a string.
+        response.end(body)
+      }),
+    )
+    response.on("close", () => {
+      // The client hung up.
+      if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
+    })
+  }
+})
+
+/** A handler as the platform's router takes it. */
+const routed = (handler: handlers.Handler) => (request: HttpServerRequest.HttpServerRequest) =>
+  Effect.flatMap(CurrentRequestId, (requestId) =>
+    Effect.map(handler(NodeHttpServerRequest.toIncomingMessage(request), requestId), responseOf),
+  )
+
+const responseOf = ({ body, headers, status }: Answer) =>
+  HttpServerResponse.text(body, { status, headers, contentType: "application/json" })
+
+const routes = ({ corsOrigins }: Options) =>
   Layer.mergeAll(
-    api(options),
     openApi,
     operations.routes,
-    options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
+    corsOrigins.length === 0 ? Layer.empty : cors(corsOrigins),
   )
 
 const cors = (allowedOrigins: ReadonlyArray<string>) =>
@@ -69,12 +153,6 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
 const isForMachines = (url: string) => operations.paths.some((path) => url.startsWith(path))
 
 const openApiPath = "/openapi.json"
-
-const api = ({ rateLimit }: Options) =>
-  HttpLayerRouter.addHttpApi(Api).pipe(
-    Layer.provide([handlers.metrics, handlers.quota]),
-    Layer.provide(Authorization.layer({ rateLimit })),
-  )
 
 const openApi = HttpLayerRouter.add(
   "GET",
@@ -106,35 +184,43 @@ const normalized = (url: string) =>
 
 /** Names each request, and answers in the envelope where the contract has no answer. */
 const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method, url }) => {
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+    const { method, url } = request
     const requestId = RequestId.make(uuid())
     const route = normalized(url)
     const measure = Meters.start(method, methods.has(route) ? route : "other")
     return app.pipe(
-      Effect.catchAllCause(recover),
+      Effect.catchAllCause((cause) => {
+        const error = Option.getOrUndefined(Cause.failureOption(cause))
+        return Effect.map(
+          Predicate.isTagged(error, "RouteNotFound")
+            ? Effect.succeed(nowhere(method, route))
+            : broken(requestId)(cause),
+          responseOf,
+        )
+      }),
       Effect.map((response) => {
         measure(response.status)
         return HttpServerResponse.setHeader(response, "x-request-id", requestId)
       }),
       Effect.provideService(CurrentRequestId, requestId),
-      Effect.annotateLogs("requestId", requestId),
     )
   })
 
-const recover = (cause: Cause.Cause<unknown>) =>
-  Effect.gen(function* () {
+const broken =
+  (requestId: RequestId) =>
+  (cause: Cause.Cause<unknown>): Effect.Effect<Answer> =>
     // The client hung up: nobody is left to answer.
-    if (Cause.isInterruptedOnly(cause)) return yield* Effect.interrupt
-    const defect = Option.getOrUndefined(Cause.dieOption(cause))
-    if (HttpServerResponse.isServerResponse(defect)) return defect
-    const error = Option.getOrUndefined(Cause.failureOption(cause))
-    if (!Predicate.isTagged(error, "RouteNotFound")) {
-      yield* Effect.logError("The request broke.", cause)
-      return failure(500, internalErrorMessage)
-    }
-    const { method, url } = yield* HttpServerRequest.HttpServerRequest
-    const allowed = methods.get(normalized(url))
-    if (allowed === undefined) return failure(404, "There is nothing at this path.")
-    const allow = allowed.join(", ")
-    return failure(405, `This path takes ${allow}, not ${method}.`, { allow })
-  })
+    Cause.isInterruptedOnly(cause)
+      ? Effect.interrupt
+      : Effect.logError("The request broke.", cause).pipe(
+          Effect.annotateLogs("requestId", requestId),
+          Effect.as(failure(500, internalErrorMessage)),
+        )
+
+const nowhere = (method: string, route: string): Answer => {
+  const allowed = methods.get(route)
+  if (allowed === undefined) return failure(404, "There is nothing at this path.")
+  const allow = allowed.join(", ")
+  return failure(405, `This path takes ${allow}, not ${method}.`, { allow })
+}

@@ -1,27 +1,71 @@
 /** The contract, kept: from a request to the use case and back. */
-import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type { IncomingMessage } from "node:http"
+import type * as HttpApi from "@effect/platform/HttpApi"
+import type * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
+import type * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { type AccountId, CurrentAccount } from "../Account.ts"
+import type { AccountId } from "../Account.ts"
 import { AuthorityCheck, type Report } from "../AuthorityCheck.ts"
 import * as Balance from "../Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { RequestId } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
-import { Api, BatchRequest, BatchResponse, CreditsResponse } from "./Api.ts"
-import { CurrentRequestId } from "./CurrentRequest.ts"
-import { Conflict, PaymentRequired, UnprocessableContent } from "./Envelope.ts"
+import { type Api, BatchRequest, type BatchResponse, CreditsResponse } from "./Api.ts"
+import * as Authorization from "./Authorization.ts"
+import {
+  type Answer,
+  Conflict,
+  type Declared,
+  PaymentRequired,
+  refusal,
+  UnprocessableContent,
+} from "./Envelope.ts"
 import * as IdempotencyKey from "./IdempotencyKey.ts"
 import * as JsonBody from "./JsonBody.ts"
+import type * as RateLimit from "./RateLimit.ts"
 
-export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
+/** Answers one request, whatever it is; a defect is all that is left to its caller. */
+export type Handler = (request: IncomingMessage, requestId: RequestId) => Effect.Effect<Answer>
+
+type Groups =
+  typeof Api extends HttpApi.HttpApi<infer _, infer Groups, infer _E, infer _R> ? Groups : never
+
+/** By the names of the contract's endpoints, so that none is forgotten. */
+export type Handlers = Readonly<
+  Record<HttpApiEndpoint.HttpApiEndpoint.Name<HttpApiGroup.HttpApiGroup.Endpoints<Groups>>, Handler>
+>
+
+/**
+ * Plain functions from Node's request to the answer: what the framework's builder would do for each
+ * request anew, beside the contract itself, costs several times what the request does.
+ */
+export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined }) =>
   Effect.gen(function* () {
+    const authorize = yield* Authorization.make(options)
     const { check } = yield* AuthorityCheck
     const receipts = yield* Receipts
+    const ledger = yield* CreditLedger
+
+    /** Nothing else about a request is looked at before its key. */
+    const authorized =
+      (
+        handle: (
+          account: AccountId,
+          request: IncomingMessage,
+          requestId: RequestId,
+        ) => Effect.Effect<Answer, Declared>,
+      ): Handler =>
+      (request, requestId) =>
+        Effect.catchAll(
+          Effect.flatMap(authorize(request.headers["x-api-key"]), (account) =>
+            handle(account, request, requestId),
+          ),
+          (error) => Effect.succeed("_tag" in error ? refusal(error) : error),
+        )
 
     const checkOnce = (accountId: AccountId, requestId: RequestId, urls: ReadonlyArray<string>) =>
-      Effect.map(check(accountId, requestId, urls), (report) => respond(bodyOf(report)))
+      Effect.map(check(accountId, requestId, urls), (report) => success(bodyOf(report)))
 
     /** The first answer to a request that its client has named, however often it is sent. */
     const checkNamed = (
@@ -37,67 +81,81 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
           answered === undefined
             ? restore(check(accountId, requestId, urls, receiptOf)).pipe(
                 Effect.onError(() => receipts.release(claim)),
-                Effect.map((report) => respond(bodyOf(report))),
+                Effect.map((report) => success(bodyOf(report))),
               )
-            : Effect.succeed(respond(answered, { "idempotent-replayed": "true" })),
+            : Effect.succeed(success(answered, { "idempotent-replayed": "true" })),
         ),
       )
     }
 
-    return handlers.handleRaw("checkBatch", ({ headers, request }) =>
-      Effect.gen(function* () {
-        const account = yield* CurrentAccount
-        const requestId = yield* CurrentRequestId
-        const { urls } = yield* decodeBatchRequest(request)
-        const key = yield* IdempotencyKey.fromHeader(headers["idempotency-key"])
-        return yield* key === undefined
-          ? checkOnce(account, requestId, urls)
-          : checkNamed(key, account, requestId, urls)
-      }).pipe(
-        Effect.catchTags({
-          InsufficientCredits: ({ message }) => new PaymentRequired({ message }),
-          KeyReused: ({ message }) => new UnprocessableContent({ message }),
-          StillInFlight: ({ message }) => new Conflict({ message }),
-          // Ours to mend: the defect is logged, and answered like any other.
-          HoldExpired: (expired) => Effect.die(expired),
+    const handlers: Handlers = {
+      checkBatch: authorized((account, request, requestId) =>
+        Effect.flatMap(decodeBatchRequest(request), ({ urls }) =>
+          Effect.flatMap(
+            IdempotencyKey.fromHeader(request.headers["idempotency-key"]?.toString()),
+            (key) =>
+              key === undefined
+                ? checkOnce(account, requestId, urls)
+                : checkNamed(key, account, requestId, urls),
+          ),
+        ).pipe(
+          Effect.catchTags({
+            InsufficientCredits: ({ message }) => new PaymentRequired({ message }),
+            KeyReused: ({ message }) => new UnprocessableContent({ message }),
+            StillInFlight: ({ message }) => new Conflict({ message }),
+            // Ours to mend: the defect is logged, and answered like any other.
+            HoldExpired: (expired) => Effect.die(expired),
+          }),
+        ),
+      ),
+
+      availableCredits: authorized((account) =>
+        Effect.map(ledger.balance(account), (balance) => {
+          const data = { availableCredits: Balance.available(balance) }
+          return success(JSON.stringify(encodeCreditsResponse({ success: true, data })))
         }),
       ),
-    )
-  }),
-)
-
-export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
-  Effect.map(CreditLedger, (ledger) =>
-    handlers.handleRaw("availableCredits", () =>
-      Effect.gen(function* () {
-        const balance = yield* ledger.balance(yield* CurrentAccount)
-        const data = { availableCredits: Balance.available(balance) }
-        return respond(JSON.stringify(encodeCreditsResponse({ success: true, data })))
-      }),
-    ),
-  ),
-)
+    }
+    return handlers
+  })
 
 const decodeBatchRequest = JsonBody.decoder(BatchRequest)
 
-// What does not fit its schema is a defect of ours, so these throw.
-const encodeBatchResponse = Schema.encodeSync(BatchResponse)
+/** Books that went wrong are a defect of ours, so this throws. */
 const encodeCreditsResponse = Schema.encodeSync(CreditsResponse)
 
-const bodyOf = (report: Report) => JSON.stringify(encodeBatchResponse(batchResponse(report)))
+const noHeaders = {}
 
-const respond = (body: string, headers: Record<string, string> = {}) =>
-  HttpServerResponse.text(body, { contentType: "application/json", headers })
-
-const batchResponse = ({ checks, creditsUsed }: Report): typeof BatchResponse.Type => ({
-  success: true,
-  data: {
-    successUrls: checks.flatMap(({ outcome, url }) =>
-      outcome._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
-    ),
-    failedUrls: checks.flatMap(({ outcome, url }) =>
-      outcome._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
-    ),
-  },
-  quota: { creditsUsed },
+const success = (body: string, headers: Readonly<Record<string, string>> = noHeaders): Answer => ({
+  status: 200,
+  headers,
+  body,
 })
+
+/** Its types say that it fits the schema, and the use case lets no figure off the scale through. */
+const bodyOf = ({ checks, creditsUsed }: Report): string => {
+  const successUrls: Array<Success> = []
+  const failedUrls: Array<Failure> = []
+  for (const { outcome, url } of checks) {
+    if (outcome._tag === "Failed") {
+      failedUrls.push({ url, reason: outcome.reason })
+    } else {
+      const { domainAuthority, pageAuthority, spamScore } = outcome.metrics
+      successUrls.push(
+        spamScore === undefined
+          ? { url, domainAuthority, pageAuthority }
+          : { url, domainAuthority, pageAuthority, spamScore },
+      )
+    }
+  }
+  const response: typeof BatchResponse.Encoded = {
+    success: true,
+    data: { successUrls, failedUrls },
+    quota: { creditsUsed },
+  }
+  return JSON.stringify(response)
+}
+
+type Data = typeof BatchResponse.Encoded.data
+type Success = Data["successUrls"][number]
+type Failure = Data["failedUrls"][number]
