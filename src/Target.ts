@@ -41,6 +41,17 @@ export class Target {
 
   /** Never throws, whatever the string. */
   static parse(input: string): Either.Either<Target, InvalidUrl> {
+    const known = parsed.get(input)
+    if (known !== undefined) return known
+    const target = Target.read(input)
+    if (input.length <= maxKeptLength) {
+      if (parsed.size === maxKept) parsed.clear()
+      parsed.set(input, target)
+    }
+    return target
+  }
+
+  private static read(input: string): Either.Either<Target, InvalidUrl> {
     const invalid = (problem: string) => Either.left(new InvalidUrl({ input, problem }))
 
     const text = input.trim()
@@ -69,6 +80,16 @@ export class Target {
     return Either.right(new Target(host, domain, host + url.pathname + url.search))
   }
 }
+
+/**
+ * What was submitted lately and what it is: popular addresses come again and again, and to read one
+ * takes longer than everything else that is done for it.
+ */
+const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
+
+/** At the limits, some 5 MB. */
+const maxKept = 10_000
+const maxKeptLength = 200
 
 const maxHostLength = 253
 
