@@ -13,14 +13,19 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
-import * as Schema from "effect/Schema"
 import { CurrentAccount, type AccountId } from "./Account.ts"
-import { CreditLedger, type HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
+import {
+  CreditLedger,
+  type Hold,
+  type HoldExpired,
+  type InsufficientCredits,
+} from "./CreditLedger.ts"
 import { Deadline } from "./Deadline.ts"
 import { Credits, type RequestId } from "./LedgerEntry.ts"
-import { Metrics, Outcome } from "./Metrics.ts"
+import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type Receipt, Receipts } from "./Receipts.ts"
+import * as Span from "./Span.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
 /** What became of each submitted URL, in the order of submission, and what it cost. */
@@ -89,65 +94,93 @@ export const layer = (options: {
 
       /** The provider is asked once for what was submitted twice. */
       const lookupDistinct = (targets: Arr.NonEmptyReadonlyArray<Target>, deadline: number) => {
-        const distinct = Arr.dedupeWith(targets, (a, b) => a.page === b.page)
-        return Effect.map(
-          lookup(distinct, deadline),
-          (outcomes) => new Map(Arr.zip(distinct, outcomes).map(([{ page }, o]) => [page, o])),
-        )
+        const [first, ...others] = targets
+        const byPage = new Map(others.map((target) => [target.page, target]))
+        byPage.delete(first.page)
+        const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
+        return Effect.map(lookup(distinct, deadline), (outcomes) => {
+          const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
+          return targets.map(({ page }) => given.get(page) ?? unanswered)
+        })
       }
 
-      const check = Effect.fn("AuthorityCheck.check")(function* (
-        account: AccountId,
-        requestId: RequestId,
+      /** `outcomes` are of the targets, in their order. */
+      const reportOf = (
         urls: ReadonlyArray<string>,
-        receiptOf?: (report: Report) => Receipt,
-      ) {
-        const deadline = (yield* Clock.currentTimeMillis) + timeoutMs
-        const parsed = urls.map((url) => ({ url, target: Target.parse(url) }))
-        const targets = Arr.getRights(parsed.map(({ target }) => target))
-        const report = (outcomes: ReadonlyMap<string, Outcome>): Report => {
-          const checks = parsed.map(({ target, url }) => ({
-            url,
-            outcome: Either.match(target, {
-              onLeft: invalid,
-              onRight: ({ page }) => outcomes.get(page) ?? unanswered,
-            }),
-          }))
-          const successes = checks.filter(({ outcome }) => outcome._tag === "Checked").length
-          return { checks, successes, creditsUsed: Credits.make(options.price * successes) }
-        }
-        if (!Arr.isNonEmptyArray(targets)) {
-          const free = report(new Map())
-          if (receiptOf !== undefined) yield* receipts.keep(receiptOf(free))
-          return free
-        }
+        parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>,
+        outcomes: ReadonlyArray<Outcome>,
+      ): Report => {
+        let [next, successes] = [0, 0]
+        const checks = urls.map((url, i) => {
+          const target = parsed[i]
+          const outcome =
+            target === undefined || Either.isRight(target)
+              ? (outcomes[next++] ?? unanswered)
+              : invalid(target.left)
+          if (outcome._tag === "Checked") successes++
+          return { url, outcome }
+        })
+        return { checks, successes, creditsUsed: Credits.make(options.price * successes) }
+      }
 
-        return yield* Effect.uninterruptibleMask((restore) =>
+      const chargeOf = ({ creditsUsed, successes }: Report) => ({
+        amount: creditsUsed,
+        urls: successes,
+      })
+
+      /** Between hold and settlement anything can happen, but not that neither follows. */
+      const bought = (
+        hold: Hold,
+        report: Effect.Effect<Report>,
+        receiptOf: ((report: Report) => Receipt) | undefined,
+      ) =>
+        Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
-            const amount = Credits.make(options.price * targets.length)
-            const hold = yield* ledger.hold(account, amount, requestId)
-            const exit = yield* lookupDistinct(targets, deadline).pipe(
-              Effect.provideService(CurrentAccount, account),
-              Effect.annotateLogs("requestId", requestId),
-              restore,
-              Effect.map((outcomes) => {
-                const checked = report(outcomes)
-                return { checked, receipt: receiptOf?.(checked) }
-              }),
+            yield* ledger.hold(hold.accountId, hold.amount, hold.requestId)
+            const exit = yield* restore(report).pipe(
+              Effect.map((checked) => ({ checked, receipt: receiptOf?.(checked) })),
               Effect.exit,
             )
             if (Exit.isSuccess(exit)) {
               const { checked, receipt } = exit.value
-              const charge = { amount: checked.creditsUsed, urls: checked.successes }
-              yield* ledger.settle(hold, charge, receipt)
-              creditsCharged.unsafeUpdate(charge.amount, [])
+              yield* ledger.settle(hold, chargeOf(checked), receipt)
+              creditsCharged.unsafeUpdate(checked.creditsUsed, [])
               return checked
             }
             yield* ledger.settle(hold, { amount: Credits.make(0), urls: 0 })
             return yield* Effect.failCause(exit.cause)
           }),
         )
-      })
+
+      const check: AuthorityCheck["Type"]["check"] = (account, requestId, urls, receiptOf) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+          const parsed = urls.map((url) => Target.parse(url))
+          const targets = Arr.getRights(parsed)
+          if (!Arr.isNonEmptyArray(targets)) {
+            const free = reportOf(urls, parsed, [])
+            return receiptOf === undefined
+              ? Effect.succeed(free)
+              : Effect.as(receipts.keep(receiptOf(free)), free)
+          }
+          const amount = Credits.make(options.price * targets.length)
+          const hold = { accountId: account, requestId, amount }
+
+          const known = provider.recall?.(targets, now)
+          if (known !== undefined) {
+            // Nothing is waited for in between, so the hold and its settlement are one.
+            const report = reportOf(urls, parsed, known.map(withinScale))
+            return Effect.map(ledger.charge(hold, chargeOf(report), receiptOf?.(report)), () => {
+              creditsCharged.unsafeUpdate(report.creditsUsed, [])
+              return report
+            })
+          }
+          const report = lookupDistinct(targets, now + timeoutMs).pipe(
+            Effect.provideService(CurrentAccount, account),
+            Effect.annotateLogs("requestId", requestId),
+            Effect.map((outcomes) => reportOf(urls, parsed, outcomes)),
+          )
+          return bought(hold, report, receiptOf)
+        }).pipe(Span.named("AuthorityCheck.check"))
 
       return { check }
     }),
@@ -165,9 +198,7 @@ const unanswered = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer
 
 /** No response can carry a figure off the scale, and what cannot be answered must not be charged. */
 const withinScale = (outcome: Outcome): Outcome =>
-  outcome._tag === "Failed" || isMetrics(outcome.metrics) ? outcome : offScale
-
-const isMetrics = Schema.is(Metrics)
+  outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale
 
 const offScale = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "a figure is off the scale" })
 

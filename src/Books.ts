@@ -62,9 +62,22 @@ export class Books {
     }
     const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, at)
     this.end(hold, balance)
-    if (entry !== undefined) this.newEntries.push(entry)
-    if (receipt !== undefined) this.newReceipts.push(receipt)
+    this.add(entry, receipt)
     return Either.void
+  }
+
+  /** A hold that is settled where it is made, so that it is never open. */
+  charge(
+    hold: Hold,
+    charge: Charge,
+    receipt: Receipt | undefined,
+    at: number,
+  ): Either.Either<void, InsufficientCredits> {
+    return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (held) => {
+      const [balance, entry] = Balance.settle(held, hold, charge, at)
+      this.set(hold.accountId, balance)
+      this.add(entry, receipt)
+    })
   }
 
   /** True when the hold was still open. */
@@ -84,6 +97,11 @@ export class Books {
     this.set(account, balance)
     this.newEntries.push(entry)
     return Either.right(balance)
+  }
+
+  private add(entry: LedgerEntry | undefined, receipt: Receipt | undefined) {
+    if (entry !== undefined) this.newEntries.push(entry)
+    if (receipt !== undefined) this.newReceipts.push(receipt)
   }
 
   private end(hold: Hold, balance: Balance.Balance) {

@@ -81,6 +81,16 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       charge: Charge,
       receipt?: Receipt,
     ) => Effect.Effect<void, HoldExpired>
+    /**
+     * Holds and settles at once, for a request whose outcome is known beforehand, durably once this
+     * returns. The rules are those of the two: fails with InsufficientCredits when the whole of the
+     * hold is not available, charging and keeping nothing.
+     */
+    readonly charge: (
+      hold: Hold,
+      charge: Charge,
+      receipt?: Receipt,
+    ) => Effect.Effect<void, InsufficientCredits>
     /** Adds credits, durably once this returns. */
     readonly grant: (
       account: AccountId,

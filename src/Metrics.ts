@@ -18,6 +18,14 @@ export const Metrics = Schema.Struct({
 })
 export type Metrics = typeof Metrics.Type
 
+const isScore = (figure: number) => figure >= 0 && figure <= 100
+
+/** As the schema has it, without its machinery: it is asked of every figure of every answer. */
+export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Metrics): boolean =>
+  isScore(domainAuthority) &&
+  isScore(pageAuthority) &&
+  (spamScore === undefined || isScore(spamScore))
+
 /** Why a URL could not be checked, in the words of the interface. */
 export const FailureReason = Schema.Literal("PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL")
 export type FailureReason = typeof FailureReason.Type

@@ -52,6 +52,14 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     readonly lookup: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
+    /**
+     * What is known of the targets already, all of them, in their order; undefined when somebody
+     * would have to be asked. `now` is in epoch milliseconds. Absent where nothing is kept.
+     */
+    readonly recall?: (
+      targets: NonEmptyReadonlyArray<Target>,
+      now: number,
+    ) => ReadonlyArray<Outcome> | undefined
     /** How many targets one call to the provider takes; absent where there is no such limit. */
     readonly batchSize?: number
     /** What is left of the subscription; absent where there is none. Free of charge. */

@@ -21,7 +21,7 @@ import * as MemoryReceipts from "../src/memory/Receipts.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { ProviderError } from "../src/MetricsProvider.ts"
 import type { Receipts } from "../src/Receipts.ts"
-import { checked, failed, figures, make, succeeding } from "./support/ScriptedProvider.ts"
+import { checked, failed, figures, knowing, make, succeeding } from "./support/ScriptedProvider.ts"
 
 const account = AccountId.make("acme")
 const leaseMs = 60_000
@@ -212,6 +212,57 @@ describe("a batch", () => {
       }).pipe(within({ provider, price, credits: 50_000 }))
     },
   )
+})
+
+describe("a batch of what the provider knows already", () => {
+  const known = () => checked()
+
+  it.effect("asks nobody, and is charged as any other", () => {
+    const provider = knowing(known, succeeding)
+    return Effect.gen(function* () {
+      const report = yield* check(["example.com", "localhost", "example.com", "example.org"])
+      assert.deepStrictEqual(reasons(report), ["ok", "INVALID_URL", "ok", "ok"])
+      assert.strictEqual(report.creditsUsed, 21)
+      assert.deepStrictEqual(provider.calls, [])
+      assert.deepStrictEqual(yield* books, { available: 79, charged: 21, held: 0 })
+      const [charge, ...others] = yield* charges
+      assert.deepStrictEqual([charge?.amount, charge?.urls], [21, 3])
+      assert.deepStrictEqual(others, [])
+    }).pipe(within({ provider, price: 7, credits: 100 }))
+  })
+
+  it.effect("is not charged beyond what the account has", () => {
+    const provider = knowing(known, succeeding)
+    return Effect.gen(function* () {
+      const error = yield* Effect.flip(check(["example.com", "example.org"]))
+      assert.strictEqual(error.message, "This request needs 2 credits and the account has 1.")
+      assert.deepStrictEqual(yield* books, { available: 1, charged: 0, held: 0 })
+    }).pipe(within({ provider, credits: 1 }))
+  })
+
+  it.effect("with a figure off the scale does not charge for that one", () => {
+    const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
+    const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
+    return Effect.gen(function* () {
+      assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), [
+        "PROVIDER_ERROR",
+        "ok",
+      ])
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("but for one of them is asked for as a whole", () => {
+    const provider = knowing(
+      (page) => (page === "example.com/" ? checked() : undefined),
+      succeeding,
+    )
+    return Effect.gen(function* () {
+      yield* check(["example.com", "example.org"])
+      assert.deepStrictEqual(provider.calls, [["example.com/", "example.org/"]])
+      assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
+    }).pipe(within({ provider }))
+  })
 })
 
 describe("a provider that fails", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
@@ -21,7 +22,12 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
       ...options,
     })
     const provider = cached.reads(cached.keeps(vendor.provider))
-    return { vendor, lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)) }
+    return {
+      vendor,
+      lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)),
+      recall: (...urls: ReadonlyArray<string>) =>
+        Effect.map(Clock.currentTimeMillis, (now) => provider.recall?.(targets(...urls), now)),
+    }
   })
 
 const storeWith = (method: Effect.Effect<never, StoreFailure>) =>
@@ -49,6 +55,17 @@ describe("Cached", () => {
       expect(Effect.runSync(lookup("example.org", "example.com"))).toEqual(
         ["example.org/", "example.com/"].map(checked),
       )
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("recalls what it was asked for, all or nothing, while it lives", () =>
+    Effect.gen(function* () {
+      const { lookup, recall } = yield* setUp()
+      yield* lookup("example.com")
+      expect(yield* recall("example.com")).toEqual([checked("example.com/")])
+      expect(yield* recall("example.com", "example.org")).toBeUndefined()
+      yield* TestClock.adjust("24 hours")
+      expect(yield* recall("example.com")).toBeUndefined()
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 

@@ -76,6 +76,75 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
+    describe("charging what is known beforehand", () => {
+      const request = (accountId: AccountId, held: number, charged: number) =>
+        Effect.suspend(() => {
+          const hold = { accountId, amount: credits(held), requestId: newRequest() }
+          return Effect.flatMap(CreditLedger, (ledger) =>
+            ledger.charge(hold, { amount: credits(charged), urls: charged }),
+          )
+        })
+
+      it.effect("leaves the same books and entry as holding and settling", () =>
+        Effect.gen(function* () {
+          const [atOnce, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
+          yield* request(atOnce, 4, 3)
+          yield* settle(yield* hold(inTwo, 4), 3)
+          assert.deepStrictEqual(yield* figures(atOnce), yield* figures(inTwo))
+          const detail = (account: AccountId) =>
+            Effect.map(statement(account), (entries) =>
+              entries.map(({ amount, balanceAfter, kind, sequence, urls }) => ({
+                amount,
+                balanceAfter,
+                kind,
+                sequence,
+                urls,
+              })),
+            )
+          assert.deepStrictEqual(yield* detail(atOnce), yield* detail(inTwo))
+          assert.deepStrictEqual(yield* problemsOf(atOnce), [])
+        }),
+      )
+
+      it.effect("needs the whole of the hold, though it charges less", () =>
+        Effect.gen(function* () {
+          const account = yield* newAccountWith(3)
+          const error = yield* Effect.flip(request(account, 4, 1))
+          assert.deepStrictEqual([error.required, error.available], [4, 3])
+          assert.strictEqual((yield* statement(account)).length, 1)
+          assert.strictEqual((yield* figures(account)).available, 3)
+        }),
+      )
+
+      it.effect("by many at once never takes more than there is", () =>
+        Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const exits = yield* Effect.forEach(
+            Array.from({ length: 30 }, (_, i) => i),
+            (i) => Effect.exit(i % 2 === 0 ? request(account, 1, 1) : charge(account, 1)),
+            atOnce,
+          )
+          assert.strictEqual(exits.filter(Exit.isSuccess).length, 10)
+          assert.deepStrictEqual(yield* figures(account), {
+            granted: 10,
+            charged: 10,
+            held: 0,
+            available: 0,
+          })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }),
+      )
+
+      it.effect("more than the hold dies, and leaves the books as they were", () =>
+        Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
+          assert.strictEqual((yield* figures(account)).available, 10)
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }),
+      )
+    })
+
     describe("holding", () => {
       it.effect("sets credits aside without charging them", () =>
         Effect.gen(function* () {

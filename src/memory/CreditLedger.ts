@@ -48,6 +48,12 @@ export const layer = (options: {
             yield* settled
           }),
 
+        charge: (hold, charge, receipt) =>
+          Effect.gen(function* () {
+            yield* books.charge(hold, charge, receipt, yield* Clock.currentTimeMillis)
+            if (receipt !== undefined) yield* receipts.keep(receipt)
+          }),
+
         grant: (account, amount, note) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) => books.grant(account, amount, note, now)),
 

@@ -51,12 +51,25 @@ export const make = (
     const memory = new Lru<string, Kept>(options.capacity)
     const store = yield* sparing(provider, ttlMs)
 
+    const remembered = ({ page }: Target, now: number): Outcome | undefined => {
+      const kept = memory.get(page)
+      return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
+    }
+
     /** From memory alone; undefined where it knows nothing. */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
-      targets.map(({ page }) => {
-        const kept = memory.get(page)
-        return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
-      })
+      targets.map((target) => remembered(target, now))
+
+    const recallAll = (targets: ReadonlyArray<Target>, now: number) => {
+      const outcomes: Array<Outcome> = []
+      for (const target of targets) {
+        const outcome = remembered(target, now)
+        if (outcome === undefined) return undefined
+        outcomes.push(outcome)
+      }
+      meters.cacheHits(outcomes.length)
+      return outcomes
+    }
 
     const learn = ({ fetchedAt, metrics, page }: Figures) =>
       memory.set(page, { outcome: Outcome.Checked({ metrics }), expiresAt: fetchedAt + ttlMs })
@@ -77,6 +90,7 @@ export const make = (
 
     const reads = (inner: Provider): Provider => ({
       ...inner,
+      recall: recallAll,
       lookup: (targets) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const known = recall(targets, now)

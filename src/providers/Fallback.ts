@@ -28,6 +28,8 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
       const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
       return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? unanswered)
     }),
+  // What is kept are figures, so nobody else would be asked for them.
+  ...(former.recall === undefined ? {} : { recall: former.recall }),
 })
 
 const withHalfTheTime =

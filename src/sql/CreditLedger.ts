@@ -149,6 +149,13 @@ const make = (leaseMs: number) =>
         }),
       ),
 
+      charge: Effect.fn("CreditLedger.charge")((hold, charge, receipt) =>
+        submit({
+          accountId: hold.accountId,
+          apply: (books, now) => books.charge(hold, charge, receipt, now),
+        }),
+      ),
+
       grant: Effect.fn("CreditLedger.grant")((accountId, amount, note) =>
         submit({ accountId, apply: (books, now) => books.grant(accountId, amount, note, now) }),
       ),
