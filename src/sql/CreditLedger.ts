@@ -26,7 +26,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Receipts from "./Receipts.ts"
-import { rowsOf } from "./rows.ts"
+import { isAmong, rowsOf } from "./rows.ts"
 
 /** A hold whose owner is gone goes back to its account after `lease`. */
 export const layer = (options: {
@@ -233,17 +233,14 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       Request: Schema.Array(AccountId),
       Result: BalanceRow,
       execute: (accounts) => sql`
-        SELECT ${balanceColumns} FROM balances
-        WHERE account_id IN (SELECT value->>0 FROM ${rowsOf(sql, accounts.map(alone))})
+        SELECT ${balanceColumns} FROM balances WHERE account_id ${isAmong(sql, accounts)}
         ORDER BY account_id ${forUpdate}`,
     }),
 
     openHolds: SqlSchema.findAll({
       Request: Schema.Array(RequestId),
       Result: HoldRow,
-      execute: (ids) => sql`
-        SELECT ${holdColumns} FROM holds
-        WHERE request_id IN (SELECT value->>0 FROM ${rowsOf(sql, ids.map(alone))})`,
+      execute: (ids) => sql`SELECT ${holdColumns} FROM holds WHERE request_id ${isAmong(sql, ids)}`,
     }),
 
     expiredHolds: SqlSchema.findAll({
@@ -287,9 +284,7 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
     write: Effect.fnUntraced(function* (books: Books, expiresAt: number) {
       const { changed, endedHolds, newEntries, openedHolds } = books
       if (endedHolds.length > 0) {
-        yield* sql`
-          DELETE FROM holds
-          WHERE request_id IN (SELECT value->>0 FROM ${rowsOf(sql, endedHolds.map(alone))})`
+        yield* sql`DELETE FROM holds WHERE request_id ${isAmong(sql, endedHolds)}`
       }
       if (openedHolds.length > 0) {
         const rows = openedHolds.map((hold) => [hold.requestId, hold.accountId, hold.amount])
@@ -336,6 +331,3 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
     }),
   }
 }
-
-/** A row of one value. */
-const alone = (value: string) => [value]

@@ -44,8 +44,8 @@ export const make = <Command, E>(
         (error) =>
           batch.length === 1
             ? Effect.die(error)
-            : // One command's fault is not its neighbours': each by itself, in order.
-              Effect.forEach(batch, (pending) => commitBatch([pending])),
+            : // One command's fault is not its neighbours': in halves, and in order, down to it.
+              Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch),
       )
 
     const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>

@@ -14,3 +14,13 @@ export const rowsOf = (
     orElse: () => sql`json_array_elements(${json}::json) AS rows (value)`,
   })
 }
+
+/** A condition on the column before it, with any number of texts as one parameter too. */
+export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) => {
+  const json = JSON.stringify(texts)
+  return sql.onDialectOrElse({
+    sqlite: () => sql`IN (SELECT value FROM json_each(${json}))`,
+    // Of a subquery PostgreSQL makes a join, and for that it may read all of a small, busy table.
+    orElse: () => sql`= ANY (ARRAY(SELECT json_array_elements_text(${json}::json)))`,
+  })
+}
