@@ -4,8 +4,11 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
 import { RequestId } from "../LedgerEntry.ts"
@@ -18,35 +21,60 @@ import {
   StillInFlight,
 } from "../Receipts.ts"
 import * as Failure from "./Failure.ts"
+import * as GroupCommit from "./GroupCommit.ts"
 import { rowsOf } from "./rows.ts"
 
 /** A claim whose owner is gone can be taken over after `lease`. */
 export const layer = (options: {
   readonly lease: Duration.DurationInput
 }): Layer.Layer<Receipts, never, SqlClient.SqlClient> =>
-  Layer.effect(
+  Layer.scoped(
     Receipts,
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const leaseMs = Duration.toMillis(options.lease)
       const queries = makeQueries(sql)
 
-      return Receipts.of({
-        claim: Effect.fn("Receipts.claim")(
-          function* (claim: Claim) {
-            const now = yield* Clock.currentTimeMillis
-            const taken = yield* queries.take({ ...claim, now, expiresAt: now + leaseMs })
-            if (Option.isSome(taken)) return undefined
-            const former = yield* queries.find(claim)
-            // It was given up between the two looks at it.
-            if (Option.isNone(former)) return yield* new StillInFlight()
-            const { body, fingerprint } = former.value
-            if (fingerprint !== claim.fingerprint) return yield* new KeyReused()
-            if (body === null) return yield* new StillInFlight()
-            return body
-          },
+      const takeOrFind = Effect.fnUntraced(function* (claim: Claim, now: number) {
+        const taken = yield* queries.take({ ...claim, now, expiresAt: now + leaseMs })
+        if (Option.isSome(taken)) return Either.right(undefined)
+        const former = yield* queries.find(claim)
+        // It was given up between the two looks at it.
+        if (Option.isNone(former)) return Either.left(new StillInFlight())
+        const { body, fingerprint } = former.value
+        if (fingerprint !== claim.fingerprint) return Either.left(new KeyReused())
+        return body === null ? Either.left(new StillInFlight()) : Either.right(body)
+      })
+
+      const enqueue = yield* GroupCommit.make((claims: ReadonlyArray<PendingClaim>) =>
+        Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          for (const { answer, claim } of Arr.sort(claims, inOrderOfKeys)) {
+            answer(yield* takeOrFind(claim, now))
+          }
+        }).pipe(
           sql.withTransaction,
-          Failure.orDie,
+          Effect.retry({ while: Failure.isConflict, times: 10 }),
+          Effect.catchAll((error) =>
+            Failure.isBadData(error)
+              ? Effect.fail(Failure.describe(error))
+              : Effect.die(Failure.describe(error)),
+          ),
+        ),
+      )
+
+      return Receipts.of({
+        claim: Effect.fn("Receipts.claim")((claim) =>
+          Effect.suspend(() => {
+            let outcome: Exit.Exit<string | undefined, KeyReused | StillInFlight> = notAsked
+            const answer = (
+              either: Either.Either<string | undefined, KeyReused | StillInFlight>,
+            ) => {
+              outcome = Exit.fromEither(either)
+            }
+            return Effect.flatMap(enqueue({ claim, answer }), () => outcome)
+            // A key is not taken for somebody who does not know of it.
+          }).pipe(Effect.uninterruptible),
         ),
 
         keep: Effect.fn("Receipts.keep")((receipt) =>
@@ -90,6 +118,21 @@ const ClaimedKey = Schema.Struct({
   key: Schema.String,
   requestId: RequestId,
 })
+
+/** One claim, waiting for its transaction. */
+interface PendingClaim {
+  readonly claim: Claim
+  readonly answer: (outcome: Either.Either<string | undefined, KeyReused | StillInFlight>) => void
+}
+
+const notAsked = Exit.die("the claim was not looked at")
+
+/** As the database sorts them; both are ASCII. */
+const inOrderOfKeys = Order.combine(
+  Order.mapInput(Order.string, ({ claim }: PendingClaim) => claim.accountId),
+  Order.mapInput(Order.string, ({ claim }: PendingClaim) => claim.key),
+)
+
 const TakeRequest = Schema.Struct({
   accountId: AccountId,
   key: Schema.String,
@@ -103,7 +146,10 @@ const Found = Schema.Struct({ fingerprint: Schema.String, body: Schema.NullOr(Sc
 
 export const makeQueries = (sql: SqlClient.SqlClient) => {
   const [forUpdate, skippingLocked] = sql.onDialectOrElse({
-    pg: () => [sql.literal("FOR UPDATE OF receipts"), sql.literal("FOR UPDATE SKIP LOCKED")],
+    pg: () => [
+      sql.literal('COLLATE "C" FOR UPDATE OF receipts'),
+      sql.literal("FOR UPDATE SKIP LOCKED"),
+    ],
     // An immediate transaction has the whole file to itself.
     orElse: () => [sql.literal(""), sql.literal("")],
   })
