@@ -165,11 +165,12 @@ export const layer = (options: {
           const amount = Credits.make(options.price * targets.length)
           const hold = { accountId: account, requestId, amount }
 
-          const known = provider.recall?.(targets, now)
+          // A named request may have lost its name to another one meanwhile: that is for settle to see.
+          const known = receiptOf === undefined ? provider.recall?.(targets, now) : undefined
           if (known !== undefined) {
             // Nothing is waited for in between, so the hold and its settlement are one.
             const report = reportOf(urls, parsed, known.map(withinScale))
-            return Effect.map(ledger.charge(hold, chargeOf(report), receiptOf?.(report)), () => {
+            return Effect.map(ledger.charge(hold, chargeOf(report)), () => {
               creditsCharged.unsafeUpdate(report.creditsUsed, [])
               return report
             })

@@ -62,21 +62,17 @@ export class Books {
     }
     const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, at)
     this.end(hold, balance)
-    this.add(entry, receipt)
+    if (entry !== undefined) this.newEntries.push(entry)
+    if (receipt !== undefined) this.newReceipts.push(receipt)
     return Either.void
   }
 
   /** A hold that is settled where it is made, so that it is never open. */
-  charge(
-    hold: Hold,
-    charge: Charge,
-    receipt: Receipt | undefined,
-    at: number,
-  ): Either.Either<void, InsufficientCredits> {
+  charge(hold: Hold, charge: Charge, at: number): Either.Either<void, InsufficientCredits> {
     return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (held) => {
       const [balance, entry] = Balance.settle(held, hold, charge, at)
       this.set(hold.accountId, balance)
-      this.add(entry, receipt)
+      if (entry !== undefined) this.newEntries.push(entry)
     })
   }
 
@@ -97,11 +93,6 @@ export class Books {
     this.set(account, balance)
     this.newEntries.push(entry)
     return Either.right(balance)
-  }
-
-  private add(entry: LedgerEntry | undefined, receipt: Receipt | undefined) {
-    if (entry !== undefined) this.newEntries.push(entry)
-    if (receipt !== undefined) this.newReceipts.push(receipt)
   }
 
   private end(hold: Hold, balance: Balance.Balance) {

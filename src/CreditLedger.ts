@@ -82,15 +82,10 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       receipt?: Receipt,
     ) => Effect.Effect<void, HoldExpired>
     /**
-     * Holds and settles at once, for a request whose outcome is known beforehand, durably once this
-     * returns. The rules are those of the two: fails with InsufficientCredits when the whole of the
-     * hold is not available, charging and keeping nothing.
+     * Holds and settles at once, for what is known beforehand, durably once this returns; fails with
+     * InsufficientCredits when the whole hold is not available, charging nothing.
      */
-    readonly charge: (
-      hold: Hold,
-      charge: Charge,
-      receipt?: Receipt,
-    ) => Effect.Effect<void, InsufficientCredits>
+    readonly charge: (hold: Hold, charge: Charge) => Effect.Effect<void, InsufficientCredits>
     /** Adds credits, durably once this returns. */
     readonly grant: (
       account: AccountId,

@@ -48,11 +48,8 @@ export const layer = (options: {
             yield* settled
           }),
 
-        charge: (hold, charge, receipt) =>
-          Effect.gen(function* () {
-            yield* books.charge(hold, charge, receipt, yield* Clock.currentTimeMillis)
-            if (receipt !== undefined) yield* receipts.keep(receipt)
-          }),
+        charge: (hold, charge) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) => books.charge(hold, charge, now)),
 
         grant: (account, amount, note) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) => books.grant(account, amount, note, now)),

@@ -149,10 +149,10 @@ const make = (leaseMs: number) =>
         }),
       ),
 
-      charge: Effect.fn("CreditLedger.charge")((hold, charge, receipt) =>
+      charge: Effect.fn("CreditLedger.charge")((hold, charge) =>
         submit({
           accountId: hold.accountId,
-          apply: (books, now) => books.charge(hold, charge, receipt, now),
+          apply: (books, now) => books.charge(hold, charge, now),
         }),
       ),
 
