@@ -71,6 +71,26 @@ describe("what was written to a file", () => {
   )
 })
 
+describe("a backup", () => {
+  it.scopedLive("comes to its end while others write, and has what was acknowledged before", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      const account = yield* Effect.gen(function* () {
+        const id = yield* newAccountWith(1_000_000)
+        yield* Effect.forEach(Array(3000).keys(), () => grant(id, 1), { concurrency: "unbounded" })
+        const writer = yield* Effect.fork(Effect.forever(charge(id, 1)))
+        yield* Sqlite.backup(file, `${file}.backup`)
+        yield* Fiber.interrupt(writer)
+        return id
+      }).pipe(Effect.provide(sqliteFile(file)))
+      yield* Effect.gen(function* () {
+        assert.strictEqual((yield* figures(account)).granted, 1_003_000)
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }).pipe(Effect.provide(sqliteFile(`${file}.backup`)))
+    }),
+  )
+})
+
 describe("two processes on one file", () => {
   // Waiting for the other one's lock takes real time.
   it.scopedLive("take turns, and together never hold more than there is", () =>

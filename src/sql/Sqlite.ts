@@ -1,4 +1,5 @@
 /** A database in one file, for one machine. */
+import { closeSync, fsyncSync, openSync } from "node:fs"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
@@ -19,7 +20,9 @@ export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient, StoreF
 export const backup = (source: string, destination: string): Effect.Effect<void, StoreFailure> =>
   Effect.gen(function* () {
     const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
-    yield* from.backup(destination)
+    // All of it as of one moment; a copy page by page begins anew whenever somebody writes.
+    yield* from`VACUUM INTO ${destination}`
+    yield* Effect.sync(() => syncFile(destination))
     const copy = yield* SqliteClient.make({ filename: destination })
     const [check] = yield* copy<{ integrity_check: string }>`PRAGMA integrity_check`
     if (check?.integrity_check !== "ok") {
@@ -31,6 +34,13 @@ export const backup = (source: string, destination: string): Effect.Effect<void,
     Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
     Effect.provide(Reactivity.layer),
   )
+
+/** SQLite leaves that to whoever asked for the copy. */
+const syncFile = (filename: string) => {
+  const descriptor = openSync(filename, "r+")
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}
 
 const make = Effect.fnUntraced(
   function* (filename: string) {
