@@ -1,0 +1,47 @@
+/** The program with a vendor behind it: a fake of Moz on a real port. */
+import { assert, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as FakeMoz from "../support/FakeMoz.ts"
+import { folder, json, serve } from "../support/Program.ts"
+import { batch } from "../support/TestServer.ts"
+import { request } from "../support/Wire.ts"
+
+it.scopedLive(
+  "fifty mixed URLs over Moz: one outcome each, in order, only successes charged",
+  () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const moz = yield* FakeMoz.make
+      yield* json(cwd, "account", "create", "acme", "--credits", "100")
+      const { key } = yield* json(cwd, "key", "create", "--account", "acme")
+      const server = yield* serve(cwd, {
+        AUTHORITY_PROVIDER: "moz",
+        AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+        AUTHORITY_MOZ_URL: moz.url,
+      })
+      const urls = Array.from({ length: 50 }, (_, i) =>
+        i % 5 === 0
+          ? `localhost${i}`
+          : i % 7 === 0
+            ? "https://same.example.com/"
+            : `h${i}.example.com/p?q=${i}`,
+      )
+      const { text } = yield* request(server.url, batch(String(key), JSON.stringify({ urls })))
+      const { data, quota } = JSON.parse(text)
+      const ok = data.successUrls.map(({ url }: { readonly url: string }) => url)
+      const bad = data.failedUrls.map(({ url }: { readonly url: string }) => url)
+      assert.deepStrictEqual(
+        ok,
+        urls.filter((u) => !u.startsWith("localhost")),
+      )
+      assert.deepStrictEqual(
+        bad,
+        urls.filter((u) => u.startsWith("localhost")),
+      )
+      assert.strictEqual(quota.creditsUsed, 40)
+      const balance = yield* json(cwd, "credits", "balance", "--account", "acme")
+      assert.deepStrictEqual([balance.charged, balance.held], [40, 0])
+      assert.strictEqual(moz.calls.length, 1)
+    }),
+  60_000,
+)
