@@ -90,7 +90,8 @@ const prepare = (count: number) =>
     const quickly = sql.onDialectOrElse({
       sqlite: () => ({
         begin: sql`PRAGMA synchronous = OFF`,
-        end: Effect.zip(sql`PRAGMA wal_checkpoint(TRUNCATE)`, sql`PRAGMA synchronous = FULL`),
+        // In this order, or the turns would wait for the disk to take in what was filled.
+        end: Effect.zip(sql`PRAGMA synchronous = FULL`, sql`PRAGMA wal_checkpoint(TRUNCATE)`),
       }),
       orElse: () => ({
         begin: Effect.void,
