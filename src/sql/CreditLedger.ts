@@ -70,15 +70,7 @@ const make = (leaseMs: number) =>
         for (const command of commands) command.apply(books, now)
         yield* queries.write(books, now + leaseMs)
         yield* keepReceipts(books.newReceipts, now)
-      }).pipe(
-        sql.withTransaction,
-        Effect.retry({ while: Failure.isConflict, times: 10 }),
-        Effect.catchAll((error) =>
-          Failure.isBadData(error)
-            ? Effect.fail(Failure.describe(error))
-            : Effect.die(Failure.describe(error)),
-        ),
-      )
+      }).pipe(GroupCommit.inTransaction(sql))
 
     const enqueue = yield* GroupCommit.make(commit)
 

@@ -4,6 +4,7 @@
  * lone command waits for nobody.
  */
 import { clearImmediate, setImmediate } from "node:timers"
+import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
@@ -15,6 +16,8 @@ import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
+import type { StoreFailure } from "../StoreFailure.ts"
+import * as Failure from "./Failure.ts"
 
 /** How many commands one transaction takes. */
 const batchSize = 512
@@ -29,8 +32,8 @@ interface Pending<Command> {
 
 /**
  * `commit` runs the commands in one transaction; it fails when one of them is at fault and nothing
- * was done, and dies when the store is at fault. What comes back submits a command and returns once it is committed, or
- * dies with `commit`. Closing the scope commits what is queued first.
+ * was done, and dies when the store is at fault. What comes back submits a command and returns once
+ * it is committed, or dies with `commit`. Closing the scope commits what is queued first.
  */
 export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
@@ -81,6 +84,20 @@ export const make = <Command, E>(
         yield* Deferred.await(committed)
       })
   })
+
+/** Makes of statements what `make` takes: one transaction that tells whose fault its failure is. */
+export const inTransaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
+    statements.pipe(
+      sql.withTransaction,
+      Effect.retry({ while: Failure.isConflict, times: 10 }),
+      Effect.catchAll((error) =>
+        Failure.isBadData(error)
+          ? Effect.fail(Failure.describe(error))
+          : Effect.die(Failure.describe(error)),
+      ),
+    )
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",

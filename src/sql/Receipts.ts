@@ -52,15 +52,7 @@ export const layer = (options: {
           for (const { answer, claim } of Arr.sort(claims, inOrderOfKeys)) {
             answer(yield* takeOrFind(claim, now))
           }
-        }).pipe(
-          sql.withTransaction,
-          Effect.retry({ while: Failure.isConflict, times: 10 }),
-          Effect.catchAll((error) =>
-            Failure.isBadData(error)
-              ? Effect.fail(Failure.describe(error))
-              : Effect.die(Failure.describe(error)),
-          ),
-        ),
+        }).pipe(GroupCommit.inTransaction(sql)),
       )
 
       return Receipts.of({
