@@ -3,18 +3,15 @@
  * a commit is under way, or in the same turn of the event loop, goes together into the next; a
  * lone command waits for nobody.
  */
-import { clearImmediate, setImmediate } from "node:timers"
+import { setImmediate } from "node:timers"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
-import * as Deferred from "effect/Deferred"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import * as FiberId from "effect/FiberId"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
-import * as Queue from "effect/Queue"
 import type * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
@@ -25,9 +22,12 @@ const batchSize = 512
 /** How many commands may wait; past that, asking waits too. */
 const capacity = 8192
 
+/** For how many turns of the event loop a commit waits at most while each brings more commands. */
+const maxTurns = 16
+
 interface Pending<Command> {
   readonly command: Command
-  readonly committed: Deferred.Deferred<void>
+  readonly resume: (answer: Exit.Exit<void>) => void
 }
 
 /**
@@ -39,7 +39,31 @@ export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
 ): Effect.Effect<(command: Command) => Effect.Effect<void>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const queue = yield* Queue.bounded<Pending<Command> | "close">(capacity)
+    // A list and callbacks: a queue with deferreds costs each command more than its commit does.
+    let queue: Array<Pending<Command>> = []
+    const hasRoom = yield* Effect.makeLatch(true)
+    const hasWork = yield* Effect.makeLatch(false)
+    let isClosed = false
+
+    /** A lone command waits for the rest of its turn, and others for as long as more keep coming. */
+    const gathered = Effect.async<void>((resume) => {
+      let [turns, seen] = [0, 0]
+      const turn = () => {
+        const isGrowing = queue.length > seen && queue.length < batchSize && turns++ < maxTurns
+        if (!isGrowing) return resume(Effect.void)
+        seen = queue.length
+        setImmediate(turn)
+      }
+      turn()
+    })
+
+    const take = Effect.sync(() => {
+      const batch = queue.slice(0, batchSize)
+      queue = queue.slice(batchSize)
+      if (queue.length === 0 && !isClosed) hasWork.unsafeClose()
+      hasRoom.unsafeOpen()
+      return batch
+    })
 
     const commitAll = (batch: Arr.NonEmptyReadonlyArray<Pending<Command>>) =>
       Effect.catchAll(
@@ -58,31 +82,37 @@ export const make = <Command, E>(
           )
         : Effect.void
 
-    const step = Effect.gen(function* () {
-      const first = yield* Queue.take(queue)
-      yield* endOfTurn
-      const taken = [first, ...(yield* Queue.takeUpTo(queue, batchSize - 1))]
-      yield* commitBatch(taken.filter(isPending))
-      return taken.includes("close")
-    })
-    // A daemon, for it must outlive interruption of whoever waits, until the queue is closed.
-    const worker = yield* Effect.forkDaemon(Effect.repeat(step, { until: (closed) => closed }))
+    const step = hasWork.await.pipe(
+      Effect.zipRight(gathered),
+      Effect.zipRight(take),
+      Effect.flatMap(commitBatch),
+    )
+    // A daemon, for it must outlive interruption of whoever waits, until all is committed.
+    const worker = yield* Effect.forkDaemon(
+      Effect.repeat(step, { until: () => isClosed && queue.length === 0 }),
+    )
     yield* Effect.addFinalizer(() =>
-      Queue.offer(queue, "close").pipe(
-        Effect.zipRight(Fiber.await(worker)),
-        // Whoever asked behind the end, or still asks, has outlived the store.
-        Effect.zipRight(Queue.takeAll(queue)),
-        Effect.flatMap((late) => answer([...late].filter(isPending), interrupted)),
-        Effect.zipRight(Queue.shutdown(queue)),
-      ),
+      Effect.suspend(() => {
+        isClosed = true
+        hasWork.unsafeOpen()
+        return Fiber.await(worker)
+      }),
     )
 
-    return (command) =>
-      Effect.gen(function* () {
-        const committed = yield* Deferred.make<void>()
-        yield* Queue.offer(queue, { command, committed })
-        yield* Deferred.await(committed)
+    const submit = (command: Command): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        // Whoever asks behind the end has outlived the store.
+        if (isClosed) return Effect.interrupt
+        if (queue.length < capacity) {
+          return Effect.async<void>((resume) => {
+            queue.push({ command, resume })
+            hasWork.unsafeOpen()
+          })
+        }
+        hasRoom.unsafeClose()
+        return Effect.zipRight(hasRoom.await, submit(command))
       })
+    return submit
   })
 
 /** Makes of statements what `make` takes: one transaction that tells whose fault its failure is. */
@@ -119,15 +149,5 @@ const measured = <E>(size: number, commit: Effect.Effect<void, E>) =>
     commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
   })
 
-const isPending = <Command>(queued: Pending<Command> | "close"): queued is Pending<Command> =>
-  queued !== "close"
-
-const interrupted = Exit.interrupt(FiberId.none)
-
 const answer = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>
-  Effect.sync(() => batch.forEach(({ committed }) => Deferred.unsafeDone(committed, exit)))
-
-const endOfTurn = Effect.async<void>((resume) => {
-  const immediate = setImmediate(() => resume(Effect.void))
-  return Effect.sync(() => clearImmediate(immediate))
-})
+  Effect.sync(() => batch.forEach(({ resume }) => resume(exit)))
