@@ -48,15 +48,21 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
       known.clear()
     })
 
+    const recall = (secret: string, now: number) => {
+      const hit = known.get(secret)
+      return hit !== undefined && isFresh(hit, now) && ApiKey.isUsable(hit.record, now)
+        ? hit.record
+        : undefined
+    }
+
     return ApiKeys.of({
       ...keys,
+      recall,
       authenticate: (key) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const secret = Redacted.value(key)
-          const hit = known.get(secret)
-          if (hit !== undefined && isFresh(hit, now) && ApiKey.isUsable(hit.record, now)) {
-            return Effect.succeed(hit.record)
-          }
+          const record = recall(secret, now)
+          if (record !== undefined) return Effect.succeed(record)
           const asOf = generation
           return Effect.tap(keys.authenticate(key), (record) =>
             Effect.sync(() => remember(secret, record, now, asOf)),

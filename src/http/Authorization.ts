@@ -2,6 +2,7 @@
  * Absent, malformed, unknown, revoked or expired: every key that will not do is one and the same
  * 401. An account that asks too often is told so here, before its request costs anything.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { AccountId } from "../Account.ts"
@@ -19,10 +20,16 @@ export const make = (options: {
 }): Effect.Effect<Authorize, never, ApiKeys> =>
   Effect.map(ApiKeys, (keys) => {
     const admit = options.rateLimit === undefined ? Effect.succeed : limited(options.rateLimit)
-    return (header) =>
-      Effect.matchEffect(keys.authenticate(Redacted.make(header?.toString() ?? "")), {
+    const find = (key: string) =>
+      Effect.matchEffect(keys.authenticate(Redacted.make(key)), {
         onFailure: ({ message }) => Effect.fail(refusal(new Unauthorized({ message }))),
         onSuccess: ({ accountId }) => admit(accountId),
+      })
+    return (header) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const key = header?.toString() ?? ""
+        const known = keys.recall?.(key, now)
+        return known === undefined ? find(key) : admit(known.accountId)
       })
   })
 
