@@ -22,11 +22,12 @@ import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
 import { Credits, LedgerEntry, RequestId } from "../LedgerEntry.ts"
 import type { Claim } from "../Receipts.ts"
+import * as Span from "../Span.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Receipts from "./Receipts.ts"
-import { isAmong, rowsOf } from "./rows.ts"
+import { inserter, isAmong } from "./rows.ts"
 
 /** A hold whose owner is gone goes back to its account after `lease`. */
 export const layer = (options: {
@@ -120,37 +121,38 @@ const make = (leaseMs: number) =>
       )
 
     return CreditLedger.of({
-      balance: Effect.fn("CreditLedger.balance")((account) =>
+      balance: (account) =>
         Effect.map(
           Failure.orDie(queries.balance(account)),
           Option.getOrElse(() => Balance.empty),
-        ),
-      ),
+        ).pipe(Span.named("CreditLedger.balance")),
 
-      hold: Effect.fn("CreditLedger.hold")((accountId, amount, requestId) => {
+      hold: (accountId, amount, requestId) => {
         const hold: Hold = { accountId, amount, requestId }
-        return submit({ accountId, apply: (books) => books.hold(hold) })
-      }),
+        return Span.named("CreditLedger.hold")(
+          submit({ accountId, apply: (books) => books.hold(hold) }),
+        )
+      },
 
-      settle: Effect.fn("CreditLedger.settle")((hold, charge, receipt) =>
+      settle: (hold, charge, receipt) =>
         submit({
           accountId: hold.accountId,
           ends: hold.requestId,
           answers: receipt?.claim,
           apply: (books, now) => books.settle(hold, charge, receipt, now),
-        }),
-      ),
+        }).pipe(Span.named("CreditLedger.settle")),
 
-      charge: Effect.fn("CreditLedger.charge")((hold, charge) =>
+      charge: (hold, charge) =>
         submit({
           accountId: hold.accountId,
           apply: (books, now) => books.charge(hold, charge, now),
-        }),
-      ),
+        }).pipe(Span.named("CreditLedger.charge")),
 
-      grant: Effect.fn("CreditLedger.grant")((accountId, amount, note) =>
-        submit({ accountId, apply: (books, now) => books.grant(accountId, amount, note, now) }),
-      ),
+      grant: (accountId, amount, note) =>
+        submit({
+          accountId,
+          apply: (books, now) => books.grant(accountId, amount, note, now),
+        }).pipe(Span.named("CreditLedger.grant")),
 
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
@@ -214,6 +216,39 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
   const entryColumns = sql.literal(
     "account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash",
   )
+  const insertHolds = inserter(sql, {
+    table: "holds",
+    columns: { request_id: "TEXT", account_id: "TEXT", amount: "BIGINT", expires_at: "BIGINT" },
+  })
+  const insertEntries = inserter(sql, {
+    table: "entries",
+    columns: {
+      account_id: "TEXT",
+      sequence: "BIGINT",
+      kind: "TEXT",
+      amount: "BIGINT",
+      balance_after: "BIGINT",
+      request_id: "TEXT",
+      urls: "BIGINT",
+      note: "TEXT",
+      at: "BIGINT",
+      hash: "TEXT",
+    },
+  })
+  const putBalances = inserter(sql, {
+    table: "balances",
+    columns: {
+      account_id: "TEXT",
+      granted: "BIGINT",
+      charged: "BIGINT",
+      held: "BIGINT",
+      entries: "BIGINT",
+      head: "TEXT",
+    },
+    onConflict: `ON CONFLICT (account_id) DO UPDATE SET
+      granted = excluded.granted, charged = excluded.charged, held = excluded.held,
+      entries = excluded.entries, head = excluded.head`,
+  })
   const forUpdate = sql.onDialectOrElse({
     pg: () => sql.literal("FOR UPDATE"),
     // An immediate transaction has the whole file to itself.
@@ -278,15 +313,11 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       if (endedHolds.length > 0) {
         yield* sql`DELETE FROM holds WHERE request_id ${isAmong(sql, endedHolds)}`
       }
-      if (openedHolds.length > 0) {
-        const rows = openedHolds.map((hold) => [hold.requestId, hold.accountId, hold.amount])
-        yield* sql`
-          INSERT INTO holds (${holdColumns}, expires_at)
-          SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), ${expiresAt}
-          FROM ${rowsOf(sql, rows)}`
-      }
-      if (newEntries.length > 0) {
-        const rows = newEntries.map((entry) => [
+      yield* insertHolds(
+        openedHolds.map((hold) => [hold.requestId, hold.accountId, hold.amount, expiresAt]),
+      )
+      yield* insertEntries(
+        newEntries.map((entry) => [
           entry.accountId,
           entry.sequence,
           entry.kind,
@@ -297,29 +328,14 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
           entry.note,
           entry.at,
           entry.hash,
-        ])
-        yield* sql`
-          INSERT INTO entries (${entryColumns})
-          SELECT value->>0, CAST(value->>1 AS BIGINT), value->>2, CAST(value->>3 AS BIGINT),
-            CAST(value->>4 AS BIGINT), value->>5, CAST(value->>6 AS BIGINT), value->>7,
-            CAST(value->>8 AS BIGINT), value->>9
-          FROM ${rowsOf(sql, rows)}`
-      }
-      if (changed.size > 0) {
-        const rows = Array.from(changed, (accountId) => {
+        ]),
+      )
+      yield* putBalances(
+        Array.from(changed, (accountId) => {
           const { charged, entries, granted, head, held } = books.balance(accountId)
           return [accountId, granted, charged, held, entries, head]
-        })
-        // Without its WHERE, SQLite would take ON for a join's.
-        yield* sql`
-          INSERT INTO balances (${balanceColumns})
-          SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT),
-            CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5
-          FROM ${rowsOf(sql, rows)} WHERE TRUE
-          ON CONFLICT (account_id) DO UPDATE SET
-            granted = excluded.granted, charged = excluded.charged, held = excluded.held,
-            entries = excluded.entries, head = excluded.head`
-      }
+        }),
+      )
     }),
   }
 }
