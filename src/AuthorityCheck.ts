@@ -21,7 +21,7 @@ import {
   type InsufficientCredits,
 } from "./CreditLedger.ts"
 import { Deadline } from "./Deadline.ts"
-import { Credits, type RequestId } from "./LedgerEntry.ts"
+import { type Credits, creditsOf, type RequestId } from "./LedgerEntry.ts"
 import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type Receipt, Receipts } from "./Receipts.ts"
@@ -120,7 +120,7 @@ export const layer = (options: {
           if (outcome._tag === "Checked") successes++
           return { url, outcome }
         })
-        return { checks, successes, creditsUsed: Credits.make(options.price * successes) }
+        return { checks, successes, creditsUsed: creditsOf(options.price * successes) }
       }
 
       const chargeOf = ({ creditsUsed, successes }: Report) => ({
@@ -147,7 +147,7 @@ export const layer = (options: {
               creditsCharged.unsafeUpdate(checked.creditsUsed, [])
               return checked
             }
-            yield* ledger.settle(hold, { amount: Credits.make(0), urls: 0 })
+            yield* ledger.settle(hold, { amount: creditsOf(0), urls: 0 })
             return yield* Effect.failCause(exit.cause)
           }),
         )
@@ -162,7 +162,7 @@ export const layer = (options: {
               ? Effect.succeed(free)
               : Effect.as(receipts.keep(receiptOf(free)), free)
           }
-          const amount = Credits.make(options.price * targets.length)
+          const amount = creditsOf(options.price * targets.length)
           const hold = { accountId: account, requestId, amount }
 
           // A named request may have lost its name to another one meanwhile: that is for settle to see.

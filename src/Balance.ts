@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "./Account.ts"
 import { type Charge, type Hold, InsufficientCredits } from "./CreditLedger.ts"
-import { chainHash, Credits, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
+import { chainHash, Credits, creditsOf, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** One account's books in short. */
 export const Balance = Schema.Struct({
@@ -23,12 +23,10 @@ export const Balance = Schema.Struct({
 })
 export type Balance = typeof Balance.Type
 
-const credits = (n: number) => Credits.make(n)
-
 export const empty: Balance = {
-  granted: credits(0),
-  charged: credits(0),
-  held: credits(0),
+  granted: creditsOf(0),
+  charged: creditsOf(0),
+  held: creditsOf(0),
   entries: 0,
   head: genesisHash,
 }
@@ -43,12 +41,12 @@ export const hold = (
 ): Either.Either<Balance, InsufficientCredits> =>
   amount > available(balance)
     ? Either.left(new InsufficientCredits({ required: amount, available: available(balance) }))
-    : Either.right({ ...balance, held: credits(balance.held + amount) })
+    : Either.right({ ...balance, held: creditsOf(balance.held + amount) })
 
 /** Returns the whole of an open hold. */
 export const release = (balance: Balance, hold: Hold): Balance => ({
   ...balance,
-  held: credits(balance.held - hold.amount),
+  held: creditsOf(balance.held - hold.amount),
 })
 
 /** Ends an open hold with a charge; dies when the charge exceeds the hold. */
@@ -64,7 +62,7 @@ export const settle = (
   const released = release(balance, hold)
   if (charge.amount === 0) return [released, undefined]
   return append(
-    { ...released, charged: credits(released.charged + charge.amount) },
+    { ...released, charged: creditsOf(released.charged + charge.amount) },
     {
       accountId: hold.accountId,
       kind: "charge",
@@ -86,7 +84,7 @@ export const grant = (
   at: number,
 ): readonly [Balance, LedgerEntry] =>
   append(
-    { ...balance, granted: credits(balance.granted + amount) },
+    { ...balance, granted: creditsOf(balance.granted + amount) },
     { accountId, kind: "grant", amount, requestId: null, urls: null, note, at },
   )
 
@@ -97,7 +95,7 @@ const append = (
   const unsealed = {
     ...detail,
     sequence: balance.entries + 1,
-    balanceAfter: credits(balance.granted - balance.charged),
+    balanceAfter: creditsOf(balance.granted - balance.charged),
   }
   const entry = { ...unsealed, hash: chainHash(balance.head, unsealed) }
   return [{ ...balance, entries: entry.sequence, head: entry.hash }, entry]

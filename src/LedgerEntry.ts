@@ -2,7 +2,7 @@
  * One line of an account's books. Entries are only ever added, and each carries the hash of the
  * one before it, so that a line that was changed, removed or slipped in later shows.
  */
-import { createHash } from "node:crypto"
+import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
 import { AccountId } from "./Account.ts"
 
@@ -15,6 +15,10 @@ export const Credits = Schema.NonNegativeInt.pipe(
   Schema.brand("Credits"),
 )
 export type Credits = typeof Credits.Type
+
+/** As `Credits.make`, which tells what is wrong; each request adds and subtracts several times. */
+export const creditsOf = (sum: number): Credits =>
+  Credits.make(sum, { disableValidation: Number.isSafeInteger(sum) && sum >= 0 })
 
 /** Names one request from its header `x-request-id` to its line in the statement. */
 export const RequestId = Schema.String.pipe(Schema.brand("RequestId"))
@@ -47,19 +51,18 @@ export const genesisHash = ""
 
 /** The hash that an entry must carry when the entry before it carries `previous`. */
 export const chainHash = (previous: string, entry: Omit<LedgerEntry, "hash">): string =>
-  createHash("sha256")
-    .update(
-      JSON.stringify([
-        previous,
-        entry.accountId,
-        entry.sequence,
-        entry.kind,
-        entry.amount,
-        entry.balanceAfter,
-        entry.requestId,
-        entry.urls,
-        entry.note,
-        entry.at,
-      ]),
-    )
-    .digest("hex")
+  hash(
+    "sha256",
+    JSON.stringify([
+      previous,
+      entry.accountId,
+      entry.sequence,
+      entry.kind,
+      entry.amount,
+      entry.balanceAfter,
+      entry.requestId,
+      entry.urls,
+      entry.note,
+      entry.at,
+    ]),
+  )
