@@ -17,10 +17,9 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
-import { v7 as uuid } from "uuid"
-import { RequestId } from "../LedgerEntry.ts"
+import type { RequestId } from "../LedgerEntry.ts"
 import { Api } from "./Api.ts"
-import { CurrentRequestId } from "./CurrentRequest.ts"
+import { CurrentRequestId, newRequestId } from "./CurrentRequest.ts"
 import { type Answer, failure, internalErrorMessage } from "./Envelope.ts"
 import * as handlers from "./handlers.ts"
 import * as Meters from "./Meters.ts"
@@ -101,7 +100,7 @@ const shortWay = Effect.map(Effect.runtime(), (runtime) => {
     request: IncomingMessage,
     response: ServerResponse,
   ) => {
-    const requestId = RequestId.make(uuid())
+    const requestId = newRequestId()
     const measure = Meters.start(method, path)
     const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
     const fiber = runFork(
@@ -186,7 +185,7 @@ const normalized = (url: string) =>
 const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
   Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
     const { method, url } = request
-    const requestId = RequestId.make(uuid())
+    const requestId = newRequestId()
     const route = normalized(url)
     const measure = Meters.start(method, methods.has(route) ? route : "other")
     return app.pipe(
