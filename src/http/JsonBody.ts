@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import { InvalidRequest, PayloadTooLarge } from "./Envelope.ts"
+import * as Guard from "./Guard.ts"
 import * as Issues from "./Issues.ts"
 
 /** The longest valid request: 50 URLs of 1,000 code units, each escaped to 6 bytes, is 300 kB. */
@@ -15,17 +16,20 @@ export const maxBytes = 512 * 1024
 const maxDrainedBytes = 16 * 1024 * 1024
 
 /** Decodes the body; fails with every violation at once. */
-export const decoder = <A, I>(schema: Schema.Schema<A, I>) => {
+export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decode = ParseResult.decodeUnknownEither(schema, { errors: "all" })
+  const isAsItShouldBe = Guard.make(schema)
   return (request: IncomingMessage): Effect.Effect<A, InvalidRequest | PayloadTooLarge> => {
     if (!isJson(request.headers["content-type"])) {
       return Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
     }
     return Effect.flatMap(read(request), (bytes) =>
       Either.flatMap(parse(bytes), (json) =>
-        Either.mapLeft(decode(json), (issue) =>
-          InvalidRequest.because(Issues.fromParseIssue(issue)),
-        ),
+        isAsItShouldBe(json)
+          ? Either.right(json)
+          : Either.mapLeft(decode(json), (issue) =>
+              InvalidRequest.because(Issues.fromParseIssue(issue)),
+            ),
       ),
     )
   }
@@ -67,7 +71,8 @@ const read = (message: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> 
     }
     const onEnd = () => {
       stop()
-      resume(Effect.succeed(Buffer.concat(chunks)))
+      const [only = Buffer.alloc(0)] = chunks
+      resume(Effect.succeed(chunks.length > 1 ? Buffer.concat(chunks) : only))
     }
     // The sender is gone, and with it whoever waits for the answer.
     const onError = () => {
