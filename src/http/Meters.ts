@@ -2,15 +2,16 @@
  * What is counted of requests, by method, route and status: `authority_http_requests` and
  * `authority_http_request_seconds`.
  */
-import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as MetricKey from "effect/MetricKey"
+import * as Meter from "../Meter.ts"
 
-const requests = Metric.counter("authority_http_requests", {
+const requests = MetricKey.counter("authority_http_requests", {
   description: "requests answered",
   incremental: true,
 })
 
-const seconds = Metric.histogram(
+const seconds = MetricKey.histogram(
   "authority_http_request_seconds",
   MetricBoundaries.fromIterable([
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
@@ -27,16 +28,11 @@ const recorder = (method: string, route: string, status: number): Record => {
   const id = `${method} ${route} ${status}`
   const known = recorders.get(id)
   if (known !== undefined) return known
-  const tagged = <Type, In, Out>(metric: Metric.Metric<Type, In, Out>) =>
-    metric.pipe(
-      Metric.tagged("method", method),
-      Metric.tagged("route", route),
-      Metric.tagged("status", String(status)),
-    )
-  const [count, time] = [tagged(requests), tagged(seconds)]
+  const labels = { method, route, status: String(status) }
+  const [count, time] = [Meter.series(requests, labels), Meter.series(seconds, labels)]
   const record = (seconds: number) => {
-    count.unsafeUpdate(1, [])
-    time.unsafeUpdate(seconds, [])
+    count(1)
+    time(seconds)
   }
   recorders.set(id, record)
   return record

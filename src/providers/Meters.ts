@@ -9,7 +9,8 @@
  * - `authority_provider_failed_lookups`: targets sent to the vendor in vain
  * - `authority_provider_waiting`: targets that wait to be sent, at present
  */
-import * as Metric from "effect/Metric"
+import * as MetricKey from "effect/MetricKey"
+import * as Meter from "../Meter.ts"
 
 export interface Meters {
   readonly calls: (count: number) => void
@@ -24,13 +25,12 @@ export interface Meters {
 /** Counting is a plain call, not an Effect, for it stands on the path of every cached figure. */
 export const make = (provider: string): Meters => {
   const counter = (name: string, description: string) => {
-    const metric = Metric.counter(`authority_provider_${name}`, { description, incremental: true })
-    const tagged = Metric.tagged(metric, "provider", provider)
-    return (count: number) => tagged.unsafeUpdate(count, [])
+    const key = MetricKey.counter(`authority_provider_${name}`, { description, incremental: true })
+    return Meter.series(key, { provider })
   }
-  const waiting = Metric.gauge("authority_provider_waiting", {
+  const waiting = MetricKey.gauge("authority_provider_waiting", {
     description: "targets that wait to be sent",
-  }).pipe(Metric.tagged("provider", provider))
+  })
   return {
     calls: counter("calls", "calls to the vendor, retries included"),
     failedCalls: counter("failed_calls", "calls to the vendor that came to nothing"),
@@ -38,6 +38,6 @@ export const make = (provider: string): Meters => {
     cacheHits: counter("cache_hits", "lookups answered from what was kept"),
     coalesced: counter("coalesced", "lookups that joined another one for the same target"),
     failedLookups: counter("failed_lookups", "targets sent to the vendor in vain"),
-    waiting: (count) => waiting.unsafeUpdate(count, []),
+    waiting: Meter.series(waiting, { provider }),
   }
 }
