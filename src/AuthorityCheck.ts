@@ -153,7 +153,8 @@ export const layer = (options: {
         )
 
       const check: AuthorityCheck["Type"]["check"] = (account, requestId, urls, receiptOf) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        Effect.clockWith((clock) => {
+          const now = clock.unsafeCurrentTimeMillis()
           const parsed = urls.map((url) => Target.parse(url))
           const targets = Arr.getRights(parsed)
           if (!Arr.isNonEmptyArray(targets)) {

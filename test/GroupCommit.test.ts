@@ -35,6 +35,13 @@ const blockedRecorder = Effect.gen(function* () {
   }
 })
 
+/** Submits commands that have nothing to answer. */
+const committing = (commit: (commands: ReadonlyArray<number>) => Effect.Effect<void>) =>
+  Effect.map(
+    GroupCommit.make(commit),
+    (submit) => (command: number) => submit(command, () => Effect.void),
+  )
+
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
 const atOnce = { concurrency: "unbounded", discard: true } as const
 
@@ -45,7 +52,7 @@ describe("commands share commits", () => {
   it.scoped("those asked for in one turn share one, in the order of asking", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
-      const submit = yield* GroupCommit.make(commit)
+      const submit = yield* committing(commit)
       yield* Effect.forEach(upTo(50), submit, atOnce)
       assert.deepStrictEqual(commits, [upTo(50)])
     }),
@@ -54,7 +61,7 @@ describe("commands share commits", () => {
   it.scoped("those asked for one after the other have one each", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
-      const submit = yield* GroupCommit.make(commit)
+      const submit = yield* committing(commit)
       yield* Effect.forEach(upTo(3), submit)
       assert.deepStrictEqual(commits, [[0], [1], [2]])
     }),
@@ -63,7 +70,7 @@ describe("commands share commits", () => {
   it.scoped("those asked for while a commit is under way share the next", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
-      const submit = yield* GroupCommit.make(commit)
+      const submit = yield* committing(commit)
       const first = yield* Effect.fork(submit(0))
       yield* underWay
       const rest = yield* Effect.fork(Effect.forEach([1, 2, 3], submit, atOnce))
@@ -78,7 +85,7 @@ describe("commands share commits", () => {
   it.scoped("a command has returned only when its commit has", () =>
     Effect.gen(function* () {
       const { commit, goOn, underWay } = yield* blockedRecorder
-      const submit = yield* GroupCommit.make(commit)
+      const submit = yield* committing(commit)
       const asked = yield* Effect.fork(submit(0))
       yield* underWay
       yield* turnOfTheLoop
@@ -91,7 +98,7 @@ describe("commands share commits", () => {
   it.scoped("more than one commit takes, and more than may wait, all get their turn in order", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
-      const submit = yield* GroupCommit.make(commit)
+      const submit = yield* committing(commit)
       const first = yield* Effect.fork(submit(0))
       yield* underWay
       const rest = yield* Effect.fork(Effect.forEach(upTo(9000), submit, atOnce))
@@ -110,7 +117,7 @@ describe("what goes wrong stays where it is", () => {
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const broken = new Error("the disk is full")
-      const submit = yield* GroupCommit.make((commands: ReadonlyArray<number>) =>
+      const submit = yield* committing((commands: ReadonlyArray<number>) =>
         commands.includes(1) ? Effect.die(broken) : commit(commands),
       )
       const asked = (n: number) => Effect.exit(submit(n))
@@ -124,7 +131,7 @@ describe("what goes wrong stays where it is", () => {
   it.scoped("a caller that is interrupted while it waits takes nobody with it", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
-      const submit = yield* GroupCommit.make(commit)
+      const submit = yield* committing(commit)
       const [leaving, staying] = [yield* Effect.fork(submit(0)), yield* Effect.fork(submit(1))]
       yield* Effect.yieldNow()
       const left = yield* Fiber.interrupt(leaving)
@@ -141,7 +148,7 @@ describe("the end", () => {
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(GroupCommit.make(commit), scope)
+      const submit = yield* Scope.extend(committing(commit), scope)
       const first = yield* Effect.fork(submit(0))
       yield* underWay
       const rest = yield* Effect.fork(Effect.forEach(upTo(1000), submit, atOnce))
@@ -161,7 +168,7 @@ describe("the end", () => {
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(GroupCommit.make(commit), scope)
+      const submit = yield* Scope.extend(committing(commit), scope)
       const asked = yield* Effect.fork(submit(0))
       yield* Effect.yieldNow()
       assert.deepStrictEqual(commits, [])
@@ -175,7 +182,7 @@ describe("the end", () => {
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(GroupCommit.make(commit), scope)
+      const submit = yield* Scope.extend(committing(commit), scope)
       const first = yield* Effect.fork(submit(0))
       yield* Effect.yieldNow()
       const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
@@ -195,7 +202,7 @@ describe("the end", () => {
   it.effect("closing with nothing queued commits nothing", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
-      yield* Effect.scoped(GroupCommit.make(commit))
+      yield* Effect.scoped(committing(commit))
       assert.deepStrictEqual(commits, [])
     }),
   )

@@ -2,7 +2,6 @@
  * Absent, malformed, unknown, revoked or expired: every key that will not do is one and the same
  * 401. An account that asks too often is told so here, before its request costs anything.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { AccountId } from "../Account.ts"
@@ -26,9 +25,9 @@ export const make = (options: {
         onSuccess: ({ accountId }) => admit(accountId),
       })
     return (header) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+      Effect.clockWith((clock) => {
         const key = header?.toString() ?? ""
-        const known = keys.recall?.(key, now)
+        const known = keys.recall?.(key, clock.unsafeCurrentTimeMillis())
         return known === undefined ? find(key) : admit(known.accountId)
       })
   })

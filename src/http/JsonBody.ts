@@ -70,7 +70,6 @@ const read = (message: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> 
       }
     }
     const onEnd = () => {
-      stop()
       const [only = Buffer.alloc(0)] = chunks
       resume(Effect.succeed(chunks.length > 1 ? Buffer.concat(chunks) : only))
     }

@@ -19,35 +19,31 @@ const seconds = MetricKey.histogram(
   "from the request's headers to its answer",
 )
 
-type Record = (seconds: number) => void
-
-/** Made once for each combination, for labels are costly to attach. */
-const recorders = new Map<string, Record>()
-
-const recorder = (method: string, route: string, status: number): Record => {
-  const id = `${method} ${route} ${status}`
-  const known = recorders.get(id)
-  if (known !== undefined) return known
-  const labels = { method, route, status: String(status) }
-  const [count, time] = [Meter.series(requests, labels), Meter.series(seconds, labels)]
-  const record = (seconds: number) => {
-    count(1)
-    time(seconds)
-  }
-  recorders.set(id, record)
-  return record
-}
-
 /** A client can invent methods without end; ours are few. */
 const knownMethods = new Set(["GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"])
 
-/** Starts the clock; what comes back stops it. */
-export const start = (method: string, route: string) => {
-  const startedAt = performance.now()
-  return (status: number) =>
-    recorder(
-      knownMethods.has(method) ? method : "other",
-      route,
-      status,
-    )((performance.now() - startedAt) / 1000)
+/** The meter of one endpoint: starts the clock, and what comes back stops it with the status. */
+export const make = (method: string, route: string) => {
+  const recorderOf = recorders(knownMethods.has(method) ? method : "other", route)
+  return () => {
+    const startedAt = performance.now()
+    return (status: number) => recorderOf(status)((performance.now() - startedAt) / 1000)
+  }
+}
+
+/** Each is made once, for labels are costly to attach. */
+const recorders = (method: string, route: string) => {
+  const byStatus = new Map<number, (seconds: number) => void>()
+  return (status: number) => {
+    const known = byStatus.get(status)
+    if (known !== undefined) return known
+    const labels = { method, route, status: String(status) }
+    const [count, time] = [Meter.series(requests, labels), Meter.series(seconds, labels)]
+    const record = (seconds: number) => {
+      count(1)
+      time(seconds)
+    }
+    byStatus.set(status, record)
+    return record
+  }
 }

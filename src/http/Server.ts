@@ -78,6 +78,7 @@ interface Endpoint {
   readonly method: Exclude<HttpMethod, "HEAD">
   readonly path: HttpLayerRouter.PathInput
   readonly handler: handlers.Handler
+  readonly start: ReturnType<typeof Meters.make>
 }
 
 const byRoute = (byName: Readonly<Record<string, handlers.Handler>>) => {
@@ -87,7 +88,8 @@ const byRoute = (byName: Readonly<Record<string, handlers.Handler>>) => {
     onEndpoint: ({ endpoint: { method, name, path } }) => {
       const handler = byName[name]
       if (handler === undefined || method === "HEAD") return
-      endpoints.set(`${method} ${path}`, { method, path, handler })
+      const start = Meters.make(method, path)
+      endpoints.set(`${method} ${path}`, { method, path, handler, start })
     },
   })
   return endpoints
@@ -95,17 +97,13 @@ const byRoute = (byName: Readonly<Record<string, handlers.Handler>>) => {
 
 const shortWay = Effect.map(Effect.runtime(), (runtime) => {
   const runFork = Runtime.runFork(runtime)
-  return (
-    { handler, method, path }: Endpoint,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ) => {
+  return ({ handler, start }: Endpoint, request: IncomingMessage, response: ServerResponse) => {
     const requestId = newRequestId()
-    const measure = Meters.start(method, path)
+    const stop = start()
     const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
     const fiber = runFork(
       Effect.map(answered, ({ body, headers, status }) => {
-        measure(status)
+        stop(status)
         if (response.writableEnded) return
         response.writeHead(status, {
           ...headers,
@@ -187,7 +185,7 @@ const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse
     const { method, url } = request
     const requestId = newRequestId()
     const route = normalized(url)
-    const measure = Meters.start(method, methods.has(route) ? route : "other")
+    const stop = Meters.make(method, methods.has(route) ? route : "other")()
     return app.pipe(
       Effect.catchAllCause((cause) => {
         const error = Option.getOrUndefined(Cause.failureOption(cause))
@@ -199,7 +197,7 @@ const surround = <E, R>(app: Effect.Effect<HttpServerResponse.HttpServerResponse
         )
       }),
       Effect.map((response) => {
-        measure(response.status)
+        stop(response.status)
         return HttpServerResponse.setHeader(response, "x-request-id", requestId)
       }),
       Effect.provideService(CurrentRequestId, requestId),

@@ -8,9 +8,9 @@ import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
 import { AuthorityCheck, type Report } from "../AuthorityCheck.ts"
 import * as Balance from "../Balance.ts"
-import { CreditLedger } from "../CreditLedger.ts"
+import { CreditLedger, type HoldExpired, type InsufficientCredits } from "../CreditLedger.ts"
 import type { RequestId } from "../LedgerEntry.ts"
-import { Receipts } from "../Receipts.ts"
+import { type KeyReused, Receipts, type StillInFlight } from "../Receipts.ts"
 import { type Api, BatchRequest, type BatchResponse, CreditsResponse } from "./Api.ts"
 import * as Authorization from "./Authorization.ts"
 import {
@@ -98,15 +98,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
                 ? checkOnce(account, requestId, urls)
                 : checkNamed(key, account, requestId, urls),
           ),
-        ).pipe(
-          Effect.catchTags({
-            InsufficientCredits: ({ message }) => new PaymentRequired({ message }),
-            KeyReused: ({ message }) => new UnprocessableContent({ message }),
-            StillInFlight: ({ message }) => new Conflict({ message }),
-            // Ours to mend: the defect is logged, and answered like any other.
-            HoldExpired: (expired) => Effect.die(expired),
-          }),
-        ),
+        ).pipe(Effect.catchTags(refusals)),
       ),
 
       availableCredits: authorized((account) =>
@@ -118,6 +110,14 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
     }
     return handlers
   })
+
+const refusals = {
+  InsufficientCredits: ({ message }: InsufficientCredits) => new PaymentRequired({ message }),
+  KeyReused: ({ message }: KeyReused) => new UnprocessableContent({ message }),
+  StillInFlight: ({ message }: StillInFlight) => new Conflict({ message }),
+  // Ours to mend: the defect is logged, and answered like any other.
+  HoldExpired: (expired: HoldExpired) => Effect.die(expired),
+}
 
 const decodeBatchRequest = JsonBody.decoder(BatchRequest)
 

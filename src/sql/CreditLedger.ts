@@ -91,7 +91,7 @@ const make = (leaseMs: number) =>
             answer = Exit.die(defect)
           }
         }
-        return Effect.flatMap(enqueue({ ...command, apply }), () => answer)
+        return enqueue({ ...command, apply }, () => answer)
       }).pipe(Effect.uninterruptible)
 
     const expireHold = (hold: Hold) =>

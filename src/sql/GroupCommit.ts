@@ -27,17 +27,23 @@ const maxTurns = 16
 
 interface Pending<Command> {
   readonly command: Command
-  readonly resume: (answer: Exit.Exit<void>) => void
+  /** With the exit of a commit that came to nothing; without one, the commit is on disk. */
+  readonly end: (failure?: Exit.Exit<never>) => void
 }
+
+/** Returns what `answer` gives once the command is committed, or dies with its commit. */
+export type Submit<Command> = <A, E>(
+  command: Command,
+  answer: () => Effect.Effect<A, E>,
+) => Effect.Effect<A, E>
 
 /**
  * `commit` runs the commands in one transaction; it fails when one of them is at fault and nothing
- * was done, and dies when the store is at fault. What comes back submits a command and returns once
- * it is committed, or dies with `commit`. Closing the scope commits what is queued first.
+ * was done, and dies when the store is at fault. Closing the scope commits what is queued first.
  */
 export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
-): Effect.Effect<(command: Command) => Effect.Effect<void>, never, Scope.Scope> =>
+): Effect.Effect<Submit<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     // A list and callbacks: a queue with deferreds costs each command more than its commit does.
     let queue: Array<Pending<Command>> = []
@@ -67,7 +73,7 @@ export const make = <Command, E>(
 
     const commitAll = (batch: Arr.NonEmptyReadonlyArray<Pending<Command>>) =>
       Effect.catchAll(
-        Effect.zipRight(commit(Arr.map(batch, ({ command }) => command)), answer(batch, Exit.void)),
+        Effect.zipRight(commit(Arr.map(batch, ({ command }) => command)), endAll(batch)),
         (error) =>
           batch.length === 1
             ? Effect.die(error)
@@ -78,7 +84,7 @@ export const make = <Command, E>(
     const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>
       Arr.isNonEmptyReadonlyArray(batch)
         ? Effect.catchAllCause(measured(batch.length, commitAll(batch)), (cause) =>
-            answer(batch, Exit.failCause(cause)),
+            endAll(batch, Exit.failCause(cause)),
           )
         : Effect.void
 
@@ -99,18 +105,16 @@ export const make = <Command, E>(
       }),
     )
 
-    const submit = (command: Command): Effect.Effect<void> =>
-      Effect.suspend(() => {
+    const submit: Submit<Command> = (command, answer) =>
+      Effect.async((resume) => {
         // Whoever asks behind the end has outlived the store.
-        if (isClosed) return Effect.interrupt
-        if (queue.length < capacity) {
-          return Effect.async<void>((resume) => {
-            queue.push({ command, resume })
-            hasWork.unsafeOpen()
-          })
+        if (isClosed) return resume(Effect.interrupt)
+        if (queue.length === capacity) {
+          hasRoom.unsafeClose()
+          return resume(Effect.zipRight(hasRoom.await, submit(command, answer)))
         }
-        hasRoom.unsafeClose()
-        return Effect.zipRight(hasRoom.await, submit(command))
+        queue.push({ command, end: (failure) => resume(failure ?? answer()) })
+        hasWork.unsafeOpen()
       })
     return submit
   })
@@ -149,5 +153,5 @@ const measured = <E>(size: number, commit: Effect.Effect<void, E>) =>
     commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
   })
 
-const answer = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>
-  Effect.sync(() => batch.forEach(({ resume }) => resume(exit)))
+const endAll = <Command>(batch: ReadonlyArray<Pending<Command>>, failure?: Exit.Exit<never>) =>
+  Effect.sync(() => batch.forEach(({ end }) => end(failure)))

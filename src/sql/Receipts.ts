@@ -64,7 +64,7 @@ export const layer = (options: {
             ) => {
               outcome = Exit.fromEither(either)
             }
-            return Effect.flatMap(enqueue({ claim, answer }), () => outcome)
+            return enqueue({ claim, answer }, () => outcome)
             // A key is not taken for somebody who does not know of it.
           }).pipe(Effect.uninterruptible),
         ),

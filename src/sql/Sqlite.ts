@@ -65,7 +65,7 @@ const make = Effect.fnUntraced(
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   /** Whatever it throws happens inside the transaction, which then gives its connection back. */
   const run = (connection: Connection, statement: string) =>
-    Effect.suspend(() => connection.executeUnprepared(statement, [], undefined))
+    Effect.suspend(() => connection.execute(statement, [], undefined))
   const withTransaction = SqlClient.makeWithTransaction({
     transactionTag: SqlClient.TransactionConnection,
     spanAttributes: [],
