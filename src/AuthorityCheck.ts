@@ -28,11 +28,24 @@ import { type Receipt, Receipts } from "./Receipts.ts"
 import * as Span from "./Span.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
-/** What became of each submitted URL, in the order of submission, and what it cost. */
+/** What became of the submitted URLs, and what it cost. */
 export interface Report {
-  readonly checks: ReadonlyArray<{ readonly url: string; readonly outcome: Outcome }>
+  /** As they were submitted. */
+  readonly urls: ReadonlyArray<string>
+  /** One for each URL, in their order. */
+  readonly outcomes: ReadonlyArray<Outcome>
   readonly successes: number
   readonly creditsUsed: Credits
+}
+
+export interface Request<Answer> {
+  readonly accountId: AccountId
+  readonly requestId: RequestId
+  readonly urls: ReadonlyArray<string>
+  /** Makes the answer out of the report, before anything is charged for it. */
+  readonly tell: (report: Report) => Answer
+  /** The receipt that is kept along with the charge, if one is to be kept. */
+  readonly receiptOf?: (answer: Answer) => Receipt
 }
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
@@ -40,15 +53,11 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   {
     /**
      * Checks the URLs at the account's expense. Fails with InsufficientCredits before the provider
-     * is asked, and with HoldExpired when so much time went by that nothing could be charged. With
-     * `receiptOf`, the report's receipt is kept along with the charge.
+     * is asked, and with HoldExpired when so much time went by that nothing could be charged.
      */
-    readonly check: (
-      account: AccountId,
-      requestId: RequestId,
-      urls: ReadonlyArray<string>,
-      receiptOf?: (report: Report) => Receipt,
-    ) => Effect.Effect<Report, InsufficientCredits | HoldExpired>
+    readonly check: <Answer>(
+      request: Request<Answer>,
+    ) => Effect.Effect<Answer, InsufficientCredits | HoldExpired>
   }
 >() {}
 
@@ -69,7 +78,6 @@ export const layer = (options: {
       const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>, deadline: number) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) =>
           provider.lookup(targets).pipe(
-            Effect.map((outcomes) => outcomes.map(withinScale)),
             Effect.provideService(Deadline, deadline),
             // For a provider that does not keep to the deadline by itself.
             Effect.timeoutTo({
@@ -111,77 +119,79 @@ export const layer = (options: {
         outcomes: ReadonlyArray<Outcome>,
       ): Report => {
         let [next, successes] = [0, 0]
-        const checks = urls.map((url, i) => {
-          const target = parsed[i]
-          const outcome =
-            target === undefined || Either.isRight(target)
-              ? (outcomes[next++] ?? unanswered)
-              : invalid(target.left)
+        const all = parsed.map((target) => {
+          if (Either.isLeft(target)) return invalid(target.left)
+          const outcome = withinScale(outcomes[next++] ?? unanswered)
           if (outcome._tag === "Checked") successes++
-          return { url, outcome }
+          return outcome
         })
-        return { checks, successes, creditsUsed: creditsOf(options.price * successes) }
+        return { urls, outcomes: all, successes, creditsUsed: creditsOf(options.price * successes) }
       }
 
-      const chargeOf = ({ creditsUsed, successes }: Report) => ({
-        amount: creditsUsed,
-        urls: successes,
-      })
+      /** Nothing is waited for in between, so the hold and its settlement are one. */
+      const charged = <Answer>(hold: Hold, { creditsUsed, successes }: Report, answer: Answer) =>
+        // Nothing but the answer is kept in memory meanwhile.
+        Effect.map(ledger.charge(hold, { amount: creditsUsed, urls: successes }), () => {
+          creditsCharged.unsafeUpdate(creditsUsed, [])
+          return answer
+        })
 
       /** Between hold and settlement anything can happen, but not that neither follows. */
-      const bought = (
+      const bought = <Answer>(
         hold: Hold,
         report: Effect.Effect<Report>,
-        receiptOf: ((report: Report) => Receipt) | undefined,
+        { receiptOf, tell }: Request<Answer>,
       ) =>
         Effect.uninterruptibleMask((restore) =>
           Effect.gen(function* () {
             yield* ledger.hold(hold.accountId, hold.amount, hold.requestId)
             const exit = yield* restore(report).pipe(
-              Effect.map((checked) => ({ checked, receipt: receiptOf?.(checked) })),
+              Effect.map((checked) => {
+                const answer = tell(checked)
+                return { answer, receipt: receiptOf?.(answer), ...checked }
+              }),
               Effect.exit,
             )
             if (Exit.isSuccess(exit)) {
-              const { checked, receipt } = exit.value
-              yield* ledger.settle(hold, chargeOf(checked), receipt)
-              creditsCharged.unsafeUpdate(checked.creditsUsed, [])
-              return checked
+              const { answer, creditsUsed, receipt, successes } = exit.value
+              yield* ledger.settle(hold, { amount: creditsUsed, urls: successes }, receipt)
+              creditsCharged.unsafeUpdate(creditsUsed, [])
+              return answer
             }
             yield* ledger.settle(hold, { amount: creditsOf(0), urls: 0 })
             return yield* Effect.failCause(exit.cause)
           }),
         )
 
-      const check: AuthorityCheck["Type"]["check"] = (account, requestId, urls, receiptOf) =>
+      /** All URLs are invalid. */
+      const free = <Answer>({ receiptOf, tell }: Request<Answer>, report: Report) => {
+        const answer = tell(report)
+        return receiptOf === undefined
+          ? Effect.succeed(answer)
+          : Effect.as(receipts.keep(receiptOf(answer)), answer)
+      }
+
+      const check = <Answer>(request: Request<Answer>) =>
         Effect.clockWith((clock) => {
           const now = clock.unsafeCurrentTimeMillis()
+          const { accountId, receiptOf, requestId, tell, urls } = request
           const parsed = urls.map((url) => Target.parse(url))
           const targets = Arr.getRights(parsed)
-          if (!Arr.isNonEmptyArray(targets)) {
-            const free = reportOf(urls, parsed, [])
-            return receiptOf === undefined
-              ? Effect.succeed(free)
-              : Effect.as(receipts.keep(receiptOf(free)), free)
-          }
-          const amount = creditsOf(options.price * targets.length)
-          const hold = { accountId: account, requestId, amount }
+          if (!Arr.isNonEmptyArray(targets)) return free(request, reportOf(urls, parsed, []))
 
+          const hold = { accountId, requestId, amount: creditsOf(options.price * targets.length) }
           // A named request may have lost its name to another one meanwhile: that is for settle to see.
           const known = receiptOf === undefined ? provider.recall?.(targets, now) : undefined
           if (known !== undefined) {
-            // Nothing is waited for in between, so the hold and its settlement are one.
-            const report = reportOf(urls, parsed, known.map(withinScale))
-            return Effect.map(ledger.charge(hold, chargeOf(report)), () => {
-              creditsCharged.unsafeUpdate(report.creditsUsed, [])
-              return report
-            })
+            const report = reportOf(urls, parsed, known)
+            return charged(hold, report, tell(report))
           }
           const report = lookupDistinct(targets, now + timeoutMs).pipe(
-            Effect.provideService(CurrentAccount, account),
+            Effect.provideService(CurrentAccount, accountId),
             Effect.annotateLogs("requestId", requestId),
             Effect.map((outcomes) => reportOf(urls, parsed, outcomes)),
           )
-          return bought(hold, report, receiptOf)
+          return bought(hold, report, request)
         }).pipe(Span.named("AuthorityCheck.check"))
 
       return { check }

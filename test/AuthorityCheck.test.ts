@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
@@ -49,7 +50,7 @@ const within =
 
 const check = (urls: ReadonlyArray<string>, requestId = "request-1") =>
   Effect.flatMap(AuthorityCheck.AuthorityCheck, (use) =>
-    use.check(account, RequestId.make(requestId), urls),
+    use.check({ accountId: account, requestId: RequestId.make(requestId), urls, tell: identity }),
   )
 
 const books = Effect.gen(function* () {
@@ -65,8 +66,7 @@ const charges = Effect.flatMap(CreditLedger, ({ statement }) =>
 
 const reasonOf = (outcome: Outcome) => (outcome._tag === "Failed" ? outcome.reason : "ok")
 
-const reasons = ({ checks }: AuthorityCheck.Report) =>
-  checks.map(({ outcome }) => reasonOf(outcome))
+const reasons = ({ outcomes }: AuthorityCheck.Report) => outcomes.map(reasonOf)
 
 /** Lets forked fibers run until `isReached`. */
 const until = (isReached: () => boolean) =>
@@ -80,12 +80,9 @@ describe("a batch", () => {
     return Effect.gen(function* () {
       const urls = ["bad.example.com", "localhost", "example.com", " Example.org/A "]
       const report = yield* check(urls)
-      assert.deepStrictEqual(
-        report.checks.map(({ url }) => url),
-        urls,
-      )
+      assert.deepStrictEqual(report.urls, urls)
       assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL", "ok", "ok"])
-      assert.deepStrictEqual(report.checks[2]?.outcome, checked(figures))
+      assert.deepStrictEqual(report.outcomes[2], checked(figures))
       assert.strictEqual(report.successes, 2)
       assert.strictEqual(report.creditsUsed, 2)
       assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
@@ -98,10 +95,7 @@ describe("a batch", () => {
       const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
       const report = yield* check(urls)
       assert.deepStrictEqual(provider.calls, [["example.com/", "example.com/a"]])
-      assert.deepStrictEqual(
-        report.checks.map(({ url }) => url),
-        urls,
-      )
+      assert.deepStrictEqual(report.urls, urls)
       assert.strictEqual(report.creditsUsed, 4)
       assert.deepStrictEqual(yield* books, { available: 996, charged: 4, held: 0 })
     }).pipe(within({ provider }))
@@ -198,7 +192,7 @@ describe("a batch", () => {
       return Effect.gen(function* () {
         const report = yield* check(urls)
         assert.deepStrictEqual(
-          report.checks.map(({ outcome, url }) => [url, reasonOf(outcome)]),
+          report.urls.map((url, i) => [url, reasons(report)[i]]),
           batch.map(({ kind }, i) => [urls[i], kinds[kind]]),
         )
         assert.strictEqual(report.creditsUsed, price * successes)

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import * as Supervisor from "effect/Supervisor"
@@ -49,7 +50,12 @@ const [account = AccountId.make("")] = accounts
 let requests = 0
 const check = (urls: ReadonlyArray<string>, by = account) =>
   Effect.flatMap(AuthorityCheck.AuthorityCheck, (service) =>
-    service.check(by, RequestId.make(`request-${requests++}`), urls),
+    service.check({
+      accountId: by,
+      requestId: RequestId.make(`request-${requests++}`),
+      urls,
+      tell: identity,
+    }),
   )
 
 const grantAll = Effect.flatMap(CreditLedger, (ledger) =>
@@ -123,11 +129,11 @@ describe("over real HTTP", () => {
               if (lasting) moz.always(fault)
               else moz.script(fault)
               const before = yield* TestClock.currentTimeMillis
-              const { checks } = yield* ask
+              const report = yield* ask
               const took = (yield* TestClock.currentTimeMillis) - before
               expect(took).toBeLessThanOrEqual(31_000)
-              expect(checks.map(({ url }) => url)).toEqual(urls)
-              expect(checks[2]?.outcome).toMatchObject({ reason: "INVALID_URL" })
+              expect(report.urls).toEqual(urls)
+              expect(report.outcomes[2]).toMatchObject({ reason: "INVALID_URL" })
               expect((yield* balance(account)).held).toBe(0)
 
               moz.always(undefined)
@@ -247,10 +253,10 @@ it.effect.prop(
           const urls = hosts.map((host) => `host-${host}.example.com`)
           const asking = check(urls, by).pipe(
             Effect.timed,
-            Effect.tap(([took, { checks }]) =>
+            Effect.tap(([took, report]) =>
               Effect.sync(() => {
                 expect(Duration.toMillis(took)).toBeLessThanOrEqual(30_000)
-                expect(checks.map(({ url }) => url)).toEqual(urls)
+                expect(report.urls).toEqual(urls)
               }),
             ),
             Effect.map(([, { creditsUsed }]) => ({ by, creditsUsed })),

@@ -65,7 +65,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
         )
 
     const checkOnce = (accountId: AccountId, requestId: RequestId, urls: ReadonlyArray<string>) =>
-      Effect.map(check(accountId, requestId, urls), (report) => success(bodyOf(report)))
+      check({ accountId, requestId, urls, tell: succeeded })
 
     /** The first answer to a request that its client has named, however often it is sent. */
     const checkNamed = (
@@ -75,13 +75,13 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
       urls: ReadonlyArray<string>,
     ) => {
       const claim = { accountId, key, requestId, fingerprint: IdempotencyKey.fingerprint(urls) }
-      const receiptOf = (report: Report) => ({ claim, body: bodyOf(report) })
+      const receiptOf = ({ body }: Answer) => ({ claim, body })
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(receipts.claim(claim), (answered) =>
           answered === undefined
-            ? restore(check(accountId, requestId, urls, receiptOf)).pipe(
-                Effect.onError(() => receipts.release(claim)),
-                Effect.map((report) => success(bodyOf(report))),
+            ? Effect.onError(
+                restore(check({ accountId, requestId, urls, tell: succeeded, receiptOf })),
+                () => receipts.release(claim),
               )
             : Effect.succeed(success(answered, { "idempotent-replayed": "true" })),
         ),
@@ -133,10 +133,11 @@ const success = (body: string, headers: Readonly<Record<string, string>> = noHea
 })
 
 /** Its types say that it fits the schema, and the use case lets no figure off the scale through. */
-const bodyOf = ({ checks, creditsUsed }: Report): string => {
+const succeeded = ({ creditsUsed, outcomes, urls }: Report): Answer => {
   const successUrls: Array<Success> = []
   const failedUrls: Array<Failure> = []
-  for (const { outcome, url } of checks) {
+  outcomes.forEach((outcome, i) => {
+    const url = urls[i] ?? ""
     if (outcome._tag === "Failed") {
       failedUrls.push({ url, reason: outcome.reason })
     } else {
@@ -147,15 +148,15 @@ const bodyOf = ({ checks, creditsUsed }: Report): string => {
           : { url, domainAuthority, pageAuthority, spamScore },
       )
     }
-  }
-  const response: typeof BatchResponse.Encoded = {
+  })
+  const response: Response = {
     success: true,
     data: { successUrls, failedUrls },
     quota: { creditsUsed },
   }
-  return JSON.stringify(response)
+  return success(JSON.stringify(response))
 }
 
-type Data = typeof BatchResponse.Encoded.data
-type Success = Data["successUrls"][number]
-type Failure = Data["failedUrls"][number]
+type Response = typeof BatchResponse.Encoded
+type Success = Response["data"]["successUrls"][number]
+type Failure = Response["data"]["failedUrls"][number]
