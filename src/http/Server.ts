@@ -105,14 +105,16 @@ const shortWay = Effect.map(Effect.runtime(), (runtime) => {
       Effect.map(answered, ({ body, headers, status }) => {
         stop(status)
         if (response.writableEnded) return
+        const length = Buffer.byteLength(body)
         response.writeHead(status, {
           ...headers,
           "content-type": "application/json",
-          "content-length": Buffer.byteLength(body),
+          "content-length": length,
           "x-request-id": requestId,
         })
-        // Head and body leave in one piece, for the body is a string.
-        response.end(body)
+        // Head and body leave in one piece, for the body is a string; plain ASCII, as nearly all
+        // are, needs no encoding.
+        response.end(body, length === body.length ? "latin1" : "utf8")
       }),
     )
     response.on("close", () => {
