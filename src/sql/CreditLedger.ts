@@ -45,6 +45,12 @@ interface Command {
   readonly apply: (books: Books, now: number) => void
 }
 
+/** Somebody who wants to know a balance. */
+interface Reader {
+  readonly accountId: AccountId
+  readonly answer: (balance: Balance.Balance) => void
+}
+
 const make = (leaseMs: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -71,9 +77,22 @@ const make = (leaseMs: number) =>
         for (const command of commands) command.apply(books, now)
         yield* queries.write(books, now + leaseMs)
         yield* keepReceipts(books.newReceipts, now)
-      }).pipe(GroupCommit.inTransaction(sql))
+      }).pipe(GroupCommit.inTransaction(sql), GroupCommit.measured(commands.length))
 
     const enqueue = yield* GroupCommit.make(commit)
+
+    /** Who asks in the same turn shares a query, as who changes something shares a commit. */
+    const read = yield* GroupCommit.make((readers: ReadonlyArray<Reader>) =>
+      Effect.map(
+        Failure.orDie(queries.balances([...new Set(readers.map(({ accountId }) => accountId))])),
+        (rows) => {
+          const balances = new Map(rows.map((row) => [row.accountId, row]))
+          for (const { accountId, answer } of readers) {
+            answer(balances.get(accountId) ?? Balance.empty)
+          }
+        },
+      ),
+    )
 
     /** Durable once it returns, and whole: nobody's interruption tears a change from its answer. */
     const submit = <A, E>(
@@ -121,11 +140,14 @@ const make = (leaseMs: number) =>
       )
 
     return CreditLedger.of({
-      balance: (account) =>
-        Effect.map(
-          Failure.orDie(queries.balance(account)),
-          Option.getOrElse(() => Balance.empty),
-        ).pipe(Span.named("CreditLedger.balance")),
+      balance: (accountId) =>
+        Effect.suspend(() => {
+          let balance = Balance.empty
+          const answer = (found: Balance.Balance) => {
+            balance = found
+          }
+          return read({ accountId, answer }, () => Effect.succeed(balance))
+        }).pipe(Span.named("CreditLedger.balance")),
 
       hold: (accountId, amount, requestId) => {
         const hold: Hold = { accountId, amount, requestId }
@@ -277,11 +299,11 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         SELECT ${holdColumns} FROM holds WHERE expires_at <= ${now} LIMIT ${pageSize}`,
     }),
 
-    balance: SqlSchema.findOne({
-      Request: AccountId,
-      Result: Balance.Balance,
-      execute: (account) =>
-        sql`SELECT ${balanceColumns} FROM balances WHERE account_id = ${account}`,
+    balances: SqlSchema.findAll({
+      Request: Schema.Array(AccountId),
+      Result: BalanceRow,
+      execute: (accounts) =>
+        sql`SELECT ${balanceColumns} FROM balances WHERE account_id ${isAmong(sql, accounts)}`,
     }),
 
     /** One statement, so that balance, holds and last entry are of one moment. */

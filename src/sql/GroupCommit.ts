@@ -83,9 +83,7 @@ export const make = <Command, E>(
 
     const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>
       Arr.isNonEmptyReadonlyArray(batch)
-        ? Effect.catchAllCause(measured(batch.length, commitAll(batch)), (cause) =>
-            endAll(batch, Exit.failCause(cause)),
-          )
+        ? Effect.catchAllCause(commitAll(batch), (cause) => endAll(batch, Exit.failCause(cause)))
         : Effect.void
 
     const step = hasWork.await.pipe(
@@ -147,11 +145,14 @@ const commitSeconds = Metric.histogram(
   "how long a commit took",
 )
 
-const measured = <E>(size: number, commit: Effect.Effect<void, E>) =>
-  Effect.map(Effect.timed(commit), ([duration]) => {
-    commitSize.unsafeUpdate(size, [])
-    commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
-  })
+/** Counts a commit of the ledger that went well. */
+export const measured =
+  (size: number) =>
+  <E>(commit: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.map(Effect.timed(commit), ([duration]) => {
+      commitSize.unsafeUpdate(size, [])
+      commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
+    })
 
 const endAll = <Command>(batch: ReadonlyArray<Pending<Command>>, failure?: Exit.Exit<never>) =>
   Effect.sync(() => batch.forEach(({ end }) => end(failure)))
