@@ -1,0 +1,51 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import * as Schema from "effect/Schema"
+import { BatchRequest } from "../src/http/Api.ts"
+import * as Guard from "../src/http/Guard.ts"
+
+const isBatch = Guard.make(BatchRequest)
+const decodeBatch = Schema.decodeUnknownEither(BatchRequest)
+
+/** Lists of strings around the bounds of the contract, and what is none at all. */
+const bodies = FastCheck.oneof(
+  FastCheck.record({
+    urls: FastCheck.array(FastCheck.string({ maxLength: 1002, size: "max" }), {
+      maxLength: 52,
+      size: "max",
+    }),
+  }),
+  FastCheck.record({ urls: FastCheck.array(FastCheck.jsonValue()) }),
+  FastCheck.jsonValue(),
+)
+
+describe("a guard", () => {
+  it.prop("says the same of a body as the decoder", [bodies], ([body]) => {
+    assert.strictEqual(isBatch(body), Either.isRight(decodeBatch(body)))
+  })
+
+  it.prop("takes every valid body", [Arbitrary.make(BatchRequest)], ([body]) => {
+    assert.isTrue(isBatch(body))
+  })
+
+  it("knows the bounds", () => {
+    const urls = (count: number, length: number) => ({
+      urls: Array(count).fill("x".repeat(length)),
+    })
+    assert.isTrue(isBatch(urls(1, 1)))
+    assert.isTrue(isBatch(urls(50, 1000)))
+    assert.isFalse(isBatch(urls(0, 1)))
+    assert.isFalse(isBatch(urls(51, 1)))
+    assert.isFalse(isBatch(urls(1, 0)))
+    assert.isFalse(isBatch(urls(1, 1001)))
+  })
+
+  it("leaves what only the decoder knows to it", () => {
+    const transformed = Guard.make(Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })))
+    assert.isFalse(transformed({ at: new Date() }))
+    assert.isFalse(Guard.make(Schema.Record({ key: Schema.String, value: Schema.String }))({}))
+    assert.isFalse(Guard.make(Schema.Tuple(Schema.String))(["a"]))
+  })
+})

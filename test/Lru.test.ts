@@ -1,0 +1,63 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { Lru } from "../src/providers/Lru.ts"
+
+const keys = FastCheck.array(FastCheck.integer({ min: 0, max: 30 }), { maxLength: 200 })
+
+describe("a memory of limited size", () => {
+  it.prop(
+    "never exceeds it",
+    [keys, FastCheck.integer({ min: 2, max: 20 })],
+    ([sets, capacity]) => {
+      const memory = new Lru<number, number>(capacity)
+      for (const key of sets) {
+        memory.set(key, key)
+        assert.isAtMost(memory.size, capacity)
+      }
+    },
+  )
+
+  it.prop(
+    "keeps what was used within half of it",
+    [keys, FastCheck.integer({ min: 2, max: 20 })],
+    ([uses, capacity]) => {
+      const memory = new Lru<number, number>(capacity)
+      uses.forEach((key, i) => {
+        const recent = new Set(
+          uses
+            .slice(0, i)
+            .reverse()
+            .slice(0, Math.floor(capacity / 2)),
+        )
+        if (recent.has(key)) assert.strictEqual(memory.get(key), key)
+        else if (memory.get(key) === undefined) memory.set(key, key)
+      })
+    },
+  )
+
+  it("forgets what was not used for longest first", () => {
+    const memory = new Lru<string, number>(4)
+    memory.set("a", 1)
+    memory.set("b", 2)
+    memory.set("c", 3)
+    assert.strictEqual(memory.get("a"), 1)
+    memory.set("d", 4)
+    memory.set("e", 5)
+    assert.strictEqual(memory.get("b"), undefined)
+    assert.strictEqual(memory.get("a"), 1)
+  })
+
+  it("gives the latest value, and none that was deleted", () => {
+    const memory = new Lru<string, number>(4)
+    memory.set("a", 1)
+    memory.set("b", 2)
+    memory.set("c", 3)
+    memory.set("a", 4)
+    assert.strictEqual(memory.get("a"), 4)
+    memory.delete("a")
+    memory.delete("b")
+    assert.strictEqual(memory.get("a"), undefined)
+    assert.strictEqual(memory.get("b"), undefined)
+    assert.strictEqual(memory.size, 1)
+  })
+})
