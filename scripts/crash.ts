@@ -2,7 +2,9 @@
  * Starts the program, loads it with clients, kills it with SIGKILL at a random moment, and starts
  * it again on the same database; on PostgreSQL two at once. After all rounds: what a client was
  * told of is in the statement exactly once; what else is charged was in flight, and its client can
- * collect it if it had named it; the books add up; and holds are returned within their lease.
+ * collect it if it had named it; the books add up; and holds are returned within their lease. The
+ * figures are bought from a vendor that answers at once and are kept, so that some charges are of
+ * one commit, where everything was known, and the others of two.
  *
  *     node scripts/crash.ts [--rounds 200] [--database sqlite|postgres]
  */
@@ -18,11 +20,14 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs, promisify } from "node:util"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Scope from "effect/Scope"
 import { BatchResponse } from "../src/http/Api.ts"
 import * as PostgresClient from "../src/sql/Postgres.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
+import * as FakeMoz from "../test/support/FakeMoz.ts"
 import * as Postgres from "../test/support/Postgres.ts"
 
 export interface Options {
@@ -37,6 +42,10 @@ export interface Options {
 export interface Outcome {
   readonly kills: number
   readonly acknowledged: number
+  /** Of them, those that were certainly charged in one commit, for their figures were known. */
+  readonly atOnce: number
+  /** Of them, those that were certainly held first and settled in a second commit. */
+  readonly inTwoSteps: number
   readonly inFlight: number
   /** Charged although nobody was told of it at the time. */
   readonly unacknowledged: number
@@ -56,14 +65,17 @@ const sweepMs = 15_000
 /** Throws when anything was lost. */
 export const crash = async (options: Options): Promise<Outcome> => {
   const folder = mkdtempSync(join(tmpdir(), "authority-crash-"))
+  const scope = Effect.runSync(Scope.make())
+  const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
   const server =
     options.database === "postgres" ? await Postgres.start({ durable: true }) : undefined
   try {
     const databaseUrl =
       server === undefined ? `sqlite:${join(folder, "authority.db")}` : `${server.url}/postgres`
-    return await crashOn(databaseUrl, folder, options)
+    return await crashOn(databaseUrl, vendor.url, folder, options)
   } finally {
     await server?.destroy()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -74,8 +86,21 @@ interface Request {
   readonly key: string | undefined
 }
 
-const crashOn = async (databaseUrl: string, folder: string, options: Options): Promise<Outcome> => {
-  const program = programOn(databaseUrl, folder, options.program ?? source)
+/** One process, from its start to its violent end. */
+interface Life {
+  readonly url: string
+  /** The hosts whose figures it is known to have in memory. */
+  readonly known: Set<string>
+  isOver: boolean
+}
+
+const crashOn = async (
+  databaseUrl: string,
+  vendorUrl: string,
+  folder: string,
+  options: Options,
+): Promise<Outcome> => {
+  const program = programOn(databaseUrl, vendorUrl, folder, options.program ?? source)
   await program.verb("account", "create", "load", "--credits", "100000000")
   const { key: apiKey } = decodeKey(await program.verb("key", "create", "--account", "load"))
 
@@ -83,6 +108,7 @@ const crashOn = async (databaseUrl: string, folder: string, options: Options): P
   const acknowledged = new Map<string, number>()
   /** What had no answer when its process was killed. */
   const inFlight: Array<Request> = []
+  let [atOnce, inTwoSteps] = [0, 0]
 
   const send = async (url: string, { key, urls }: Request) => {
     const response = await fetch(`${url}/v1/metrics/da-pa/batch`, {
@@ -102,14 +128,25 @@ const crashOn = async (databaseUrl: string, folder: string, options: Options): P
     return { isReplay, creditsUsed }
   }
 
-  const client = async (index: number, url: string, life: { isOver: boolean }) => {
+  /** Named requests and new hosts take two steps; the same hosts again, unnamed, take one. */
+  const ask = async (life: Life, request: Request) => {
+    const isKnown = request.urls.every((host) => life.known.has(host))
+    const isNew = request.urls.some((host) => host.startsWith("new-"))
+    const { creditsUsed } = await send(life.url, request)
+    if (request.key !== undefined || isNew) inTwoSteps++
+    else if (isKnown) atOnce++
+    if (creditsUsed === request.urls.length) request.urls.forEach((host) => life.known.add(host))
+  }
+
+  const client = async (index: number, life: Life) => {
     for (let i = 0; !life.isOver; i++) {
+      const urls = Array.from({ length: 1 + (i % 3) }, (_, n) => `site-${n}.example.com`)
       const request: Request = {
-        urls: Array.from({ length: 1 + (i % 3) }, (_, n) => `site-${n}.example.com`),
+        urls: i % 8 === 7 ? [...urls, `new-${randomUUID()}.example.com`] : urls,
         key: index % 2 === 0 ? randomUUID() : undefined,
       }
       try {
-        await send(url, request)
+        await ask(life, request)
       } catch (error) {
         if (error instanceof assert.AssertionError || !life.isOver) throw error
         inFlight.push(request)
@@ -117,12 +154,11 @@ const crashOn = async (databaseUrl: string, folder: string, options: Options): P
     }
   }
 
-  /** One process from its start to its violent end. */
   const live = async () => {
     const running = await program.serve()
-    const life = { isOver: false }
+    const life: Life = { url: running.url, known: new Set(), isOver: false }
     const clients = Promise.all(
-      Array.from({ length: clientsPerProcess }, (_, i) => client(i, running.url, life)),
+      Array.from({ length: clientsPerProcess }, (_, i) => client(i, life)),
     )
     // Somewhere between the first requests and the thick of it.
     await Promise.race([clients, sleep(50 + Math.random() * 1500)])
@@ -168,6 +204,8 @@ const crashOn = async (databaseUrl: string, folder: string, options: Options): P
   return {
     kills: options.rounds * processes,
     acknowledged: acknowledged.size,
+    atOnce,
+    inTwoSteps,
     inFlight: inFlight.length,
     unacknowledged,
     collected,
@@ -196,12 +234,15 @@ const decodeListening = Schema.decodeUnknownSync(Schema.Struct({ url: Schema.Str
 
 const source = join(import.meta.dirname, "..", "src", "main.ts")
 
-const programOn = (databaseUrl: string, cwd: string, main: string) => {
+const programOn = (databaseUrl: string, vendorUrl: string, cwd: string, main: string) => {
   const env = {
     PATH: process.env["PATH"],
     NODE_COMPILE_CACHE: join(cwd, "compiled"),
     AUTHORITY_DATABASE_URL: databaseUrl,
     AUTHORITY_PORT: "0",
+    AUTHORITY_PROVIDER: "moz",
+    AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+    AUTHORITY_MOZ_URL: vendorUrl,
     AUTHORITY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
     AUTHORITY_LOG_LEVEL: "error",
   }
