@@ -170,7 +170,8 @@ try {
     const server = await Postgres.start({ durable: true })
     try {
       const databaseOf = (name: string) =>
-        inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`)))
+        // To fill a database and to tidy it up takes its time.
+        inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`), { silence: "1 hour" }))
       await Effect.runPromise(
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(
           Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),

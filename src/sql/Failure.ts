@@ -18,9 +18,7 @@ export const orDie = <A, E, R>(
 
 /** What a database said, as a sentence with the mend where one is known. */
 export const describe = (error: unknown): StoreFailure => {
-  const cause = rootCause(error)
-  const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
-  const said = cause instanceof Error ? cause.message : String(cause)
+  const [code, said] = signsOf(rootCause(error))
   const known = mends.find(([signs]) => signs.test(code) || signs.test(said))
   return new StoreFailure({
     message: known === undefined ? `the database failed: ${said}` : `${known[1]} (${said})`,
@@ -60,6 +58,9 @@ export const isConflict = (error: unknown): boolean => {
   return Predicate.hasProperty(cause, "code") && /^(40001|40P01)$/.test(String(cause.code))
 }
 
+/** The connection is gone, and whether a commit that was under way stands is not known. */
+export const isDisconnection = (error: unknown): boolean => signsOf(rootCause(error)).some(isGone)
+
 /** The client dies when COMMIT fails; to us that is a failure like any other. */
 export const ofCommit = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
@@ -77,6 +78,16 @@ const rootCause = (error: unknown): unknown =>
   Predicate.hasProperty(error, "cause") && error.cause !== undefined
     ? rootCause(error.cause)
     : error
+
+const signsOf = (cause: unknown): readonly [code: string, said: string] => [
+  Predicate.hasProperty(cause, "code") ? String(cause.code) : "",
+  cause instanceof Error ? cause.message : String(cause),
+]
+
+const gone =
+  /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[123]|25P03|08\d\d\d)$|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
+
+const isGone = (sign: string) => gone.test(sign)
 
 /** By SQLite's result codes, PostgreSQL's error codes, the operating system's, and words. */
 const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
@@ -98,9 +109,7 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
     "the database file cannot be opened: check AUTHORITY_DATABASE_URL",
   ],
   [/^SQLITE_IOERR/, "the disk of the database failed"],
-  [
-    /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[123]|25P03|08\d\d\d)$|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/,
-    "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server",
-  ],
+  [gone, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],
+  [/^57014$/, "the database is too slow, or locked by another program"],
   [/^(28\w{3}|3D000)$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],
 ]

@@ -1,8 +1,10 @@
 /** A database that any number of processes share. */
+import { Socket } from "node:net"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
 import * as PgClient from "@effect/sql-pg/PgClient"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
@@ -11,11 +13,19 @@ import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
-/** Connects to `postgres://user:password@host:port/database`; fails when it is not to be reached. */
-export const layer = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
-  Layer.scoped(SqlClient.SqlClient, make(url)).pipe(Layer.provide(Reactivity.layer))
+/**
+ * Connects to `postgres://user:password@host:port/database`; fails when it is not to be reached. A
+ * connection without a byte for `silence` is given up, and what was asked on it with it.
+ */
+export const layer = (
+  url: Redacted.Redacted,
+  { silence = "15 seconds" }: { readonly silence?: Duration.DurationInput } = {},
+): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
+  Layer.scoped(SqlClient.SqlClient, make(url, Duration.toMillis(silence))).pipe(
+    Layer.provide(Reactivity.layer),
+  )
 
-const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
+const make = Effect.fnUntraced(function* (url: Redacted.Redacted, silenceMs: number) {
   const sql = yield* PgClient.make({
     url,
     ...naming,
@@ -23,14 +33,29 @@ const make = Effect.fnUntraced(function* (url: Redacted.Redacted) {
     applicationName: "authority",
     maxConnections: 10,
     connectTimeout: "5 seconds",
-    idleTimeout: "30 seconds",
+    // Sooner than by its silence.
+    idleTimeout: "10 seconds",
+    stream: () => impatientSocket(silenceMs),
   })
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
 
 /**
+ * A network that died says nothing, and the system would wait for it for a quarter of an hour. The
+ * client's own timeout of a query leaves the connection in use with its answer still to come.
+ */
+const impatientSocket = (silenceMs: number) => {
+  const socket = new Socket()
+  return socket.setTimeout(silenceMs, () => {
+    const error = new Error(`no answer for ${silenceMs} ms`)
+    socket.destroy(Object.assign(error, { code: "ETIMEDOUT" }))
+  })
+}
+
+/**
  * A process that is frozen, or cut off from the network, in the middle of a transaction would keep
- * every other one from the accounts it has locked; the server ends it instead.
+ * every other one from the accounts it has locked; the server ends it instead. It also ends a
+ * statement that takes long, before the client takes its silence for death.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const run = (connection: Connection, statements: string) =>
@@ -42,7 +67,10 @@ const boundedTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["with
       Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const),
     ),
     begin: (connection) =>
-      run(connection, "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'"),
+      run(
+        connection,
+        "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '10s'",
+      ),
     savepoint: (connection, id) => run(connection, `SAVEPOINT s${id}`),
     commit: (connection) => run(connection, "COMMIT"),
     // Of a connection that is gone the server has rolled back already.

@@ -74,9 +74,12 @@ export const temporaryDatabase: Effect.Effect<Redacted.Redacted> = Effect.gen(fu
   return Redacted.make(`${server}/${name}`)
 }).pipe(Effect.orDie)
 
-export const postgresDatabase = (url: Redacted.Redacted) => inSql(Postgres.layer(url))
+export const postgresDatabase = (...options: Parameters<typeof Postgres.layer>) =>
+  inSql(Postgres.layer(...options))
 
-const temporaryPostgres = Layer.unwrapEffect(Effect.map(temporaryDatabase, postgresDatabase))
+const temporaryPostgres = Layer.unwrapEffect(
+  Effect.map(temporaryDatabase, (url) => postgresDatabase(url)),
+)
 
 const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
   Layer.provideMerge(Migrations.layer, client)
