@@ -144,7 +144,9 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
     (message) => new InternalServerError({ message }),
     500,
     "InternalServerError",
-    "Something broke inside the service; nothing was charged.",
+    "Something broke inside the service. Nothing was charged, unless the database was lost in the very " +
+      "moment of the charge and could not be asked again: such a charge is in the account's statement " +
+      "under the request's `x-request-id`, and its answer is collected by the `Idempotency-Key`.",
   )
 }
 

@@ -57,12 +57,16 @@ const make = (leaseMs: number) =>
     const queries = makeQueries(sql)
     const { keep: keepReceipts, lockClaims } = Receipts.makeQueries(sql)
 
-    const commit = (commands: ReadonlyArray<Command>) =>
-      Effect.gen(function* () {
+    const commit = (commands: ReadonlyArray<Command>) => {
+      /** What an attempt wrote of which nobody knows whether it stands. */
+      let written: Books | undefined
+      return Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const balances = yield* queries.lockBalances([
           ...new Set(commands.map(({ accountId }) => accountId)),
         ])
+        // With the accounts locked, for by then the attempt is over on the server too.
+        if (written !== undefined && (yield* queries.isWritten(written))) return
         const ending = commands.flatMap(({ ends }) => (ends === undefined ? [] : [ends]))
         const holds = ending.length === 0 ? [] : yield* queries.openHolds(ending)
         const answering = commands.flatMap(({ answers }) =>
@@ -77,7 +81,9 @@ const make = (leaseMs: number) =>
         for (const command of commands) command.apply(books, now)
         yield* queries.write(books, now + leaseMs)
         yield* keepReceipts(books.newReceipts, now)
+        written = books
       }).pipe(GroupCommit.inTransaction(sql), GroupCommit.measured(commands.length))
+    }
 
     const enqueue = yield* GroupCommit.make(commit)
 
@@ -228,6 +234,8 @@ const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
 
+const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
+
 const pageSize = 1000
 const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
   page.length < pageSize ? Option.none() : Option.fromNullable(page.at(-1))
@@ -329,6 +337,24 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         SELECT ${entryColumns} FROM entries WHERE account_id = ${account} AND sequence > ${after}
         ORDER BY sequence LIMIT ${pageSize}`,
     }),
+
+    /**
+     * Whether the transaction that wrote these books stands. It does so as a whole, so that one
+     * trace of it tells: the hash of an entry is like no other, and neither is a request's hold.
+     */
+    isWritten: ({ endedHolds: [ended], newEntries: [entry], openedHolds: [opened] }: Books) =>
+      entry !== undefined
+        ? exists(sql`
+            SELECT 1 FROM entries WHERE account_id = ${entry.accountId}
+            AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
+        : opened !== undefined
+          ? exists(sql`SELECT 1 FROM holds WHERE request_id = ${opened.requestId}`)
+          : ended !== undefined
+            ? Effect.map(
+                exists(sql`SELECT 1 FROM holds WHERE request_id = ${ended}`),
+                (isOpen) => !isOpen,
+              )
+            : Effect.succeed(false),
 
     write: Effect.fnUntraced(function* (books: Books, expiresAt: number) {
       const { changed, endedHolds, newEntries, openedHolds } = books

@@ -12,6 +12,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
@@ -117,19 +118,26 @@ export const make = <Command, E>(
     return submit
   })
 
-/** Makes of statements what `make` takes: one transaction that tells whose fault its failure is. */
+/**
+ * Makes of statements what `make` takes: one transaction that tells whose fault its failure is. Where
+ * the connection is lost they are run again, and must find out by themselves whether what they did
+ * before stands, for the connection may have been lost with nothing but the answer to COMMIT.
+ */
 export const inTransaction =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
     statements.pipe(
       sql.withTransaction,
       Effect.retry({ while: Failure.isConflict, times: 10 }),
+      Effect.retry({ while: Failure.isDisconnection, schedule: reconnection }),
       Effect.catchAll((error) =>
         Failure.isBadData(error)
           ? Effect.fail(Failure.describe(error))
           : Effect.die(Failure.describe(error)),
       ),
     )
+
+const reconnection = Schedule.intersect(Schedule.exponential("100 millis"), Schedule.recurs(3))
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",

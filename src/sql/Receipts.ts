@@ -41,7 +41,9 @@ export const layer = (options: {
         const former = yield* queries.find(claim)
         // It was given up between the two looks at it.
         if (Option.isNone(former)) return Either.left(new StillInFlight())
-        const { body, fingerprint } = former.value
+        const { body, fingerprint, requestId } = former.value
+        // It was taken for this very request, and the answer was lost.
+        if (requestId === claim.requestId) return Either.right(undefined)
         if (fingerprint !== claim.fingerprint) return Either.left(new KeyReused())
         return body === null ? Either.left(new StillInFlight()) : Either.right(body)
       })
@@ -134,7 +136,11 @@ const TakeRequest = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const FindRequest = Schema.Struct({ accountId: AccountId, key: Schema.String })
-const Found = Schema.Struct({ fingerprint: Schema.String, body: Schema.NullOr(Schema.String) })
+const Found = Schema.Struct({
+  fingerprint: Schema.String,
+  requestId: RequestId,
+  body: Schema.NullOr(Schema.String),
+})
 
 export const makeQueries = (sql: SqlClient.SqlClient) => {
   const [forUpdate, skippingLocked] = sql.onDialectOrElse({
@@ -201,7 +207,7 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
       Request: FindRequest,
       Result: Found,
       execute: ({ accountId, key }) => sql`
-      SELECT fingerprint, body FROM receipts WHERE account_id = ${accountId} AND key = ${key}`,
+      SELECT fingerprint, request_id, body FROM receipts WHERE account_id = ${accountId} AND key = ${key}`,
     }),
 
     /** Passes by what somebody has in hand at the moment; the next sweep will find it. */

@@ -1,0 +1,86 @@
+/** A network between the program and PostgreSQL, which fails as networks do. */
+import * as Net from "node:net"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+
+/**
+ * What becomes of a COMMIT: it arrives and the answer is lost with the connection, it is lost with
+ * the connection itself, or it arrives and nobody ever hears of it.
+ */
+export type Fate = "answer lost" | "request lost" | "silence"
+
+interface Line {
+  readonly client: Net.Socket
+  readonly server: Net.Socket
+}
+
+/** A way to the database of this URL; it ends with the scope. */
+export const make = (database: Redacted.Redacted) =>
+  Effect.gen(function* () {
+    const url = new URL(Redacted.value(database))
+    const [host, port] = [url.hostname, Number(url.port)]
+    const lines = new Set<Line>()
+    let fate: Fate | undefined
+    let isDown = false
+    let isSilent = false
+
+    const cut = ({ client, server }: Line) => {
+      client.destroy()
+      server.destroy()
+    }
+
+    const proxy = Net.createServer((client) => {
+      if (isDown) return void client.destroy()
+      const server = Net.connect(port, host)
+      const line = { client, server }
+      let mine: Fate | undefined
+      lines.add(line)
+      for (const socket of [client, server]) {
+        socket.on("error", () => cut(line))
+        socket.on("close", () => {
+          lines.delete(line)
+          cut(line)
+        })
+      }
+      client.on("data", (bytes) => {
+        if (isSilent) return
+        if (fate !== undefined && bytes.includes("COMMIT\0")) {
+          mine = fate
+          fate = undefined
+        }
+        if (mine === "request lost") cut(line)
+        else server.write(bytes)
+      })
+      server.on("data", (bytes) => {
+        if (mine === "answer lost") cut(line)
+        else if (mine === undefined && !isSilent) client.write(bytes)
+      })
+    })
+    yield* Effect.acquireRelease(
+      Effect.async<void>((resume) => void proxy.listen(0, "127.0.0.1", () => resume(Effect.void))),
+      () =>
+        Effect.async<void>((resume) => {
+          proxy.close(() => resume(Effect.void))
+          lines.forEach(cut)
+        }),
+    )
+    const address = proxy.address()
+    if (address === null || typeof address === "string") return yield* Effect.dieMessage("no port")
+    url.port = String(address.port)
+
+    return {
+      url: Redacted.make(url.href),
+      /** Of the next COMMIT; every other one arrives, and so does its answer. */
+      doom: (next: Fate) => void (fate = next),
+      /** Whether that COMMIT has come by. */
+      isFulfilled: () => fate === undefined,
+      /** Every connection breaks and no new one is accepted, or they are again. */
+      setDown: (down: boolean) => {
+        isDown = down
+        if (down) lines.forEach(cut)
+      },
+      /** Nothing arrives any more, on the old connections or on new ones, or on new ones again. */
+      setSilent: (silent: boolean) => void (isSilent = silent),
+      lines: () => lines.size,
+    }
+  })
