@@ -44,7 +44,8 @@ export class Receipts extends Context.Tag("authority/Receipts")<
   {
     /**
      * Reserves the key for this request, or gives the answer that is there already. Fails with
-     * KeyReused or StillInFlight. A claim whose owner is gone ends with its lease.
+     * KeyReused or StillInFlight, but not for the request that has the key already. A claim whose
+     * owner is gone ends with its lease.
      */
     readonly claim: (claim: Claim) => Effect.Effect<string | undefined, KeyReused | StillInFlight>
     /**

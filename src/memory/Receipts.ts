@@ -28,8 +28,9 @@ export const layer = (options: { readonly lease: Duration.DurationInput }): Laye
             return undefined
           }
           if (former.claim.fingerprint !== claim.fingerprint) return yield* new KeyReused()
-          if (former.body === undefined) return yield* new StillInFlight()
-          return former.body
+          if (former.body !== undefined) return former.body
+          if (former.claim.requestId !== claim.requestId) return yield* new StillInFlight()
+          return undefined
         }),
 
       keep: ({ body, claim }) =>

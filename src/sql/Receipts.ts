@@ -42,10 +42,12 @@ export const layer = (options: {
         // It was given up between the two looks at it.
         if (Option.isNone(former)) return Either.left(new StillInFlight())
         const { body, fingerprint, requestId } = former.value
-        // It was taken for this very request, and the answer was lost.
-        if (requestId === claim.requestId) return Either.right(undefined)
         if (fingerprint !== claim.fingerprint) return Either.left(new KeyReused())
-        return body === null ? Either.left(new StillInFlight()) : Either.right(body)
+        if (body !== null) return Either.right(body)
+        // Or it was taken for this very request, and nobody heard of it.
+        return requestId === claim.requestId
+          ? Either.right(undefined)
+          : Either.left(new StillInFlight())
       })
 
       const enqueue = yield* GroupCommit.make((claims: ReadonlyArray<PendingClaim>) =>

@@ -103,6 +103,15 @@ export const sqlStores: ReadonlyArray<
   ["PostgreSQL", temporaryPostgres],
 ]
 
+/** Stores that outlive the processes on them; each time its layer is built is one more process. */
+export const lastingStores: ReadonlyArray<
+  readonly [name: string, store: Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>]
+> = [
+  ["memory", Effect.map(Layer.build(memory), Layer.succeedContext)],
+  ["SQLite", Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db")))],
+  ["PostgreSQL", Effect.map(temporaryDatabase, (url) => postgresDatabase(url))],
+]
+
 export const stores: ReadonlyArray<readonly [name: string, store: Layer.Layer<Ports, unknown>]> = [
   ["memory", memory],
   ...sqlStores,
