@@ -106,7 +106,7 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
   ],
   [
     /^SQLITE_CANTOPEN|^Cannot open database/,
-    "the database file cannot be opened: check AUTHORITY_DATABASE_URL",
+    "the database file cannot be opened: check AUTHORITY_DATABASE_URL, and that its folder can be written",
   ],
   [/^SQLITE_IOERR/, "the disk of the database failed"],
   [gone, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],

@@ -1,0 +1,107 @@
+/** The program on a disk that fills up under load, and on one that cannot be written. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { json, run, serve } from "../support/Program.ts"
+import * as SmallDisk from "../support/SmallDisk.ts"
+import { batch, creditsPath } from "../support/TestServer.ts"
+import { request } from "../support/Wire.ts"
+
+const missing = SmallDisk.isMissing()
+if (missing !== undefined) {
+  console.warn(`NOT DONE: no disk to fill (${missing}); Sqlite.test.ts fills SQLite's own limit.`)
+}
+
+const timeout = 120_000
+
+const open = (cwd: string) =>
+  Effect.gen(function* () {
+    yield* json(cwd, "account", "create", "acme", "--credits", "1000000")
+    const issued = yield* json(cwd, "key", "create", "--account", "acme")
+    return String(issued.key)
+  })
+
+const check = (url: string, key: string) =>
+  request(url, batch(key, JSON.stringify({ urls: ["example.com", "example.org"] })))
+
+/** The requests that were charged, and that the books add up. */
+const charges = (cwd: string) =>
+  Effect.gen(function* () {
+    assert.deepInclude(yield* json(cwd, "credits", "verify"), { ok: true, problems: [] })
+    const statement = yield* json(cwd, "credits", "statement", "--account", "acme")
+    return decodeStatement(statement).entries.flatMap(({ requestId }) => requestId ?? [])
+  })
+
+const decodeStatement = Schema.decodeUnknownSync(
+  Schema.Struct({
+    entries: Schema.Array(Schema.Struct({ requestId: Schema.NullOr(Schema.String) })),
+  }),
+)
+
+describe.skipIf(missing !== undefined)("a disk that is full for real", () => {
+  it.scopedLive(
+    "fails what cannot be written, loses nothing, and is forgotten once there is room",
+    () =>
+      Effect.gen(function* () {
+        const { folder, free } = yield* SmallDisk.make(3072, 1536)
+        const key = yield* open(folder)
+        const running = yield* serve(folder)
+        const acknowledged: Array<string> = []
+        const refused: Array<string> = []
+        const client = Effect.repeat(
+          Effect.map(check(running.url, key), ({ headers, status, text }) =>
+            status === 200
+              ? acknowledged.push(String(headers["x-request-id"]))
+              : refused.push(`${status} ${text}`),
+          ),
+          { until: () => refused.length > 50 },
+        )
+        yield* Effect.replicateEffect(client, 16, { concurrency: "unbounded", discard: true })
+
+        assert.isAbove(acknowledged.length, 0)
+        assert.deepStrictEqual(
+          [...new Set(refused)],
+          [`500 {"success":false,"message":"Internal server error."}`],
+        )
+        assert.include(running.stdout(), "the disk of the database is full: free some space")
+        const credits = { path: creditsPath, headers: { "x-api-key": key } }
+        assert.strictEqual((yield* request(running.url, credits)).status, 200)
+        assert.sameMembers(yield* charges(folder), acknowledged)
+
+        yield* free
+        const again = yield* check(running.url, key)
+        assert.strictEqual(again.status, 200)
+        const requestId = String(again.headers["x-request-id"])
+        assert.sameMembers(yield* charges(folder), [...acknowledged, requestId])
+      }),
+    timeout,
+  )
+})
+
+describe.skipIf(missing !== undefined)("a disk that is read-only for real", () => {
+  it.scopedLive(
+    "stops the start with a line that says so, and no more once it can be written",
+    () =>
+      Effect.gen(function* () {
+        const { folder, setReadOnly } = yield* SmallDisk.make(3072, 0)
+        const key = yield* open(folder)
+        yield* setReadOnly(true)
+        for (const args of [
+          ["serve"],
+          ["credits", "grant", "--account", "acme", "--amount", "1"],
+        ]) {
+          const { code, stderr, stdout } = yield* run(folder, args, { AUTHORITY_PORT: "0" })
+          assert.deepStrictEqual([code, stdout], [1, ""])
+          assert.match(
+            stderr,
+            /^authority: the database file cannot be opened: .+ be written .+\n$/,
+          )
+        }
+        yield* setReadOnly(false)
+        const running = yield* serve(folder)
+        assert.strictEqual((yield* check(running.url, key)).status, 200)
+        assert.strictEqual((yield* charges(folder)).length, 1)
+      }),
+    timeout,
+  )
+})

@@ -1,0 +1,54 @@
+/** A disk of its own that can fill up, or be made read-only: a tmpfs, which takes root to mount. */
+import { execFileSync } from "node:child_process"
+import { mkdtempSync, rmSync, rmdirSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+
+const mount = (...args: ReadonlyArray<string>) =>
+  execFileSync("mount", args, { stdio: ["ignore", "ignore", "pipe"] })
+
+const mounted = (sizeKb: number) => {
+  const folder = mkdtempSync(join(tmpdir(), "authority-disk-"))
+  try {
+    mount("-t", "tmpfs", "-o", `size=${sizeKb}k`, "tmpfs", folder)
+    return folder
+  } catch (error) {
+    rmdirSync(folder)
+    throw error
+  }
+}
+
+const unmount = (folder: string) => {
+  execFileSync("umount", ["--lazy", folder])
+  rmdirSync(folder)
+}
+
+/** Why there can be no such disk on this machine; undefined where there can. */
+export const isMissing = (): string | undefined => {
+  try {
+    unmount(mounted(64))
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? error.message.trim() : String(error)
+  }
+}
+
+/** A disk of `sizeKb` of which `ballastKb` are taken up until they are dropped; gone with the scope. */
+export const make = (sizeKb: number, ballastKb: number) =>
+  Effect.acquireRelease(
+    Effect.sync(() => mounted(sizeKb)),
+    (folder) => Effect.sync(() => unmount(folder)),
+  ).pipe(
+    Effect.map((folder) => {
+      const ballast = join(folder, "ballast")
+      writeFileSync(ballast, Buffer.alloc(ballastKb * 1024, 1))
+      return {
+        folder,
+        free: Effect.sync(() => rmSync(ballast)),
+        /** While nobody has a file open for writing on it. */
+        setReadOnly: (readOnly: boolean) =>
+          Effect.sync(() => void mount("-o", `remount,${readOnly ? "ro" : "rw"}`, folder)),
+      }
+    }),
+  )
