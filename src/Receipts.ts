@@ -19,7 +19,7 @@ export interface Claim {
   readonly requestId: RequestId
 }
 
-/** A claimed request and its answer, byte for byte. */
+/** A claimed request and its answer, in whatever form the interface can give it again. */
 export interface Receipt {
   readonly claim: Claim
   readonly body: string

@@ -11,8 +11,9 @@ import * as Balance from "../Balance.ts"
 import { CreditLedger, type HoldExpired, type InsufficientCredits } from "../CreditLedger.ts"
 import type { RequestId } from "../LedgerEntry.ts"
 import { type KeyReused, Receipts, type StillInFlight } from "../Receipts.ts"
-import { type Api, BatchRequest, type BatchResponse, CreditsResponse } from "./Api.ts"
+import { type Api, BatchRequest, CreditsResponse } from "./Api.ts"
 import * as Authorization from "./Authorization.ts"
+import * as BatchAnswer from "./BatchAnswer.ts"
 import {
   type Answer,
   Conflict,
@@ -65,7 +66,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
         )
 
     const checkOnce = (accountId: AccountId, requestId: RequestId, urls: ReadonlyArray<string>) =>
-      check({ accountId, requestId, urls, tell: succeeded })
+      check({ accountId, requestId, urls, tell: answerOf })
 
     /** The first answer to a request that its client has named, however often it is sent. */
     const checkNamed = (
@@ -75,15 +76,20 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
       urls: ReadonlyArray<string>,
     ) => {
       const claim = { accountId, key, requestId, fingerprint: IdempotencyKey.fingerprint(urls) }
-      const receiptOf = ({ body }: Answer) => ({ claim, body })
+      const tell = (report: Report) => ({
+        answer: answerOf(report),
+        receipt: { claim, body: BatchAnswer.kept(report) },
+      })
       return Effect.uninterruptibleMask((restore) =>
         Effect.flatMap(receipts.claim(claim), (answered) =>
           answered === undefined
-            ? Effect.onError(
-                restore(check({ accountId, requestId, urls, tell: succeeded, receiptOf })),
-                () => receipts.release(claim),
+            ? restore(
+                check({ accountId, requestId, urls, tell, receiptOf: ({ receipt }) => receipt }),
+              ).pipe(
+                Effect.onError(() => receipts.release(claim)),
+                Effect.map(({ answer }) => answer),
               )
-            : Effect.succeed(success(answered, { "idempotent-replayed": "true" })),
+            : Effect.sync(() => answerOf(BatchAnswer.recalled(urls, answered), replayed)),
         ),
       )
     }
@@ -126,37 +132,13 @@ const encodeCreditsResponse = Schema.encodeSync(CreditsResponse)
 
 const noHeaders = {}
 
+const replayed = { "idempotent-replayed": "true" }
+
 const success = (body: string, headers: Readonly<Record<string, string>> = noHeaders): Answer => ({
   status: 200,
   headers,
   body,
 })
 
-/** Its types say that it fits the schema, and the use case lets no figure off the scale through. */
-const succeeded = ({ creditsUsed, outcomes, urls }: Report): Answer => {
-  const successUrls: Array<Success> = []
-  const failedUrls: Array<Failure> = []
-  outcomes.forEach((outcome, i) => {
-    const url = urls[i] ?? ""
-    if (outcome._tag === "Failed") {
-      failedUrls.push({ url, reason: outcome.reason })
-    } else {
-      const { domainAuthority, pageAuthority, spamScore } = outcome.metrics
-      successUrls.push(
-        spamScore === undefined
-          ? { url, domainAuthority, pageAuthority }
-          : { url, domainAuthority, pageAuthority, spamScore },
-      )
-    }
-  })
-  const response: Response = {
-    success: true,
-    data: { successUrls, failedUrls },
-    quota: { creditsUsed },
-  }
-  return success(JSON.stringify(response))
-}
-
-type Response = typeof BatchResponse.Encoded
-type Success = Response["data"]["successUrls"][number]
-type Failure = Response["data"]["failedUrls"][number]
+const answerOf = (report: BatchAnswer.Told, headers?: Readonly<Record<string, string>>): Answer =>
+  success(BatchAnswer.body(report), headers)

@@ -106,8 +106,8 @@ export const layer = (options: {
     }),
   )
 
-/** How many answers go in one statement; the longest are hundreds of kilobytes. */
-const pieceSize = 32
+/** How many answers go in one statement; the longest are a few kilobytes. */
+const pieceSize = 128
 
 const ClaimedKey = Schema.Struct({
   accountId: AccountId,
