@@ -1,15 +1,27 @@
-/** The program: checks that it can run here at all, then hands over to the command line. */
+/** The program: checks that it can run here at all, then hands over to the verb. */
 import "./cli/nodeVersion.ts"
-import * as NodeContext from "@effect/platform-node/NodeContext"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"
-import * as Cli from "./cli/Cli.ts"
+import * as Shell from "./cli/Shell.ts"
 
-Cli.run(process.argv).pipe(
-  Effect.provide(NodeContext.layer),
-  NodeRuntime.runMain({
-    disableErrorReporting: true,
-    disablePrettyLogger: true,
-    teardown: Cli.teardown,
-  }),
-)
+const [verb, ...options] = process.argv.slice(2)
+const isJson = options[0] === "--json"
+
+// The parser of the command line is larger than all that `serve` needs, and a service that is
+// started again is waited for: spelt plainly, it does without.
+const program =
+  verb === "serve" && options.length === (isJson ? 1 : 0)
+    ? Effect.flatMap(
+        Effect.promise(() => import("./cli/serve.ts")),
+        ({ serve }) => serve({ json: isJson }),
+      )
+    : Effect.flatMap(
+        Effect.promise(() => import("./cli/Cli.ts")),
+        ({ run }) => run(process.argv),
+      )
+
+NodeRuntime.runMain(Shell.told(program), {
+  disableErrorReporting: true,
+  disablePrettyLogger: true,
+  teardown: Shell.teardown,
+})

@@ -1,19 +1,19 @@
-/** The verbs, and what their ends mean to a shell. */
+/** The verbs. */
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as CliConfig from "@effect/cli/CliConfig"
 import * as ValidationError from "@effect/cli/ValidationError"
-import { stripVTControlCharacters } from "node:util"
-import * as Cause from "effect/Cause"
-import * as Console from "effect/Console"
+import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
+import * as NodePath from "@effect/platform-node/NodePath"
+import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Predicate from "effect/Predicate"
+import * as Layer from "effect/Layer"
 import { account } from "./account.ts"
 import { credits } from "./credits.ts"
 import { dataset } from "./dataset.ts"
 import { key } from "./key.ts"
 import { json } from "./Output.ts"
+import { WrongUsage } from "./Shell.ts"
 import { version } from "./version.ts"
 
 // What a verb alone needs is imported when it runs: no other verb, nor `--help`, waits for it.
@@ -50,42 +50,12 @@ const authority = Command.make("authority").pipe(
   Command.withSubcommands([serve, account, key, credits, dataset, doctor, backup, openapi]),
 )
 
-/** Runs the verb that the arguments name; a failure is told on stderr in one line. */
+/** Runs the verb that the arguments name; wrong usage is told by the parser. */
 export const run = (argv: ReadonlyArray<string>) =>
   Command.run(authority, { name: "authority", version })(argv).pipe(
-    Effect.tapErrorCause((cause) =>
-      Cause.isInterruptedOnly(cause) || isUsageError(Cause.squash(cause))
-        ? Effect.void
-        : Console.error(tell(Cause.squash(cause))),
+    Effect.mapError((error) =>
+      ValidationError.isValidationError(error) ? new WrongUsage() : error,
     ),
     Effect.provide(CliConfig.layer({ showBuiltIns: false, showTypes: false })),
-    (program) => Console.consoleWith((console) => Effect.withConsole(program, forShell(console))),
+    Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)),
   )
-
-/** 0 done, also when a signal ended it in order; 1 failed; 2 wrong usage. */
-export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => void) =>
-  onExit(
-    Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)
-      ? 0
-      : isUsageError(Cause.squash(exit.cause))
-        ? 2
-        : 1,
-  )
-
-const isUsageError = ValidationError.isValidationError
-
-const tell = (error: unknown): string =>
-  Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
-
-/** No colours for what is not a terminal, and each error in a line of its own. */
-const forShell = (console: Console.Console): Console.Console => ({
-  ...console,
-  log: (text: unknown) =>
-    console.log(process.stdout.isTTY ? text : stripVTControlCharacters(String(text))),
-  error: (text: unknown) => {
-    const line = stripVTControlCharacters(String(text))
-      .trim()
-      .replaceAll(/\s*\n\s*/g, " ")
-    return console.error(`authority: ${line}`)
-  },
-})
