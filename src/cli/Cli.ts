@@ -12,7 +12,7 @@ import { account } from "./account.ts"
 import { credits } from "./credits.ts"
 import { dataset } from "./dataset.ts"
 import { key } from "./key.ts"
-import { json } from "./Output.ts"
+import { json } from "./options.ts"
 import { WrongUsage } from "./Shell.ts"
 import { version } from "./version.ts"
 

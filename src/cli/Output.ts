@@ -1,15 +1,5 @@
 /** How the verbs speak: text for people, or one JSON document for programs. */
-import * as Options from "@effect/cli/Options"
 import * as Console from "effect/Console"
-
-export const json = Options.boolean("json").pipe(
-  Options.withDescription("Print one JSON document and nothing else on stdout"),
-)
-
-export const accountOption = Options.text("account").pipe(
-  Options.withPseudoName("NAME"),
-  Options.withDescription("The account's name or id"),
-)
 
 export const print = (asJson: boolean, document: unknown, text: string) =>
   Console.log(asJson ? JSON.stringify(document) : text)

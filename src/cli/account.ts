@@ -6,7 +6,8 @@ import { AccountName, Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../Balance.ts"
 import { Credits } from "../LedgerEntry.ts"
-import { json, print, table } from "./Output.ts"
+import { json } from "./options.ts"
+import { print, table } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 const create = Command.make(

@@ -10,7 +10,8 @@ import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { TimeSpan } from "../TimeSpan.ts"
-import { accountOption, json, print, table, time } from "./Output.ts"
+import { accountOption, json } from "./options.ts"
+import { print, table, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 const keyId = Args.text({ name: "KEY_ID" }).pipe(Args.withSchema(ApiKey.ApiKeyId))

@@ -9,7 +9,8 @@ import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../LedgerEntry.ts"
-import { accountOption, json, time } from "./Output.ts"
+import { accountOption, json } from "./options.ts"
+import { time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 /** A day or a moment. */

@@ -153,10 +153,12 @@ const isForMachines = (url: string) => operations.paths.some((path) => url.start
 
 const openApiPath = "/openapi.json"
 
-const openApi = HttpLayerRouter.add(
-  "GET",
-  openApiPath,
-  Effect.succeed(HttpServerResponse.unsafeJson(OpenApi.fromApi(Api))),
+/** Made when it is first asked for: no start waits for it. */
+const openApi = Layer.unwrapEffect(
+  Effect.map(
+    Effect.cached(Effect.sync(() => HttpServerResponse.unsafeJson(OpenApi.fromApi(Api)))),
+    (document) => HttpLayerRouter.add("GET", openApiPath, document),
+  ),
 )
 
 /** The methods that each path takes; every path is fixed. */
