@@ -22,6 +22,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
 import { type Addon, bundle, dist, root } from "./bundle.ts"
+import { flags } from "./code-cache.ts"
 
 interface Target {
   /** The npm package that brings Node for it. */
@@ -106,7 +107,8 @@ const make = async (target: Target, executable: string) => {
       // In the folder, because the blob keeps the path of `main` as it is written.
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
     const codeCache = join(root, "scripts/code-cache.ts")
-    run("--random-seed=1", codeCache, "authority.cjs", "authority.cache")
+    const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
+    run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
     copyFileSync(join(root, "scripts/embedded-main.cjs"), join(work, "main.cjs"))
     const config = {
       main: "main.cjs",

@@ -1,15 +1,80 @@
 /**
- * Compiles a script, every function of it, and keeps what V8 made of it: `code-cache.ts SCRIPT
- * CACHE`. V8 makes the same bytes again only when it draws the same random numbers, so this is to
- * be run with `--random-seed`, the one such flag that V8 does not expect of who uses the cache.
+ * Compiles a script and keeps what V8 made of it, of those functions that a start needs:
+ * `code-cache.ts SCRIPT CACHE ADDON`, to be run with `flags`. What a start needs shows when the
+ * program runs, so it does: it prints its help, then serves a batch and is told to stop.
  */
-import { readFileSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
 
-const [script = "", cache = ""] = process.argv.slice(2)
-setFlagsFromString("--no-lazy")
-const compiled = new Script(readFileSync(script, "latin1"), { filename: "authority.cjs" })
-// V8 refuses a cache that was made under other flags.
-setFlagsFromString("--lazy")
-writeFileSync(cache, compiled.createCachedData())
+/**
+ * V8 makes the same bytes again only when it draws the same random numbers and collects no garbage,
+ * which would leave traces of when it did. Whoever uses the cache needs none of these.
+ */
+export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
+
+/** Nor must it forget or optimise anything meanwhile; but it refuses a cache from under such flags. */
+const changing = ["flush-bytecode", "opt", "maglev", "sparkplug"]
+
+const keepCompiled = async (script: string, cache: string, addon: string) => {
+  for (const flag of changing) setFlagsFromString(`--no-${flag}`)
+  const compiled = new Script(readFileSync(script, "latin1"), { filename: "authority.cjs" })
+  const program = compiled.runInThisContext()
+  const ownRequire = createRequire(import.meta.url)
+  const start = (...args: ReadonlyArray<string>) => {
+    process.argv = [process.execPath, "authority", ...args]
+    program(
+      (name: string) =>
+        name === "node:sea" ? { getRawAsset: () => readFileSync(addon) } : ownRequire(name),
+      { exports: {} },
+    )
+  }
+  const folder = mkdtempSync(join(tmpdir(), "authority-start-"))
+  process.chdir(folder)
+  process.env["AUTHORITY_PORT"] = "0"
+  process.env["AUTHORITY_LOG_FORMAT"] = "json"
+  const said = listen()
+  start("--help")
+  await said("USAGE")
+  start("serve", "--json")
+  const { demoKey, url } = JSON.parse(await said("demoKey"))
+  await fetch(`${url}/health/ready`)
+  await fetch(`${url}/v1/metrics/da-pa/batch`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": demoKey, connection: "close" },
+    body: JSON.stringify({ urls: ["example.com", "localhost"] }),
+  })
+  process.on("exit", () => {
+    rmSync(folder, { recursive: true })
+    for (const flag of changing) setFlagsFromString(`--${flag}`)
+    writeFileSync(cache, compiled.createCachedData())
+  })
+  process.kill(process.pid, "SIGTERM")
+}
+
+/** Takes what the program says, and hands over the text that has a word in it. */
+const listen = () => {
+  const texts: Array<string> = []
+  let look = () => {}
+  console.log = (text: unknown) => {
+    texts.push(String(text))
+    look()
+  }
+  console.error = () => {}
+  return (word: string) =>
+    new Promise<string>((resolve) => {
+      look = () => {
+        const text = texts.find((_) => _.includes(word))
+        if (text !== undefined) resolve(text)
+      }
+      look()
+    })
+}
+
+if (import.meta.main) {
+  const [script = "", cache = "", addon = ""] = process.argv.slice(2)
+  await keepCompiled(script, cache, addon)
+}
