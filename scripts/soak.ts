@@ -2,7 +2,9 @@
  * Mixed load on the real program for some minutes, then SIGTERM in the middle of it: memory must
  * stay flat, no accepted request may go unanswered, and what was answered must be what was charged.
  *
- *     node scripts/soak.ts [SECONDS]
+ *     node scripts/soak.ts [SECONDS] [PROGRAM]
+ *
+ * PROGRAM is `dist/authority.cjs` or the sources, which take more memory; the latter by default.
  */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
@@ -10,7 +12,7 @@ import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import * as Http from "node:http"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import { setTimeout } from "node:timers/promises"
 
@@ -20,7 +22,7 @@ const connections = 64
 const warmUp = 0.3
 const allowedGrowth = 1.1
 
-const program = join(import.meta.dirname, "..", "src", "main.ts")
+const program = resolve(process.argv[3] ?? join(import.meta.dirname, "..", "src", "main.ts"))
 const folder = mkdtempSync(join(tmpdir(), "authority-soak-"))
 const env = { PATH: process.env["PATH"], AUTHORITY_PORT: "0", AUTHORITY_LOG_LEVEL: "error" }
 const verb = (...args: ReadonlyArray<string>) =>
@@ -120,6 +122,7 @@ try {
   const { ok } = verb("credits", "verify")
 
   for (const [name, count] of [...counts].toSorted()) console.log(`${count}\t${name}`)
+  console.log(`memory in MB: ${samples.map((sample) => sample.toFixed(0)).join(" ")}`)
   console.log(`memory: ${first.toFixed(0)} MB after the warm-up, ${last.toFixed(0)} MB at the end`)
   console.log(`credits: ${creditsUsed} answered, ${charged} charged, ${held} held`)
   assert.equal(code, 0, "the program ends with 0")
