@@ -3,10 +3,17 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StoreFailure } from "./StoreFailure.ts"
 
+export interface Stores {
+  /** What they are, in words. */
+  readonly description: string
+  /** Whether they have been through every migration that this program knows. */
+  readonly isMigrated: boolean
+}
+
 export class Health extends Context.Tag("authority/Health")<
   Health,
   {
-    /** Says in words what the stores are; fails with StoreFailure when they do not answer. */
-    readonly stores: Effect.Effect<string, StoreFailure>
+    /** Fails with StoreFailure when the stores do not answer. */
+    readonly stores: Effect.Effect<Stores, StoreFailure>
   }
 >() {}

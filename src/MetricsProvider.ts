@@ -40,6 +40,14 @@ export interface Quota {
   readonly resetsAt: number | null
 }
 
+/** Whether a vendor that has failed again and again is being left alone for a while. */
+export interface Circuit {
+  /** The vendor's name, of a chain of them too. */
+  readonly provider: string
+  /** Why it is not asked at present; undefined when it is. */
+  readonly objection: string | undefined
+}
+
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
@@ -64,5 +72,7 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     readonly batchSize?: number
     /** What is left of the subscription; absent where there is none. Free of charge. */
     readonly quota?: Effect.Effect<Quota, ProviderError>
+    /** Of each vendor that is behind this; absent where none is. Nobody is asked for it. */
+    readonly circuits?: Effect.Effect<ReadonlyArray<Circuit>>
   }
 >() {}

@@ -27,7 +27,7 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
       yield* TestClock.adjust(time)
       return yield* fiber
     })
-  return { vendor, lookup, asking }
+  return { vendor, lookup, asking, circuits: provider.circuits ?? Effect.succeed([]) }
 }
 
 const answered = { _tag: "Right", right: [checked("example.com/")] }
@@ -125,6 +125,21 @@ describe("the breaker", () => {
       yield* TestClock.adjust("1 second")
       expect(yield* trial).toEqual(answered.right)
       expect(yield* asking("1 second")).toMatchObject(answered)
+    }),
+  )
+
+  it.effect("says why it is open, until it would let a call through again", () =>
+    Effect.gen(function* () {
+      const { asking, circuits, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      const provider = vendor.provider.name
+      for (let i = 0; i < 2; i++) yield* asking(0)
+      expect(yield* circuits).toEqual([{ provider, objection: undefined }])
+      yield* asking(0)
+      expect(yield* circuits).toEqual([{ provider, objection: "3 calls in a row have failed" }])
+      yield* TestClock.adjust("15 seconds")
+      expect(yield* circuits).toEqual([{ provider, objection: undefined }])
+      expect(vendor.calls).toHaveLength(3)
     }),
   )
 

@@ -71,7 +71,7 @@ const stores = Effect.gen(function* () {
   const health = yield* Health
   const ledger = yield* CreditLedger
   const { host, providers } = yield* Settings.Settings
-  const description = yield* health.stores
+  const { description } = yield* health.stores
   const { accounts, entries, problems } = yield* ledger.verify
   const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
   return [

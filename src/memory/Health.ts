@@ -4,5 +4,5 @@ import * as Layer from "effect/Layer"
 import { Health } from "../Health.ts"
 
 export const layer: Layer.Layer<Health> = Layer.succeed(Health, {
-  stores: Effect.succeed("memory"),
+  stores: Effect.succeed({ description: "memory", isMigrated: true }),
 })

@@ -21,10 +21,14 @@ export interface Options {
 /** The vendor was not asked; `message` says why. */
 export class Spared extends Data.TaggedError("Spared")<{ readonly message: string }> {}
 
-/** Lets a call through, or fails at once with Spared. */
-export type Breaker = <A>(
-  call: Effect.Effect<A, ProviderError>,
-) => Effect.Effect<A, ProviderError | Spared>
+export interface Breaker {
+  /** Lets a call through, or fails at once with Spared. */
+  readonly guard: <A>(
+    call: Effect.Effect<A, ProviderError>,
+  ) => Effect.Effect<A, ProviderError | Spared>
+  /** Why a call would be spared at this moment; undefined when it would not. */
+  readonly objection: Effect.Effect<string | undefined>
+}
 
 export const make = (options: Options): Breaker => {
   const refusals = {
@@ -54,7 +58,7 @@ export const make = (options: Options): Breaker => {
     if (error.reason === "Refused" || error.reason === "Throttled") refusals.times.push(now)
   }
 
-  return Effect.fnUntraced(function* (call) {
+  const guard: Breaker["guard"] = Effect.fnUntraced(function* (call) {
     const now = yield* Clock.currentTimeMillis
     const message = objection(now)
     if (message !== undefined) return yield* new Spared({ message })
@@ -72,4 +76,6 @@ export const make = (options: Options): Breaker => {
       ),
     )
   })
+
+  return { guard, objection: Effect.map(Clock.currentTimeMillis, objection) }
 }

@@ -28,9 +28,12 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
       const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
       return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? unanswered)
     }),
+  circuits: Effect.zipWith(circuitsOf(former), circuitsOf(latter), (a, b) => [...a, ...b]),
   // What is kept are figures, so nobody else would be asked for them.
   ...(former.recall === undefined ? {} : { recall: former.recall }),
 })
+
+const circuitsOf = ({ circuits }: Provider) => circuits ?? Effect.succeed([])
 
 const withHalfTheTime =
   (lookup: Lookup): Lookup =>

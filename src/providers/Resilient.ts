@@ -55,7 +55,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
           return Effect.logWarning("A call to the provider failed.", message)
         },
       }),
-      breaker,
+      breaker.guard,
     )
 
   const attempt = (
@@ -78,6 +78,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
   return {
     ...inner,
+    circuits: Effect.map(breaker.objection, (objection) => [{ provider: inner.name, objection }]),
     lookup: (targets) =>
       attempt(targets, 0).pipe(
         Effect.catchTag("Spared", ({ message }) => failure("Unavailable", `not asked: ${message}`)),

@@ -13,7 +13,10 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
     return {
       stores: Migrations.applied.pipe(
-        Effect.map((version) => `${name}, schema ${version}`),
+        Effect.map((version) => ({
+          description: `${name}, schema ${version}`,
+          isMigrated: version >= Migrations.newest,
+        })),
         Effect.mapError(Failure.describe),
         Effect.timeoutFail({
           duration: "2 seconds",

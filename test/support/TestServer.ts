@@ -4,6 +4,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { AccountName, Accounts } from "../../src/Account.ts"
@@ -12,6 +13,7 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/Balance.ts"
 import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
+import type { Health } from "../../src/Health.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/LedgerEntry.ts"
@@ -33,6 +35,8 @@ export interface Options {
   readonly corsOrigins?: ReadonlyArray<string>
   readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
   readonly keys?: Layer.Layer<ApiKeys>
+  readonly health?: Layer.Layer<Health>
+  readonly logLevel?: LogLevel.LogLevel
 }
 
 export const batchPath = "/v1/metrics/da-pa/batch"
@@ -58,7 +62,7 @@ export const start = (options: Options = {}) =>
           AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),
         ),
         Layer.provide(options.provider ?? Sandbox.layer),
-        Layer.provide(MemoryHealth.layer),
+        Layer.provide(options.health ?? MemoryHealth.layer),
         Layer.provideMerge(options.ledger ?? memoryLedger),
         Layer.provideMerge(MemoryReceipts.layer({ lease: "1 minute" })),
         Layer.provideMerge(CachedApiKeys.layer),
@@ -70,6 +74,7 @@ export const start = (options: Options = {}) =>
             Logger.map(Logger.jsonLogger, (line) => void log.push(line)),
           ),
         ),
+        Layer.provide(Logger.minimumLogLevel(options.logLevel ?? LogLevel.Info)),
       ),
     )
     const ledger = Context.get(context, CreditLedger)

@@ -1,0 +1,108 @@
+/** What a load balancer is told, while what the service needs breaks. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { Health } from "../../src/Health.ts"
+import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as Composed from "../../src/providers/Composed.ts"
+import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { StoreFailure } from "../../src/StoreFailure.ts"
+import * as FakeMoz from "../support/FakeMoz.ts"
+import * as FakeVendor from "../support/FakeVendor.ts"
+import { start } from "../support/TestServer.ts"
+
+const ready = { path: "/health/ready" }
+
+const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
+  Composed.bought(moz.layer, {
+    timeout: "10 seconds",
+    concurrency: 4,
+    cache: { ttl: Duration.hours(24), capacity: 1000 },
+  }).pipe(Layer.provide(MemoryMetricsCache.layer))
+
+const tell = (health: Health["Type"]["stores"]) =>
+  Effect.gen(function* () {
+    const { send } = yield* start({ health: Layer.succeed(Health, { stores: health }) })
+    const [{ status, text }, live] = [yield* send(ready), yield* send({ path: "/health/live" })]
+    assert.strictEqual(live.status, 200)
+    return { status, ...JSON.parse(text) }
+  })
+
+describe("/health/ready", () => {
+  it.scopedLive("names each part", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const { status, text } = yield* send(ready)
+      assert.deepStrictEqual(
+        [status, JSON.parse(text)],
+        [
+          200,
+          {
+            success: true,
+            status: "ready",
+            parts: {
+              server: "listening",
+              database: "memory",
+              migrations: "done",
+              circuits: {},
+            },
+          },
+        ],
+      )
+    }),
+  )
+
+  it.scopedLive("tells of a vendor that is left alone, and goes on taking requests", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const { books, check, log, send } = yield* start({ provider: bought(moz) })
+      const circuits = Effect.map(send(ready), ({ status, text }) => {
+        assert.strictEqual(status, 200)
+        return JSON.parse(text).parts.circuits
+      })
+      yield* check(["known.example.com"])
+      assert.deepStrictEqual(yield* circuits, { moz: "closed" })
+
+      moz.always(FakeVendor.answer(403, "no"))
+      for (let i = 0; i < 5; i++) yield* check([`host-${i}.example.com`])
+      assert.deepStrictEqual(yield* circuits, { moz: "open: 5 calls in a row have failed" })
+      const calls = moz.calls.length
+      const { status, text } = yield* check(["known.example.com", "other.example.com"])
+      assert.strictEqual(status, 200)
+      const { data } = JSON.parse(text)
+      assert.strictEqual(data.successUrls[0].url, "known.example.com")
+      assert.deepStrictEqual(data.failedUrls, [
+        { url: "other.example.com", reason: "PROVIDER_ERROR" },
+      ])
+      assert.strictEqual(moz.calls.length, calls, "nobody was asked")
+      assert.deepStrictEqual((yield* books).charged, 2)
+      assert.isEmpty(log.filter((line) => line.includes("health")))
+    }),
+  )
+
+  it.scopedLive("names every vendor of a chain that has a circuit", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const { send } = yield* start({ provider: Composed.chain([bought(moz), Sandbox.layer]) })
+      const { text } = yield* send(ready)
+      assert.deepStrictEqual(JSON.parse(text).parts.circuits, { moz: "closed" })
+    }),
+  )
+
+  it.scopedLive("is 503 when the database does not answer", () =>
+    Effect.gen(function* () {
+      const answer = yield* tell(Effect.fail(new StoreFailure({ message: "gone" })))
+      assert.deepInclude(answer, { status: 503, success: false })
+      assert.deepInclude(answer.parts, { database: "unreachable", migrations: "unknown" })
+    }),
+  )
+
+  it.scopedLive("is 503 when the database lacks tables of this program", () =>
+    Effect.gen(function* () {
+      const answer = yield* tell(Effect.succeed({ description: "an old one", isMigrated: false }))
+      assert.deepInclude(answer, { status: 503, success: false })
+      assert.deepInclude(answer.parts, { database: "an old one", migrations: "missing" })
+    }),
+  )
+})
