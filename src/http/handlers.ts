@@ -25,6 +25,7 @@ import {
 import * as IdempotencyKey from "./IdempotencyKey.ts"
 import * as JsonBody from "./JsonBody.ts"
 import type * as RateLimit from "./RateLimit.ts"
+import * as RequestLog from "./RequestLog.ts"
 
 /** Answers one request, whatever it is; a defect is all that is left to its caller. */
 export type Handler = (request: IncomingMessage, requestId: RequestId) => Effect.Effect<Answer>
@@ -37,6 +38,13 @@ export type Handlers = Readonly<
   Record<HttpApiEndpoint.HttpApiEndpoint.Name<HttpApiGroup.HttpApiGroup.Endpoints<Groups>>, Handler>
 >
 
+/** The rest of a handler, once it is known whose the request is. */
+type Authorized = (
+  account: AccountId,
+  request: IncomingMessage,
+  requestId: RequestId,
+) => Effect.Effect<Answer, Declared>
+
 /**
  * Plain functions from Node's request to the answer: what the framework's builder would do for each
  * request anew, beside the contract itself, costs several times what the request does.
@@ -47,16 +55,11 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
     const { check } = yield* AuthorityCheck
     const receipts = yield* Receipts
     const ledger = yield* CreditLedger
+    const startLine = yield* RequestLog.make
 
     /** Nothing else about a request is looked at before its key. */
     const authorized =
-      (
-        handle: (
-          account: AccountId,
-          request: IncomingMessage,
-          requestId: RequestId,
-        ) => Effect.Effect<Answer, Declared>,
-      ): Handler =>
+      (handle: Authorized): Handler =>
       (request, requestId) =>
         Effect.catchAll(
           Effect.flatMap(authorize(request.headers["x-api-key"]), (account) =>
@@ -64,6 +67,19 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
           ),
           (error) => Effect.succeed("_tag" in error ? refusal(error) : error),
         )
+
+    const endpoint = (name: keyof Handlers, handle: Authorized): Handler =>
+      startLine === undefined
+        ? authorized(handle)
+        : (request, requestId) =>
+            Effect.suspend(() => {
+              const line = startLine(name, requestId)
+              const noted: Authorized = (account, ...rest) => {
+                line.belongsTo(account)
+                return handle(account, ...rest)
+              }
+              return Effect.tap(authorized(noted)(request, requestId), line.write)
+            })
 
     const checkOnce = (accountId: AccountId, requestId: RequestId, urls: ReadonlyArray<string>) =>
       check({ accountId, requestId, urls, tell: answerOf })
@@ -95,7 +111,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
     }
 
     const handlers: Handlers = {
-      checkBatch: authorized((account, request, requestId) =>
+      checkBatch: endpoint("checkBatch", (account, request, requestId) =>
         Effect.flatMap(decodeBatchRequest(request), ({ urls }) =>
           Effect.flatMap(
             IdempotencyKey.fromHeader(request.headers["idempotency-key"]?.toString()),
@@ -107,7 +123,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
         ).pipe(Effect.catchTags(refusals)),
       ),
 
-      availableCredits: authorized((account) =>
+      availableCredits: endpoint("availableCredits", (account) =>
         Effect.map(ledger.balance(account), (balance) => {
           const data = { availableCredits: Balance.available(balance) }
           return success(JSON.stringify(encodeCreditsResponse({ success: true, data })))
