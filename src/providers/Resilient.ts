@@ -32,7 +32,11 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   const call = (targets: NonEmptyReadonlyArray<Target>) =>
     Effect.suspend(() => {
       meters.calls(1)
-      return inner.lookup(targets)
+      const startedAt = performance.now()
+      return Effect.ensuring(
+        inner.lookup(targets),
+        Effect.sync(() => meters.callSeconds((performance.now() - startedAt) / 1000)),
+      )
     }).pipe(
       Effect.timeoutFail({
         duration: options.timeout,
@@ -50,8 +54,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
             meters.rows(rows)
             meters.failedLookups(outcomes.length - rows)
           }),
-        onFailure: ({ message }) => {
-          meters.failedCalls(1)
+        onFailure: ({ message, reason }) => {
+          meters.failedCalls(reason)
           return Effect.logWarning("A call to the provider failed.", message)
         },
       }),

@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../support/FakeMoz.ts"
-import { folder, json, run, serve } from "../support/Program.ts"
+import { exited, folder, json, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../support/Wire.ts"
 
@@ -71,6 +71,73 @@ describe("while it serves", () => {
         assert.isTrue(collector.received("/v1/traces", traceId))
         yield* eventually("the logs arrive", () => collector.received("/v1/logs", "Listening on"))
         assert.isFalse(collector.received("", key), "no key in what is exported")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "it measures what an operator watches, and no key or token leaves it, whatever goes wrong",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const key = yield* open(cwd)
+        const moz = yield* FakeMoz.make
+        const collector = yield* receiver
+        const running = yield* serve(cwd, {
+          AUTHORITY_PROVIDER: "moz",
+          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+          AUTHORITY_MOZ_URL: moz.url,
+          AUTHORITY_LOG_LEVEL: "trace",
+          OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+        })
+        const { url } = running
+        yield* request(url, batch(key, '{"urls":["example.com","localhost"]}'))
+        yield* request(url, batch(key, '{"urls":["example.com"]}'))
+        moz.always({
+          name: "an echo of the token",
+          apply: (response, _, { headers }) => {
+            response.writeHead(403).end(`no such token: ${headers["x-moz-token"]}`)
+          },
+        })
+        yield* request(url, batch(key, '{"urls":["example.org"]}'))
+        yield* request(url, batch(`${key}x`, '{"urls":["example.org"]}'))
+
+        const { text } = yield* get(url, "/metrics")
+        const families = new Map(parsePrometheus(text).map((family) => [family.name, family]))
+        const labels = { provider: "moz" }
+        const counted = (name: string) => families.get(name)?.metrics
+        assert.deepStrictEqual(counted("authority_credits_charged"), [{ value: "2" }])
+        assert.deepStrictEqual(counted("authority_provider_calls"), [{ value: "2", labels }])
+        assert.deepStrictEqual(counted("authority_provider_rows"), [{ value: "1", labels }])
+        assert.deepStrictEqual(counted("authority_provider_cache_hits"), [{ value: "1", labels }])
+        assert.deepStrictEqual(counted("authority_provider_failed_calls"), [
+          { value: "1", labels: { ...labels, reason: "Refused" } },
+        ])
+        for (const name of [
+          "authority_http_request_seconds",
+          "authority_ledger_commit_commands",
+          "authority_ledger_commit_seconds",
+          "authority_provider_call_seconds",
+        ]) {
+          assert.strictEqual(families.get(name)?.type, "HISTOGRAM", name)
+        }
+        for (const name of [
+          "nodejs_eventloop_lag_mean_seconds",
+          "nodejs_heap_size_used_bytes",
+          "process_resident_memory_bytes",
+        ]) {
+          assert.strictEqual(families.get(name)?.type, "GAUGE", name)
+        }
+
+        running.signal("SIGTERM")
+        assert.strictEqual(yield* exited(running), 0)
+        assert.isTrue(collector.received("/v1/logs", "A call to the provider failed."))
+        assert.isTrue(collector.received("/v1/traces", "AuthorityCheck.check"))
+        assert.isTrue(collector.received("/v1/metrics", "authority_provider_failed_calls"))
+        for (const secret of [key, key.slice(3), FakeMoz.token]) {
+          assert.isFalse(collector.received("", secret))
+          assert.notInclude(running.stdout() + running.stderr() + text, secret)
+        }
       }),
     timeout,
   )
