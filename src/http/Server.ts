@@ -43,7 +43,7 @@ export const layer = (options: Options) =>
   NodeServer.drain(options.shutdownTimeout).pipe(
     Layer.provideMerge(served(options)),
     Layer.provideMerge(NodeServer.layer(options)),
-    HttpMiddleware.withTracerDisabledWhen(({ url }) => !options.isTraced || isForMachines(url)),
+    HttpMiddleware.withTracerDisabledWhen(({ url }) => !options.isTraced || !isOfInterest(url)),
   )
 
 /**
@@ -149,7 +149,9 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
     maxAge: 3600,
   })
 
-const isForMachines = (url: string) => operations.paths.some((path) => url.startsWith(path))
+/** A trace tells the address, and who gets it wrong may have put a key there. */
+const isOfInterest = (url: string) =>
+  methods.has(url) && !operations.paths.some((path) => path === url)
 
 const openApiPath = "/openapi.json"
 

@@ -101,6 +101,9 @@ describe("while it serves", () => {
         })
         yield* request(url, batch(key, '{"urls":["example.org"]}'))
         yield* request(url, batch(`${key}x`, '{"urls":["example.org"]}'))
+        // Keys do not belong there, but that is where people put them.
+        yield* get(url, `/v1/quota/available-credits?x-api-key=${key}`)
+        yield* get(url, `/v1/${encodeURIComponent(key).replace("_", "%5F")}`)
 
         const { text } = yield* get(url, "/metrics")
         const families = new Map(parsePrometheus(text).map((family) => [family.name, family]))
