@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
@@ -95,6 +95,9 @@ const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
     Effect.provide(examineProvider, Provider.named(name)).pipe(
       Effect.provide(Stores.layer),
       Effect.provide(Logging.layer({ stderr: true })),
+      Effect.catchTag("ProviderError", ({ message, reason }) =>
+        Effect.succeed(failure(`provider ${name}`, `${message}: ${mends[reason]}`)),
+      ),
       Effect.catchAll(({ message }) => Effect.succeed(failure(`provider ${name}`, message))),
       Effect.catchAllDefect((defect) =>
         defect instanceof StoreFailure
@@ -104,6 +107,15 @@ const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
     ),
   ),
 )
+
+const mends: Record<ProviderError["reason"], string> = {
+  Unreachable: "check its address in the settings, and the network",
+  Timeout: "check its address in the settings, and the network",
+  Throttled: "wait, or lower AUTHORITY_PROVIDER_CONCURRENCY",
+  Unavailable: "it says that it is broken; wait, or put another provider behind it",
+  Refused: "check the token or password in the settings, and the subscription",
+  Malformed: "check its address in the settings",
+}
 
 const examineProvider = Effect.gen(function* () {
   const { name, quota } = yield* MetricsProvider

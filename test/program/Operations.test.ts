@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../support/FakeMoz.ts"
+import * as FakeVendor from "../support/FakeVendor.ts"
 import { exited, folder, json, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../support/Wire.ts"
@@ -205,6 +206,31 @@ describe("the doctor", () => {
       }),
     timeout,
   )
+})
+
+describe("a provider that is broken", () => {
+  for (const [name, fault, mend] of [
+    ["out of reach", FakeVendor.reset, /provider moz: .*Unreachable.*: check its address/],
+    ["that refuses", FakeVendor.answer(403, "no"), /provider moz: .*Refused.*: check the token/],
+  ] as const) {
+    it.scopedLive(
+      `${name} is a failure, with the mend`,
+      () =>
+        Effect.gen(function* () {
+          const moz = yield* FakeMoz.make
+          moz.always(fault)
+          const { code, stdout } = yield* run(yield* folder, ["doctor"], {
+            AUTHORITY_PROVIDER: "moz",
+            AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+            AUTHORITY_MOZ_URL: moz.url,
+          })
+          assert.strictEqual(code, 1)
+          assert.match(stdout, mend)
+          assert.notInclude(stdout, FakeMoz.token)
+        }),
+      timeout,
+    )
+  }
 })
 
 /** Stands in for an OTLP collector: keeps what is posted to it. */
