@@ -47,6 +47,8 @@ export const layer = (options: Options) =>
         headersTimeout: 15_000,
         requestTimeout: 60_000,
         keepAliveTimeout: 60_000,
+        // How often Node looks for who exceeds these; by default so seldom that they double.
+        connectionsCheckingInterval: 5000,
         maxHeaderSize: 16 * 1024,
         requireHostHeader: false,
       })
