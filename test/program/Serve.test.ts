@@ -9,7 +9,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { exited, folder, json, run, serve } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { eventually, request } from "../support/Wire.ts"
+import { connect, eventually, request } from "../support/Wire.ts"
 
 const timeout = 60_000
 
@@ -286,6 +286,55 @@ describe("told to stop", () => {
           granted: 100,
           charged: 20,
         })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "it takes no new connection, and says to those it has that it is not ready",
+    () =>
+      Effect.gen(function* () {
+        const running = yield* serve(yield* folder)
+        const asked = yield* connect(running.url)
+        asked.send("GET /health/ready HTTP/1.1\r\n")
+        yield* request(running.url, { path: "/health/live" })
+        running.signal("SIGTERM")
+        yield* eventually(
+          "new connections are refused",
+          Effect.map(Effect.exit(Effect.scoped(connect(running.url))), Exit.isFailure),
+        )
+        asked.send("Host: here\r\n\r\n")
+        yield* eventually("the connection is closed", asked.isClosed)
+        assert.match(asked.received(), /^HTTP\/1\.1 503 /)
+        assert.include(asked.received(), '"server":"draining"')
+        assert.strictEqual(yield* exited(running), 0)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "twice, it ends at once, whatever is in flight, and nothing of that is charged",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 5)
+        const running = yield* serve(cwd, { AUTHORITY_SHUTDOWN_TIMEOUT: "10m" })
+        const client = yield* Effect.fork(
+          Effect.exit(check(running.url, key, "slow.example.com", "slow.example.com")),
+        )
+        yield* eventually(
+          "it is in flight",
+          Effect.map(available(running.url, key), (left) => left === 3),
+        )
+        running.signal("SIGINT")
+        yield* eventually(
+          "new connections are refused",
+          Effect.map(Effect.exit(Effect.scoped(connect(running.url))), Exit.isFailure),
+        )
+        running.signal("SIGTERM")
+        assert.isTrue(Exit.isFailure(yield* Fiber.join(client)))
+        assert.isAbove((yield* exited(running)) ?? 0, 0)
+        assert.strictEqual((yield* balance(cwd)).charged, 0)
       }),
     timeout,
   )
