@@ -34,6 +34,10 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "authority-start-"))
   process.chdir(folder)
+  // By the default settings, whatever those of who builds: an empty database, here, and the sandbox.
+  for (const name of Object.keys(process.env)) {
+    if (/^(AUTHORITY|OTEL)_/.test(name)) delete process.env[name]
+  }
   process.env["AUTHORITY_PORT"] = "0"
   process.env["AUTHORITY_LOG_FORMAT"] = "json"
   const said = listen()
