@@ -1,0 +1,47 @@
+/** Sends a request again when that may help: not at once, and not for ever. */
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Random from "effect/Random"
+import * as ClientError from "./ClientError.ts"
+
+export interface Patience {
+  /** How long the service may keep failing. Zero for a single attempt. */
+  readonly patience: Duration.DurationInput
+  /** Is told of each failure that is not the end, and of the wait that follows. */
+  readonly onRetry: (error: ClientError.Any, waitMs: number) => Effect.Effect<void>
+}
+
+/**
+ * Waits a little longer after each failure. Where the service says how long to wait, exactly so
+ * long, and the patience begins anew: it is well, and others of the account came first.
+ */
+export const retry = <A, R>(
+  attempt: Effect.Effect<A, ClientError.Any, R>,
+  { onRetry, patience }: Patience,
+): Effect.Effect<A, ClientError.Any, R> => {
+  const patienceMs = Duration.toMillis(patience)
+  const from = (startedAt: number, failures: number): Effect.Effect<A, ClientError.Any, R> =>
+    Effect.catchAll(attempt, (error) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const isLimited = error instanceof ClientError.RateLimited
+        const since = isLimited ? now : startedAt
+        const waitMs = isLimited ? error.retryAfterMs : yield* backoffMs(failures)
+        if (!error.isTransient || now + waitMs > since + patienceMs) return yield* error
+        yield* onRetry(error, waitMs)
+        yield* Effect.sleep(waitMs)
+        return yield* from(isLimited ? now + waitMs : since, isLimited ? 0 : failures + 1)
+      }),
+    )
+  return Effect.flatMap(Clock.currentTimeMillis, (now) => from(now, 0))
+}
+
+/** Not all clients of a service that comes back shall ask in the same moment. */
+const backoffMs = (failures: number) =>
+  Effect.map(Random.nextRange(0.5, 1), (share) =>
+    Math.ceil(share * Math.min(longestMs, firstMs * 2 ** failures)),
+  )
+
+const firstMs = 250
+const longestMs = 10_000

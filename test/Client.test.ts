@@ -1,0 +1,268 @@
+/** The client for Effect programs: against the service, and against servers that misbehave. */
+import { inspect } from "node:util"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import * as HttpClient from "@effect/platform/HttpClient"
+import * as HttpClientError from "@effect/platform/HttpClientError"
+import type { HttpClientRequest } from "@effect/platform/HttpClientRequest"
+import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
+import { assert, describe, it } from "@effect/vitest"
+import * as Chunk from "effect/Chunk"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as TestClock from "effect/TestClock"
+import * as Client from "../src/client/Client.ts"
+import { batchPath, start } from "./support/TestServer.ts"
+
+const clientOf = (url: string, key: string) =>
+  Client.make({ baseUrl: url, apiKey: Redacted.make(key), patience: 0 }).pipe(
+    Effect.provide(FetchHttpClient.layer),
+  )
+
+const reasonOf = (outcome: Client.Outcome | undefined) =>
+  outcome !== undefined && "reason" in outcome ? outcome.reason : undefined
+
+describe("against the service", () => {
+  it.scopedLive("gives an outcome for each URL, in their order, and what to find it by", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = yield* clientOf(`${server.url}/`, server.key)
+      const urls = ["localhost", "example.com", "localhost", "provider-error.example.com"]
+      const report = yield* client.check(urls)
+      assert.deepStrictEqual(
+        report.outcomes.map(({ url }) => url),
+        urls,
+      )
+      assert.deepStrictEqual(report.outcomes.map(reasonOf), [
+        "INVALID_URL",
+        undefined,
+        "INVALID_URL",
+        "PROVIDER_ERROR",
+      ])
+      assert.deepStrictEqual([report.creditsUsed, report.isReplay], [1, false])
+      const [charge] = yield* server.charges
+      assert.strictEqual(report.requestId, charge?.requestId)
+      assert.strictEqual(yield* client.availableCredits, 999)
+    }),
+  )
+
+  it.scopedLive("collects the answer to a named request again, and is not charged for it", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = yield* clientOf(server.url, server.key)
+      const idempotencyKey = 'order "7" \\ a'
+      const first = yield* client.check(["example.com"], { idempotencyKey })
+      const second = yield* client.check(["example.com"], { idempotencyKey })
+      assert.deepStrictEqual(second.outcomes, first.outcomes)
+      assert.deepStrictEqual([first.isReplay, second.isReplay], [false, true])
+      assert.strictEqual((yield* server.books).charged, 1)
+      const reused = yield* Effect.flip(client.check(["example.org"], { idempotencyKey }))
+      assert.instanceOf(reused, Client.IdempotencyKeyReused)
+      assert.strictEqual(reused.status, 422)
+    }),
+  )
+
+  it.scopedLive("fails with an error that says what was refused and by which request", () =>
+    Effect.gen(function* () {
+      const rateLimit = { requests: 2, per: Duration.hours(1) }
+      const server = yield* start({ credits: 1, rateLimit })
+      const client = yield* clientOf(server.url, server.key)
+      const poor = yield* Effect.flip(client.check(["example.com", "example.org"]))
+      assert.instanceOf(poor, Client.InsufficientCredits)
+      assert.match(poor.message, /2.*1/)
+      assert.match(poor.requestId ?? "", /^[0-9a-f-]{36}$/)
+      yield* client.check(["example.com"])
+      const limited = yield* Effect.flip(client.availableCredits)
+      assert.instanceOf(limited, Client.RateLimited)
+      assert.isAbove(limited.retryAfterMs, 3_000_000)
+      const stranger = yield* clientOf(server.url, "am_none")
+      const refused = yield* Effect.flip(stranger.check(["example.com"]))
+      assert.instanceOf(refused, Client.Unauthorized)
+      assert.isTrue(refused instanceof Client.ClientError)
+      assert.deepStrictEqual([refused.status, refused.name], [401, "Unauthorized"])
+    }),
+  )
+
+  it.scopedLive("checks a list of any length, with what no batch may contain in its place", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = yield* clientOf(server.url, server.key)
+      const urls = Array.from({ length: 170 }, (_, i) => `site${i}.example.com`)
+      urls[3] = ""
+      urls[60] = "x".repeat(1001)
+      urls.fill("", 100, 150)
+      const outcomes = yield* Stream.runCollect(
+        client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" }),
+      )
+      assert.deepStrictEqual(
+        Chunk.toReadonlyArray(outcomes).map(({ url }) => url),
+        urls,
+      )
+      assert.strictEqual([...outcomes].filter((outcome) => "reason" in outcome).length, 52)
+      const again = client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" })
+      assert.deepStrictEqual([...(yield* Stream.runCollect(again))], [...outcomes])
+      assert.strictEqual((yield* server.books).charged, 118)
+    }),
+  )
+})
+
+/** What the server does with one attempt: a status, a status with a body, or no answer at all. */
+type Move =
+  { status: number; body?: string; headers?: Record<string, string> } | "reset" | "silence"
+
+const good = {
+  status: 200,
+  body: JSON.stringify({
+    success: true,
+    data: { successUrls: [], failedUrls: [{ url: "a", reason: "INVALID_URL" }] },
+    quota: { creditsUsed: 0 },
+  }),
+}
+
+/** A client whose server makes the moves one after the other, and the requests that it got. */
+const scripted = (moves: ReadonlyArray<Move>, options: Partial<Client.Options> = {}) =>
+  Effect.gen(function* () {
+    const requests: Array<HttpClientRequest> = []
+    const http = HttpClient.make((request) => {
+      const move = moves[requests.length] ?? "silence"
+      requests.push(request)
+      if (move === "silence") return Effect.never
+      if (move === "reset") {
+        return new HttpClientError.RequestError({ request, reason: "Transport", cause: "reset" })
+      }
+      const { body = "", headers = {}, status } = move
+      const response = new Response(body, { status, headers })
+      return Effect.succeed(HttpClientResponse.fromWeb(request, response))
+    })
+    const client = yield* Client.make({
+      baseUrl: "http://service",
+      apiKey: Redacted.make(key),
+      ...options,
+    }).pipe(Effect.provideService(HttpClient.HttpClient, http))
+    /** The end of a check, however much time it takes. */
+    const end = Effect.gen(function* () {
+      const fiber = yield* Effect.fork(Effect.either(client.check(["a"])))
+      yield* TestClock.adjust("1 hour")
+      const end = yield* Fiber.join(fiber)
+      return end._tag === "Right" ? end.right : end.left
+    })
+    return { client, requests, end }
+  })
+
+const key = "am_secret"
+
+const refused = (status: number, headers = {}) => ({
+  status,
+  headers,
+  body: '{"success":false,"message":"so it is"}',
+})
+
+describe("when the service fails", () => {
+  it.effect("the same request, with the same key, is sent until it is answered", () =>
+    Effect.gen(function* () {
+      const moves = [refused(500), "reset", refused(409), { status: 503 }, "silence", good] as const
+      const { end, requests } = yield* scripted(moves, { patience: "5 minutes" })
+      const report = yield* end
+      assert.isFalse(report instanceof Client.ClientError)
+      assert.strictEqual(requests.length, moves.length)
+      const sent = requests.map(({ body, headers, url }) =>
+        JSON.stringify([url, headers["idempotency-key"], body]),
+      )
+      assert.strictEqual(new Set(sent).size, 1)
+      assert.strictEqual(requests[0]?.url, `http://service${batchPath}`)
+      assert.match(requests[0]?.headers["idempotency-key"] ?? "", /^"[0-9a-f-]{36}"$/)
+    }),
+  )
+
+  it.effect("it is told with the last failure once the patience is over", () =>
+    Effect.gen(function* () {
+      const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
+      const { end, requests } = yield* scripted(failures)
+      const error = yield* end
+      assert.instanceOf(error, Client.ServiceFailed)
+      assert.strictEqual(error.status, 502)
+      assert.isAbove(requests.length, 3)
+      assert.isBelow(requests.length, 20)
+      const silent = yield* scripted([], { patience: 0, timeout: "1 second" })
+      assert.instanceOf(yield* silent.end, Client.TimedOut)
+      assert.strictEqual(silent.requests.length, 1)
+    }),
+  )
+
+  it.effect("it is asked again when it said, and not before", () =>
+    Effect.gen(function* () {
+      const { client, requests } = yield* scripted([refused(429, { "retry-after": "20" }), good])
+      const fiber = yield* Effect.fork(client.check(["a"]))
+      yield* TestClock.adjust("19999 millis")
+      assert.strictEqual(requests.length, 1)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(requests.length, 2)
+      const { end } = yield* scripted([refused(429, { "retry-after": "31" })])
+      const error = yield* end
+      assert.instanceOf(error, Client.RateLimited)
+      assert.deepStrictEqual([error.retryAfterMs, error.message], [31_000, "so it is"])
+    }),
+  )
+
+  it.effect("what will not do better is sent once", () =>
+    Effect.gen(function* () {
+      const cases = [
+        [refused(401), Client.Unauthorized],
+        [refused(402), Client.InsufficientCredits],
+        [refused(413), Client.UnexpectedAnswer],
+        [refused(422), Client.IdempotencyKeyReused],
+        [{ status: 302, headers: { location: "http://elsewhere" } }, Client.UnexpectedAnswer],
+        [{ status: 404, body: "<html>" }, Client.UnexpectedAnswer],
+        [{ status: 401, body: "<html>" }, Client.UnexpectedAnswer],
+        [{ status: 200, body: "<html>" }, Client.UnexpectedAnswer],
+        [{ status: 200, body: good.body.replace('"a"', '"b"') }, Client.UnexpectedAnswer],
+        [{ status: 200, body: good.body.replace(":0", ":-1") }, Client.UnexpectedAnswer],
+      ] as const
+      for (const [move, expected] of cases) {
+        const { end, requests } = yield* scripted([move])
+        const error = yield* end
+        assert.isTrue(error instanceof expected, JSON.stringify(move))
+        assert.strictEqual(requests.length, 1)
+      }
+    }),
+  )
+})
+
+describe("what cannot be sent", () => {
+  it.effect("fails with every violation, and nothing goes out", () =>
+    Effect.gen(function* () {
+      const { client, requests } = yield* scripted([])
+      const urls = [...Array.from({ length: 50 }, () => "a"), "", "x".repeat(1001)]
+      const error = yield* Effect.flip(client.check(urls, { idempotencyKey: "é" }))
+      assert.instanceOf(error, Client.ValidationError)
+      assert.deepStrictEqual(
+        error.issues.map(({ code, path }) => [code, ...path].join(" ")),
+        ["too_small urls 50", "too_big urls 51", "too_big urls", "invalid_idempotency_key"],
+      )
+      assert.strictEqual(requests.length, 0)
+    }),
+  )
+
+  it.live("shows no key, in no error", () =>
+    Effect.gen(function* () {
+      const { client: elsewhere } = yield* scripted([{ status: 404 }])
+      const odd = yield* clientOf("http://127.0.0.1:2", `${key}\nsecret`)
+      const nobody = yield* clientOf("http://127.0.0.1:2", key)
+      const [strange, unauthorized, unreachable] = yield* Effect.all([
+        Effect.flip(elsewhere.availableCredits),
+        Effect.flip(odd.availableCredits),
+        Effect.flip(nobody.availableCredits),
+      ])
+      for (const error of [strange, unauthorized, unreachable]) {
+        assert.notInclude(inspect(error, { depth: 20 }) + JSON.stringify(error), "secret")
+      }
+      assert.instanceOf(strange, Client.UnexpectedAnswer)
+      assert.instanceOf(unauthorized, Client.Unauthorized)
+      assert.instanceOf(unreachable, Client.ConnectionFailed)
+      assert.match(unreachable.message, /refused|ECONNREFUSED/)
+    }),
+  )
+})
