@@ -1,0 +1,145 @@
+/** The examples of the README, run as they stand there against the program. */
+import { execFile } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { createContext, runInContext } from "node:vm"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { build } from "esbuild"
+import { consumer } from "../support/Package.ts"
+import { folder, json, serve } from "../support/Program.ts"
+
+const timeout = 120_000
+
+const root = join(import.meta.dirname, "../..")
+const bin = (name: string) => join(root, "node_modules", ".bin", name)
+
+const examples = [
+  ...readFileSync(join(root, "README.md"), "utf8").matchAll(/^```ts\n(.*?)^```$/gms),
+].map(([, code = ""]) => code)
+
+const started = Effect.gen(function* () {
+  const cwd = yield* folder
+  yield* json(cwd, "account", "create", "acme", "--credits", "10")
+  const { key } = yield* json(cwd, "key", "create", "--account", "acme")
+  const { url } = yield* serve(cwd)
+  return { cwd, key: String(key), url }
+})
+
+/** What the command prints, on stdout. */
+const output = (
+  cwd: string,
+  [program, ...args]: readonly [string, ...Array<string>],
+  key: string,
+) =>
+  Effect.promise(async () => {
+    const env = { PATH: process.env["PATH"], AUTHORITY_API_KEY: key }
+    const { stdout } = await promisify(execFile)(program, args, { cwd, env })
+    return stdout
+  })
+
+describe("the examples of the README", () => {
+  it.scopedLive(
+    "have the types that they are written for, and print the same on Node and on Deno",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual(examples.length, 2)
+        const { cwd, key, url } = yield* started
+        const project = yield* consumer
+        examples.forEach((code, i) => {
+          assert.include(code, "http://127.0.0.1:8080")
+          const file = join(project, `example${i}.ts`)
+          writeFileSync(file, code.replaceAll("http://127.0.0.1:8080", url))
+        })
+        const files = ["example0.ts", "example1.ts"]
+        const strict = ["--strict", "--noEmit", "--skipLibCheck", "--types", "node"]
+        const modern = ["--module", "nodenext", "--target", "es2024"]
+        yield* output(project, [bin("tsc"), ...strict, ...modern, ...files], key)
+
+        const deno = ["run", "--no-lock", "--node-modules-dir=manual", "--allow-net", "--allow-env"]
+        const runs = yield* Effect.forEach(files, (file) =>
+          Effect.all([
+            output(project, [process.execPath, file], key),
+            output(project, [bin("deno"), ...deno, file], key),
+          ]),
+        )
+        const checked = ["example.com 50", "localhost INVALID_URL", ""]
+        const lines = [
+          JSON.stringify({
+            url: "example.com",
+            domainAuthority: 50,
+            pageAuthority: 29,
+            spamScore: 4,
+          }),
+          '{"url":"localhost","reason":"INVALID_URL"}',
+          "",
+        ].join("\n")
+        assert.deepStrictEqual(runs, [
+          [9, 8].map((left) => checked.toSpliced(2, 0, `1 used, ${left} left`).join("\n")),
+          [lines, lines],
+        ])
+        const { charged } = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.strictEqual(charged, 4)
+      }),
+    timeout,
+  )
+})
+
+describe("what browsers load", () => {
+  it.scopedLive(
+    "is one file that imports nothing and runs on what browsers have",
+    () =>
+      Effect.gen(function* () {
+        const dist = join(yield* consumer, "node_modules/authority-metrics/dist")
+        const { code, imports } = yield* Effect.promise(() => asScript(join(dist, "client.js")))
+        assert.deepStrictEqual(imports, [])
+
+        const { key, url } = yield* started
+        const page = createContext({ ...browserGlobals, key, url })
+        runInContext(code, page)
+        const check =
+          "client.AuthorityMetrics({ apiKey: key, baseUrl: url }).check(['example.com'])"
+        const report = `${check}.then(JSON.stringify)`
+        const text = yield* Effect.promise(async () => String(await runInContext(report, page)))
+        assert.deepInclude(JSON.parse(text), { creditsUsed: 1, isReplay: false })
+      }),
+    timeout,
+  )
+})
+
+/** A module's code with its exports in a variable, for a page of no Node. */
+const asScript = async (file: string) => {
+  const { metafile, outputFiles } = await build({
+    entryPoints: [file],
+    bundle: true,
+    platform: "browser",
+    format: "iife",
+    globalName: "client",
+    write: false,
+    metafile: true,
+  })
+  const [output] = outputFiles
+  const imports = Object.values(metafile.inputs).flatMap(({ imports }) => imports)
+  return { code: output?.text ?? "", imports }
+}
+
+const browserGlobals = {
+  AbortController,
+  AbortSignal,
+  clearInterval,
+  clearTimeout,
+  crypto,
+  fetch,
+  FormData,
+  Headers,
+  performance,
+  queueMicrotask,
+  ReadableStream,
+  setInterval,
+  setTimeout,
+  TextDecoder,
+  TextEncoder,
+  URL,
+  URLSearchParams,
+}

@@ -1,0 +1,26 @@
+/** The package as another project has it installed, with the client that the build makes. */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import { bundleClient } from "../../scripts/bundle-client.ts"
+
+const root = join(import.meta.dirname, "../..")
+
+/** A folder of a project that depends on the package; gone with the scope. */
+export const consumer = Effect.acquireRelease(
+  Effect.promise(async () => {
+    const folder = mkdtempSync(join(tmpdir(), "authority-test-consumer-"))
+    const modules = join(folder, "node_modules")
+    const installed = join(modules, "authority-metrics")
+    mkdirSync(installed, { recursive: true })
+    writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
+    cpSync(join(root, "package.json"), join(installed, "package.json"))
+    for (const name of ["effect", "@effect", "uuid", "@types"]) {
+      symlinkSync(join(root, "node_modules", name), join(modules, name), "junction")
+    }
+    await bundleClient(join(installed, "dist"))
+    return folder
+  }),
+  (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
+)
