@@ -1,0 +1,150 @@
+/**
+ * A list of URLs as people have them, read piece by piece: one URL a line, or the column of a CSV.
+ * UTF-8 or UTF-16, with or without a byte order mark, with any line ends; blank lines and lines
+ * that begin with `#` are passed over.
+ */
+import { pipeline, Readable } from "node:stream"
+import { TextDecoder } from "node:util"
+import { parse } from "csv-parse"
+import * as Data from "effect/Data"
+
+/** The list cannot be read; `message` says why. */
+export class UnreadableList extends Data.TaggedError("UnreadableList")<{
+  readonly message: string
+}> {}
+
+export interface Options {
+  /** A CSV's column: its name in the first row, or its number from 1; undefined for plain lines. */
+  readonly column: string | undefined
+  /** URLs in one batch; the last one may have fewer. */
+  readonly batchSize: number
+}
+
+/** Throws UnreadableList. */
+export async function* batches(
+  bytes: AsyncIterable<Uint8Array>,
+  { batchSize, column }: Options,
+): AsyncGenerator<ReadonlyArray<string>> {
+  const text = decoded(bytes)
+  const urls = column === undefined ? lines(text) : cells(text, column)
+  let batch: Array<string> = []
+  for await (const some of urls) {
+    for (const url of some) {
+      batch.push(url)
+      if (batch.length < batchSize) continue
+      yield batch
+      batch = []
+    }
+  }
+  if (batch.length > 0) yield batch
+}
+
+/** Windows writes UTF-16, and says so with the first two bytes. */
+async function* decoded(bytes: AsyncIterable<Uint8Array>) {
+  let decoder: TextDecoder | undefined
+  let start = new Uint8Array()
+  for await (const piece of bytes) {
+    if (decoder !== undefined) {
+      yield decoder.decode(piece, { stream: true })
+      continue
+    }
+    start = Buffer.concat([start, piece])
+    if (start.length < 2) continue
+    decoder = new TextDecoder(encodingOf(start))
+    yield decoder.decode(start, { stream: true })
+  }
+  yield decoder?.decode() ?? new TextDecoder().decode(start)
+}
+
+const encodingOf = ([first, second]: Uint8Array) =>
+  first === 0xff && second === 0xfe
+    ? "utf-16le"
+    : first === 0xfe && second === 0xff
+      ? "utf-16be"
+      : "utf-8"
+
+const lineEnd = /[\r\n]+/
+
+/** Lines that are torn apart between two pieces are put together again. */
+async function* lines(text: AsyncIterable<string>) {
+  let rest = ""
+  for await (const piece of text) {
+    const complete = (rest + piece).split(lineEnd)
+    rest = complete.pop() ?? ""
+    if (rest.length > maxLineLength) {
+      throw new UnreadableList({ message: "it has a line without end: is it a list of URLs?" })
+    }
+    yield complete.map((line) => line.trim()).filter(isUrl)
+  }
+  yield [rest.trim()].filter(isUrl)
+}
+
+const isUrl = (line: string) => line !== "" && !line.startsWith("#")
+
+const maxLineLength = 1_000_000
+
+async function* cells(text: AsyncIterable<string>, column: string) {
+  const { delimiter, whole } = await sniffed(text)
+  const parser = parse({
+    delimiter,
+    comment: "#",
+    comment_no_infix: true,
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: maxLineLength,
+  })
+  // Whatever fails on the way to the parser is thrown by the loop below.
+  pipeline(Readable.from(whole), parser, () => {})
+  let index: number | undefined
+  for await (const record of parser) {
+    const row: ReadonlyArray<string> = record
+    if (index === undefined) {
+      index = indexOf(column, row)
+      if (!isNumber(column)) continue
+    }
+    const url = row[index]?.trim() ?? ""
+    if (url !== "") yield [url]
+  }
+}
+
+const isNumber = (column: string) => /^[1-9]\d{0,3}$/.test(column)
+
+const indexOf = (column: string, first: ReadonlyArray<string>): number => {
+  if (isNumber(column)) {
+    if (Number(column) <= first.length) return Number(column) - 1
+    throw new UnreadableList({
+      message: `its first row has ${first.length} column(s), and so no column ${column}`,
+    })
+  }
+  const names = first.map((name) => name.trim())
+  const index = names.findIndex((name) => name.toLowerCase() === column.trim().toLowerCase())
+  if (index >= 0) return index
+  throw new UnreadableList({
+    message: `it has no column ${JSON.stringify(column)}; its first row is ${JSON.stringify(names)}`,
+  })
+}
+
+/** What divides the columns, as the first row has it; spreadsheets of many countries use `;`. */
+const sniffed = async (text: AsyncIterable<string>) => {
+  const pieces = text[Symbol.asyncIterator]()
+  let head = ""
+  let first: string | undefined
+  for (;;) {
+    const { done, value } = await pieces.next()
+    head += value ?? ""
+    const complete = head.split(lineEnd)
+    if (!done) complete.pop()
+    first = complete.find((line) => isUrl(line.trim()))
+    if (done || first !== undefined || head.length > maxLineLength) break
+  }
+  const unquoted = (first ?? head).replaceAll(/"[^"]*"/g, "")
+  const [delimiter = ","] = [",", ";", "\t"].toSorted(
+    (a, b) => unquoted.split(b).length - unquoted.split(a).length,
+  )
+  async function* whole() {
+    yield head
+    yield* { [Symbol.asyncIterator]: () => pieces }
+  }
+  return { delimiter, whole: whole() }
+}

@@ -1,0 +1,116 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import * as UrlList from "../src/cli/UrlList.ts"
+
+/** The bytes as they may come: in one piece, and torn apart anywhere. */
+async function* inPieces(bytes: Uint8Array, size: number) {
+  for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size)
+}
+
+const read = async (content: string | Uint8Array, column?: string, size = 1) => {
+  const bytes = typeof content === "string" ? Buffer.from(content) : content
+  const urls: Array<string> = []
+  for await (const batch of UrlList.batches(inPieces(bytes, size), { column, batchSize: 3 })) {
+    urls.push(...batch)
+  }
+  return urls
+}
+
+const expectUrls = (
+  content: string | Uint8Array,
+  expected: ReadonlyArray<string>,
+  column?: string,
+) =>
+  Effect.promise(async () => {
+    for (const size of [1, 3, 100_000]) {
+      assert.deepStrictEqual(await read(content, column, size), expected)
+    }
+  })
+
+const expectRefusal = (content: string, message: RegExp, column?: string) =>
+  Effect.promise(async () => {
+    const error = await read(content, column, 100_000).then(
+      () => undefined,
+      (error: unknown) => error,
+    )
+    assert.instanceOf(error, UrlList.UnreadableList)
+    assert.match(error.message, message)
+  })
+
+describe("one URL a line", () => {
+  it.effect("whatever ends the lines, and whether or not the last one is ended", () =>
+    Effect.gen(function* () {
+      const expected = ["example.com", "https://example.org/a,b?c#d", "bücher.example"]
+      yield* expectUrls(expected.join("\n"), expected)
+      yield* expectUrls(`${expected.join("\r\n")}\r\n`, expected)
+      yield* expectUrls(expected.join("\r"), expected)
+      yield* expectUrls("", [])
+    }),
+  )
+
+  it.effect("a byte order mark, blank lines, comments and spaces around do not count", () =>
+    expectUrls("\uFEFFa.com\n\n  \n# no\n  # nor this\n\tb.com \n#\n", ["a.com", "b.com"]),
+  )
+
+  it.effect("UTF-16 as Windows writes it is read as well", () =>
+    Effect.gen(function* () {
+      const little = Buffer.from("\uFEFFa.com\r\nbücher.example\r\n", "utf16le")
+      yield* expectUrls(little, ["a.com", "bücher.example"])
+      yield* expectUrls(Buffer.from(little).swap16(), ["a.com", "bücher.example"])
+    }),
+  )
+
+  it.effect("what is no list at all is refused before it fills the memory", () =>
+    expectRefusal("x".repeat(1_100_000), /a line without end/),
+  )
+
+  it.effect("every line comes out once and in order, wherever the pieces and batches end", () =>
+    Effect.promise(() =>
+      fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.string({ unit: "grapheme" })),
+          fc.constantFrom("\n", "\r\n", "\r"),
+          fc.integer({ min: 1, max: 20 }),
+          async (lines, lineEnd, size) => {
+            const expected = lines
+              .flatMap((line) => line.split(/[\r\n]/))
+              .map((line) => line.trim())
+              .filter((line) => line !== "" && !line.startsWith("#"))
+            const bytes = Buffer.from(lines.join(lineEnd))
+            assert.deepStrictEqual(await read(bytes, undefined, size), expected)
+          },
+        ),
+      ),
+    ),
+  )
+})
+
+describe("the column of a CSV", () => {
+  const csv = '\uFEFFName,URL\r\n"A, Inc.",a.com\r\n\r\n# no\r\n"B ""b""","https://b.com/x,y#z"\r\n'
+
+  it.effect("is found by its name in the first row, in any letter case", () =>
+    expectUrls(csv, ["a.com", "https://b.com/x,y#z"], "url"),
+  )
+
+  it.effect("is found by its number, and then the first row counts", () =>
+    expectUrls(csv, ["URL", "a.com", "https://b.com/x,y#z"], "2"),
+  )
+
+  it.effect("may be divided by semicolons or tabs, may span lines, and may be short", () =>
+    Effect.gen(function* () {
+      yield* expectUrls('"x,y";url\n1;a.com\n2\n3;"b.com"\n4;\n', ["a.com", "b.com"], "url")
+      yield* expectUrls("id\turl\n1\ta.com/x;y,z\n", ["a.com/x;y,z"], "url")
+      yield* expectUrls('note,url\n"two\nlines",a.com', ["a.com"], "url")
+      yield* expectUrls("url\na.com\n", ["a.com"], "url")
+      yield* expectUrls("", [], "url")
+    }),
+  )
+
+  it.effect("that is not there is told along with those that are", () =>
+    Effect.gen(function* () {
+      yield* expectRefusal(csv, /no column "site"; its first row is \["Name","URL"\]/, "site")
+      yield* expectRefusal(csv, /2 column\(s\), and so no column 3/, "3")
+    }),
+  )
+})
