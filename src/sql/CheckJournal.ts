@@ -1,0 +1,144 @@
+/** A journal in a SQLite file of its own, which one run at a time can have. */
+import * as Reactivity from "@effect/experimental/Reactivity"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { ParseError } from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Schema from "effect/Schema"
+import { v4 as uuid } from "uuid"
+import { CheckJournal, JournalFailed, Result } from "../CheckJournal.ts"
+import { naming } from "./naming.ts"
+
+/** Opens, or creates, the file. */
+export const layer = (filename: string): Layer.Layer<CheckJournal, JournalFailed> =>
+  Layer.scoped(CheckJournal, Effect.mapError(make(filename), failure(filename))).pipe(
+    Layer.provide(Reactivity.layer),
+  )
+
+const make = (filename: string) =>
+  Effect.gen(function* () {
+    const sql = yield* open(filename)
+    const now = yield* Clock.currentTimeMillis
+    yield* sql`INSERT INTO run (only, id, started_at) VALUES (1, ${uuid()}, ${now}) ON CONFLICT DO NOTHING`
+    const [run] = yield* decodeRuns(yield* sql`SELECT id, started_at FROM run`)
+    const [{ n: answered }] = yield* decodeCounts(
+      yield* sql`SELECT count(*) AS n FROM batches WHERE results IS NOT NULL`,
+    )
+
+    const unansweredSince = (epochMs: number) =>
+      Effect.gen(function* () {
+        const rows =
+          yield* sql`SELECT count(*) AS n FROM batches WHERE results IS NULL AND sent_at < ${epochMs}`
+        const [{ n }] = yield* decodeCounts(rows)
+        return n
+      })
+
+    const find = (batch: number) =>
+      Effect.gen(function* () {
+        const rows =
+          yield* sql`SELECT fingerprint, results, credits_used FROM batches WHERE number = ${batch}`
+        const [row] = yield* decodeBatches(rows)
+        if (row === undefined) return undefined
+        const { creditsUsed, fingerprint, results } = row
+        return { fingerprint, answer: results === null ? undefined : { results, creditsUsed } }
+      })
+
+    const sending = (batch: number, fingerprint: string) =>
+      Effect.gen(function* () {
+        const at = yield* Clock.currentTimeMillis
+        // The time of the first attempt is what counts: from then on the service knows the key.
+        yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
+          VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
+      })
+
+    const keep: CheckJournal["Type"]["keep"] = (batch, { creditsUsed, results }) =>
+      Effect.mapError(
+        Effect.asVoid(
+          sql`UPDATE batches SET results = ${JSON.stringify(results)}, credits_used = ${creditsUsed}
+            WHERE number = ${batch}`,
+        ),
+        failed,
+      )
+
+    const size = Effect.gen(function* () {
+      const [{ n }] = yield* decodeCounts(yield* sql`SELECT count(*) AS n FROM batches`)
+      return n
+    })
+
+    const failed = failure(filename)
+    return {
+      runId: run.id,
+      startedAt: run.startedAt,
+      answered,
+      unansweredSince: (epochMs) => Effect.mapError(unansweredSince(epochMs), failed),
+      find: (batch) => Effect.mapError(find(batch), failed),
+      sending: (batch, fingerprint) => Effect.mapError(sending(batch, fingerprint), failed),
+      keep,
+      size: Effect.mapError(size, failed),
+    } satisfies CheckJournal["Type"]
+  })
+
+/** Locked for the whole run: the operating system ends that along with the process. */
+const open = (filename: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqliteClient.make({ filename, disableWAL: true, ...naming })
+    yield* sql`PRAGMA busy_timeout = 0`
+    yield* sql`PRAGMA locking_mode = EXCLUSIVE`
+    yield* sql`PRAGMA journal_mode = WAL`
+    // What was paid for must not be lost with the power.
+    yield* sql`PRAGMA synchronous = FULL`
+    yield* sql`CREATE TABLE IF NOT EXISTS run (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      id TEXT NOT NULL,
+      started_at INTEGER NOT NULL
+    )`
+    yield* sql`CREATE TABLE IF NOT EXISTS batches (
+      number INTEGER PRIMARY KEY,
+      fingerprint TEXT NOT NULL,
+      sent_at INTEGER NOT NULL,
+      credits_used INTEGER NOT NULL,
+      results TEXT
+    )`
+    return sql
+    // The client dies on a file that it cannot open.
+  }).pipe(Effect.catchAllDefect(Effect.fail))
+
+const Runs = Schema.Tuple(Schema.Struct({ id: Schema.String, startedAt: Schema.Int }))
+const decodeRuns = Schema.decodeUnknown(Runs)
+
+const Counts = Schema.Tuple(Schema.Struct({ n: Schema.Int }))
+const decodeCounts = Schema.decodeUnknown(Counts)
+
+const Batches = Schema.Array(
+  Schema.Struct({
+    fingerprint: Schema.String,
+    results: Schema.NullOr(Schema.parseJson(Schema.Array(Result))),
+    creditsUsed: Schema.Int,
+  }),
+)
+const decodeBatches = Schema.decodeUnknown(Batches)
+
+const failure =
+  (filename: string) =>
+  (error: SqlError | ParseError | unknown): JournalFailed => {
+    const cause = rootCause(error)
+    const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
+    const said = cause instanceof Error ? cause.message : String(cause)
+    const [, mend = said] = mends.find(([signs]) => signs.test(code)) ?? []
+    return new JournalFailed({ message: `the journal ${filename}: ${mend}`, cause: error })
+  }
+
+const rootCause = (error: unknown): unknown =>
+  Predicate.hasProperty(error, "cause") && error.cause !== undefined
+    ? rootCause(error.cause)
+    : error
+
+const mends: ReadonlyArray<readonly [signs: RegExp, mend: string]> = [
+  [/^SQLITE_(BUSY|LOCKED)/, "another run is using it: wait for its end, or stop it"],
+  [/^SQLITE_FULL/, "the disk is full: free some space"],
+  [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or no journal: move it away"],
+  [/^SQLITE_(CANTOPEN|READONLY)/, "it cannot be written: check the permissions of its folder"],
+]

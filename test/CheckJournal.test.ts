@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import { CheckJournal, type JournalFailed } from "../src/CheckJournal.ts"
+import * as SqlCheckJournal from "../src/sql/CheckJournal.ts"
+
+const folder = Effect.acquireRelease(
+  Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-test-journal-"))),
+  (path) => Effect.sync(() => rmSync(path, { recursive: true })),
+)
+
+const open = (filename: string) =>
+  Effect.map(Layer.build(SqlCheckJournal.layer(filename)), (context) =>
+    Context.get(context, CheckJournal),
+  )
+
+/** Opens it, does something, and closes it, as one run does. */
+const during = <A>(
+  filename: string,
+  act: (journal: CheckJournal["Type"]) => Effect.Effect<A, JournalFailed>,
+) => Effect.scoped(Effect.flatMap(open(filename), act))
+
+const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2 } as const
+
+describe("a journal", () => {
+  it.scoped("is the same run when it is opened again, with every answer as it was", () =>
+    Effect.gen(function* () {
+      const filename = join(yield* folder, "list.journal")
+      yield* TestClock.setTime(1000)
+      const runId = yield* during(filename, (journal) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual([journal.startedAt, journal.answered], [1000, 0])
+          assert.strictEqual(yield* journal.find(0), undefined)
+          yield* journal.sending(0, "zero")
+          yield* journal.sending(1, "one")
+          yield* journal.keep(0, answer)
+          return journal.runId
+        }),
+      )
+      yield* TestClock.setTime(5000)
+      yield* during(filename, (journal) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual(
+            [journal.runId, journal.startedAt, journal.answered, yield* journal.size],
+            [runId, 1000, 1, 2],
+          )
+          assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
+          assert.deepStrictEqual(yield* journal.find(1), { fingerprint: "one", answer: undefined })
+        }),
+      )
+    }),
+  )
+
+  it.scoped("counts what was first sent before a time and is not answered", () =>
+    Effect.gen(function* () {
+      const journal = yield* open(join(yield* folder, "list.journal"))
+      yield* TestClock.setTime(1000)
+      yield* journal.sending(0, "zero")
+      yield* journal.sending(1, "one")
+      yield* journal.keep(0, answer)
+      yield* TestClock.setTime(2000)
+      yield* journal.sending(1, "one")
+      yield* journal.sending(2, "two")
+      assert.strictEqual(yield* journal.unansweredSince(1000), 0)
+      assert.strictEqual(yield* journal.unansweredSince(1001), 1)
+      assert.strictEqual(yield* journal.unansweredSince(2001), 2)
+    }),
+  )
+
+  it.scoped("is one run's at a time", () =>
+    Effect.gen(function* () {
+      const filename = join(yield* folder, "list.journal")
+      yield* open(filename)
+      const { message } = yield* Effect.flip(Effect.scoped(open(filename)))
+      assert.match(message, /list\.journal: another run is using it/)
+    }),
+  )
+
+  it.scoped("is refused where there is another file, or no place for one", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const other = join(cwd, "notes.journal")
+      writeFileSync(other, "These are notes, and there are enough of them to tell.".repeat(20))
+      const foreign = yield* Effect.flip(Effect.scoped(open(other)))
+      assert.match(foreign.message, /notes\.journal: the file is damaged, or no journal/)
+      const nowhere = yield* Effect.flip(Effect.scoped(open(join(cwd, "no", "list.journal"))))
+      assert.match(nowhere.message, /list\.journal: /)
+    }),
+  )
+})
