@@ -2,16 +2,22 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as CliConfig from "@effect/cli/CliConfig"
+import * as Options from "@effect/cli/Options"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
+import * as Config from "effect/Config"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
+import { TimeSpan } from "../TimeSpan.ts"
 import { account } from "./account.ts"
 import { credits } from "./credits.ts"
 import { dataset } from "./dataset.ts"
 import { key } from "./key.ts"
+import * as OutcomeFormat from "./OutcomeFormat.ts"
 import { json } from "./options.ts"
 import { WrongUsage } from "./Shell.ts"
 import { version } from "./version.ts"
@@ -45,14 +51,64 @@ const backup = Command.make("backup", { file: Args.text({ name: "FILE" }), json 
   ),
 ).pipe(Command.withDescription("Copy a SQLite database while it serves, and examine the copy"))
 
+const HttpUrl = Schema.String.pipe(
+  Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
+    message: () => "expected an http or https address",
+  }),
+)
+
+const check = Command.make(
+  "check",
+  {
+    file: Args.text({ name: "FILE" }).pipe(
+      Args.optional,
+      Args.withDescription("One URL a line; without it, or as -, standard input"),
+    ),
+    key: Options.redacted("key").pipe(
+      Options.withFallbackConfig(Config.redacted("AUTHORITY_API_KEY")),
+      Options.withDescription("The API key; better in AUTHORITY_API_KEY, for `ps` shows arguments"),
+    ),
+    url: Options.text("url").pipe(
+      Options.withSchema(HttpUrl),
+      Options.withDefault("http://127.0.0.1:8080"),
+      Options.withDescription("Where the service is"),
+    ),
+    column: Options.text("column").pipe(
+      Options.optional,
+      Options.withDescription("Reads a CSV: the column's name in the first row, or its number"),
+    ),
+    output: Options.text("output").pipe(
+      Options.withPseudoName("FILE"),
+      Options.optional,
+      Options.withDescription("Where the outcomes go; without it, to stdout"),
+    ),
+    format: Options.choice("format", OutcomeFormat.names).pipe(
+      Options.optional,
+      Options.withDescription("Without it, by the end of the output's name, or a table"),
+    ),
+    patience: Options.text("patience").pipe(
+      Options.withSchema(TimeSpan),
+      Options.withDefault(Duration.minutes(2)),
+      Options.withDescription("How long the service may keep failing, 2m without it"),
+    ),
+    json,
+  },
+  (options) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./check.ts")),
+      ({ check }) => check(options),
+    ),
+).pipe(Command.withDescription("Check a list of any length through the interface"))
+
 const authority = Command.make("authority").pipe(
   Command.withDescription("How authoritative are these domains and pages?"),
-  Command.withSubcommands([serve, account, key, credits, dataset, doctor, backup, openapi]),
+  Command.withSubcommands([serve, account, key, credits, check, dataset, doctor, backup, openapi]),
 )
 
 /** Runs the verb that the arguments name; wrong usage is told by the parser. */
 export const run = (argv: ReadonlyArray<string>) =>
-  Command.run(authority, { name: "authority", version })(argv).pipe(
+  // The parser takes a lone dash for an option; it is standard input, as to name no file is.
+  Command.run(authority, { name: "authority", version })(argv.filter((word) => word !== "-")).pipe(
     Effect.mapError((error) =>
       ValidationError.isValidationError(error) ? new WrongUsage() : error,
     ),

@@ -24,6 +24,13 @@ export const table = (
   return [line(headers), ...rows.map(line)].join("\n")
 }
 
+/** RFC 4180; and what a spreadsheet would take for a formula is made text. */
+export const csvCell = (value: string | number | null): string => {
+  if (typeof value === "number") return String(value)
+  const text = /^[=+\-@\t]/.test(value ?? "") ? `'${value}` : (value ?? "")
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
 /** ISO 8601, or null. */
 export const time = (epochMs: number | null): string | null =>
   epochMs === null ? null : new Date(epochMs).toISOString()

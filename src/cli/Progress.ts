@@ -1,39 +1,111 @@
-/** A line on the terminal that tells how far a long task is; nothing where nobody watches. */
+/** How far a long task is: a line that changes on a terminal, now and then a new one elsewhere. */
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
 export interface Progress {
-  /** `done` of `total` in whatever unit, and how many rows that was. */
-  readonly show: (done: number, total: number, rows: number) => Effect.Effect<void>
+  /** From 0 to 1, where that is known; how many rows that was; what else there is to know. */
+  readonly show: (share: number | undefined, rows: number, details?: string) => Effect.Effect<void>
+  /** At once, whatever was shown a moment ago; a line by itself. */
+  readonly tell: (text: string) => Effect.Effect<void>
+}
+
+interface Options {
+  /** What is counted. */
+  readonly unit: string
+  /** Where nobody watches, a line in ten seconds; otherwise nothing. */
+  readonly isLogged: boolean
+  /** False where the terminal shows the rows themselves. */
+  readonly isDrawn: boolean
 }
 
 /** The line goes away with the scope. */
-export const make = Effect.gen(function* () {
-  const { stderr } = process
-  if (!stderr.isTTY) return { show: () => Effect.void } satisfies Progress
-  const startedAt = yield* Clock.currentTimeMillis
-  let shownAt = 0
-  yield* Effect.addFinalizer(() => Effect.sync(() => stderr.write(eraseLine)))
+export const make = ({ isDrawn, isLogged, unit }: Options) =>
+  Effect.gen(function* () {
+    const { stderr } = process
+    const isTerminal = stderr.isTTY
+    const samples: Array<Sample> = [{ at: yield* Clock.currentTimeMillis, share: 0, rows: 0 }]
+    let shownAt = isTerminal ? 0 : (samples[0]?.at ?? 0)
+    const erase = () => (isTerminal && isDrawn ? stderr.write(eraseLine) : true)
+    yield* Effect.addFinalizer(() => Effect.sync(erase))
 
-  const show: Progress["show"] = (done, total, rows) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
-      if (now - shownAt < intervalMs) return
-      shownAt = now
-      const seconds = Math.max(0.001, (now - startedAt) / 1000)
-      const share = Math.min(1, done / Math.max(1, total))
-      const bar = "█".repeat(Math.round(share * barWidth)).padEnd(barWidth, "░")
-      const left = share > 0 ? `${Math.ceil((seconds / share) * (1 - share))} s left` : ""
-      const rate = Math.round(rows / seconds)
-      stderr.write(
-        `${eraseLine}${bar} ${rows.toLocaleString("en")} rows, ${rate.toLocaleString("en")}/s, ${left}`,
-      )
-    })
+    const show: Progress["show"] = (share, rows, details) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        if (now - shownAt < (isTerminal ? drawnMs : loggedMs)) return
+        shownAt = now
+        remember(samples, { at: now, share: share ?? 0, rows })
+        const facts = [
+          ...(share === undefined ? [] : [`${Math.floor(share * 100)} %`]),
+          `${rows.toLocaleString("en")} ${unit}`,
+          ...(details === undefined ? [] : [details]),
+          pace(samples),
+          ...(share === undefined ? [] : [timeLeft(samples)]),
+        ].join(", ")
+        if (isTerminal && isDrawn) stderr.write(`${eraseLine}${bar(share)}${fit(facts)}`)
+        else if (!isTerminal && isLogged) stderr.write(`${facts}\n`)
+      })
 
-  return { show } satisfies Progress
-})
+    const tell: Progress["tell"] = (text) =>
+      Effect.sync(() => {
+        erase()
+        stderr.write(`${text}\n`)
+      })
+
+    return { show, tell } satisfies Progress
+  })
+
+interface Sample {
+  readonly at: number
+  readonly share: number
+  readonly rows: number
+}
+
+/** The pace of the last half minute: what was there from an earlier run came at another one. */
+const remember = (samples: Array<Sample>, sample: Sample) => {
+  samples.push(sample)
+  while (samples.length > 2 && sample.at - (samples[1]?.at ?? 0) > paceMs) samples.shift()
+}
+
+const passed = (samples: ReadonlyArray<Sample>) => {
+  const [first, last] = [samples[0], samples.at(-1)]
+  if (first === undefined || last === undefined) return { seconds: 1, share: 0, rows: 0, left: 1 }
+  return {
+    seconds: Math.max(0.001, (last.at - first.at) / 1000),
+    share: last.share - first.share,
+    rows: last.rows - first.rows,
+    left: 1 - last.share,
+  }
+}
+
+const pace = (samples: ReadonlyArray<Sample>) => {
+  const { rows, seconds } = passed(samples)
+  return `${Math.round(rows / seconds).toLocaleString("en")}/s`
+}
+
+const timeLeft = (samples: ReadonlyArray<Sample>) => {
+  const { left, seconds, share } = passed(samples)
+  return share > 0 ? `${duration(Math.ceil((seconds / share) * left))} left` : "waiting"
+}
+
+const duration = (seconds: number) =>
+  seconds < 100
+    ? `${seconds} s`
+    : seconds < 6000
+      ? `${Math.round(seconds / 60)} min`
+      : `${Math.round(seconds / 3600)} h`
+
+const bar = (share: number | undefined) =>
+  share === undefined
+    ? ""
+    : `${"█".repeat(Math.round(Math.min(1, share) * barWidth)).padEnd(barWidth, "░")} `
+
+/** A line that wraps could not be erased. */
+const fit = (text: string) =>
+  text.slice(0, Math.max(20, (process.stderr.columns || 80) - barWidth - 2))
 
 const barWidth = 30
 
-const intervalMs = 100
+const drawnMs = 100
+const loggedMs = 10_000
+const paceMs = 30_000
 
 const eraseLine = "\r\u001b[2K"

@@ -23,11 +23,14 @@ export const told = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E,
     ),
   )
 
-/** 0 done, also when a signal ended it in order; 1 failed; 2 wrong usage. */
+/**
+ * 0 done, also when a signal ended it in order, unless the verb has said otherwise; 1 failed; 2
+ * wrong usage.
+ */
 export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => void) =>
   onExit(
     Exit.isSuccess(exit) || Cause.isInterruptedOnly(exit.cause)
-      ? 0
+      ? Number(process.exitCode ?? 0)
       : isWrongUsage(exit.cause)
         ? 2
         : 1,

@@ -41,7 +41,7 @@ const load = Command.make(
   ({ file, format, json, top }) =>
     Effect.gen(function* () {
       const rankings = yield* Rankings
-      const progress = yield* Progress.make
+      const progress = yield* Progress.make({ unit: "rows", isLogged: false, isDrawn: true })
       const startedAt = yield* Clock.currentTimeMillis
       const limit = Option.getOrElse(top, () => Number.POSITIVE_INFINITY)
       const source = yield* open(file)
@@ -53,9 +53,8 @@ const load = Command.make(
           rows += batch.rows.length
           broken.count += batch.broken.length
           broken.first.push(...batch.broken.slice(0, shownLines - broken.first.length))
-          return rows / limit > source.read() / source.size
-            ? progress.show(rows, limit, rows)
-            : progress.show(source.read(), source.size, rows)
+          const share = Math.max(rows / limit, source.read() / source.size)
+          return progress.show(Math.min(1, share), rows)
         }),
         Stream.map((batch) => batch.rows),
         Stream.onEnd(Effect.suspend(() => (rows === 0 ? new EmptyList({ file }) : Effect.void))),

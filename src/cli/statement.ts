@@ -10,7 +10,7 @@ import { Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../LedgerEntry.ts"
 import { accountOption, json } from "./options.ts"
-import { time } from "./Output.ts"
+import { csvCell, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 /** A day or a moment. */
@@ -107,13 +107,6 @@ const csv: Writer = () => (lines) =>
     ),
     headed("time,kind,amount,balance,urls,request_id,note"),
   )
-
-/** RFC 4180; and what a spreadsheet would take for a formula is made text. */
-const csvCell = (value: string | number | null): string => {
-  if (typeof value === "number") return String(value)
-  const text = /^[=+\-@\t]/.test(value ?? "") ? `'${value}` : (value ?? "")
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
 
 /** One document over many lines. */
 const document: Writer = (account) => (lines) =>

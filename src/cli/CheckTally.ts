@@ -1,0 +1,57 @@
+/** What has become of a list so far, in numbers. */
+import type { Answer } from "../CheckJournal.ts"
+import type { FailureReason } from "../Metrics.ts"
+
+export interface Summary {
+  /** Every URL has an outcome. */
+  readonly complete: boolean
+  readonly urls: number
+  readonly succeeded: number
+  /** By reason; a reason that did not occur is left out. */
+  readonly failed: Readonly<Partial<Record<FailureReason, number>>>
+  readonly creditsUsed: number
+  /** URLs without an outcome. */
+  readonly left: number
+}
+
+export interface CheckTally {
+  readonly add: (urls: ReadonlyArray<string>, answer: Answer | undefined) => void
+  readonly summary: () => Summary
+  readonly batches: () => number
+}
+
+export const make = (): CheckTally => {
+  const failed: Partial<Record<FailureReason, number>> = {}
+  let [urls, succeeded, creditsUsed, left, batches] = [0, 0, 0, 0, 0]
+  return {
+    add: ({ length }, answer) => {
+      batches++
+      urls += length
+      if (answer === undefined) left += length
+      creditsUsed += answer?.creditsUsed ?? 0
+      for (const result of answer?.results ?? []) {
+        if (typeof result === "string") failed[result] = (failed[result] ?? 0) + 1
+        else succeeded++
+      }
+    },
+    summary: () => ({ complete: left === 0, urls, succeeded, failed, creditsUsed, left }),
+    batches: () => batches,
+  }
+}
+
+export const failures = ({ failed }: Summary) =>
+  Object.values(failed).reduce((sum, count) => sum + count, 0)
+
+/** One sentence. */
+export const tell = (summary: Summary): string => {
+  const { creditsUsed, failed, left, succeeded, urls } = summary
+  const reasons = Object.entries(failed).map(([reason, n]) => `${count(n)} ${reason}`)
+  const parts = [
+    `${count(succeeded)} have figures`,
+    `${count(failures(summary))} have none${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`,
+    ...(left === 0 ? [] : [`${count(left)} are left`]),
+  ]
+  return `Of ${count(urls)} URLs ${parts.join(", ")}; ${count(creditsUsed)} credits used.`
+}
+
+export const count = (n: number) => n.toLocaleString("en")

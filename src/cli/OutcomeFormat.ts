@@ -1,0 +1,69 @@
+/** Outcomes as text, some at a time: no format needs to see them all before the first is written. */
+import type { Outcome } from "../client/Batch.ts"
+import { csvCell } from "./Output.ts"
+
+export const names = ["table", "csv", "json", "ndjson"] as const
+export type Name = (typeof names)[number]
+
+export interface OutcomeFormat {
+  readonly begin: string
+  readonly rows: (outcomes: ReadonlyArray<Outcome>, areFirst: boolean) => string
+  readonly end: string
+}
+
+/** By the end of a file's name; undefined when it tells nothing. */
+export const ofFile = (filename: string): Name | undefined => {
+  const [, extension = ""] = /\.([a-z]+)$/i.exec(filename) ?? []
+  const name = extension.toLowerCase().replace("jsonl", "ndjson")
+  return names.find((known) => known === name)
+}
+
+const line = (write: (outcome: Outcome) => string) => (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome) => `${write(outcome)}\n`).join("")
+
+/** The URL comes last, so that its length does not matter. */
+const tableRow = (outcome: Outcome) => {
+  const [domain, page, spam, reason] = cellsOf(outcome)
+  return [
+    String(domain ?? "").padStart(6),
+    String(page ?? "").padStart(6),
+    String(spam ?? "").padStart(6),
+    (reason ?? "").padEnd(14),
+    // A terminal would obey what stands in a list from anywhere.
+    outcome.url.replaceAll(/\p{Cc}/gu, "\uFFFD"),
+  ].join("  ")
+}
+
+const csvRow = (outcome: Outcome) => [outcome.url, ...cellsOf(outcome)].map(csvCell).join(",")
+
+const cellsOf = (outcome: Outcome) =>
+  "reason" in outcome
+    ? ([null, null, null, outcome.reason] as const)
+    : ([outcome.domainAuthority, outcome.pageAuthority, outcome.spamScore ?? null, null] as const)
+
+const elements = (outcomes: ReadonlyArray<Outcome>, areFirst: boolean) =>
+  outcomes
+    .map((outcome, i) => `${areFirst && i === 0 ? "" : ","}\n${JSON.stringify(outcome)}`)
+    .join("")
+
+export const formats: Readonly<Record<Name, OutcomeFormat>> = {
+  table: {
+    begin: "DOMAIN    PAGE    SPAM  REASON          URL\n",
+    rows: line(tableRow),
+    end: "",
+  },
+  csv: {
+    begin: "url,domainAuthority,pageAuthority,spamScore,reason\n",
+    rows: line(csvRow),
+    end: "",
+  },
+  json: { begin: "[", rows: elements, end: "\n]\n" },
+  ndjson: { begin: "", rows: line((outcome) => JSON.stringify(outcome)), end: "" },
+}
+
+/** For `--json` with everything on stdout: the outcomes, and beside them the summary. */
+export const document: OutcomeFormat = {
+  begin: '{"outcomes":[',
+  rows: elements,
+  end: "\n],",
+}

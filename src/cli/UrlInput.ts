@@ -1,0 +1,49 @@
+/** Where the list of URLs comes from: a file, or standard input. */
+import { createReadStream } from "node:fs"
+import { realpath, stat } from "node:fs/promises"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import { maxSize } from "../client/Batch.ts"
+import * as UrlList from "./UrlList.ts"
+
+export interface UrlInput {
+  readonly batches: Stream.Stream<ReadonlyArray<string>, UrlList.UnreadableList>
+  /** What can be read again; undefined for a pipe or a terminal. */
+  readonly file: { readonly path: string; readonly urls: number } | undefined
+}
+
+/** A file is read once to its end, so that what is wrong with it is known before anything is paid. */
+export const open = (options: {
+  /** None is standard input. */
+  readonly file: Option.Option<string>
+  readonly column: Option.Option<string>
+}): Effect.Effect<UrlInput, UrlList.UnreadableList> =>
+  Effect.gen(function* () {
+    const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
+      Stream.suspend(() =>
+        Stream.fromAsyncIterable(
+          UrlList.batches(source(), {
+            column: Option.getOrUndefined(options.column),
+            batchSize: maxSize,
+          }),
+          unreadable(name),
+        ),
+      )
+    if (Option.isNone(options.file)) {
+      return { batches: read("standard input", () => process.stdin), file: undefined }
+    }
+    const { value: name } = options.file
+    const found = yield* Effect.tryPromise({ try: () => stat(name), catch: unreadable(name) })
+    if (found.isDirectory()) return yield* unreadable(name)("it is a folder")
+    const batches = read(name, () => createReadStream(name))
+    if (!found.isFile()) return { batches, file: undefined }
+    const path = yield* Effect.tryPromise({ try: () => realpath(name), catch: unreadable(name) })
+    const urls = yield* Stream.runFold(batches, 0, (count, { length }) => count + length)
+    return { batches, file: { path, urls } }
+  })
+
+const unreadable = (name: string) => (cause: unknown) =>
+  new UrlList.UnreadableList({
+    message: `${name} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+  })

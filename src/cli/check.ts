@@ -1,0 +1,267 @@
+/**
+ * Checks a list of any length as any client could: in batches, a few at a time, with a journal of
+ * what was paid for. A run that stops, for whatever reason, is taken up by the same command.
+ */
+import { rm } from "node:fs/promises"
+import { resolve } from "node:path"
+import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
+import * as Clock from "effect/Clock"
+import * as Console from "effect/Console"
+import * as Data from "effect/Data"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
+import type * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import * as CheckJournal from "../CheckJournal.ts"
+import { maxSize } from "../client/Batch.ts"
+import * as Client from "../client/Client.ts"
+import * as JournaledCheck from "../client/JournaledCheck.ts"
+import { retentionMs } from "../Receipts.ts"
+import * as SqlCheckJournal from "../sql/CheckJournal.ts"
+import * as CheckTally from "./CheckTally.ts"
+import * as OutcomeFile from "./OutcomeFile.ts"
+import * as OutcomeFormat from "./OutcomeFormat.ts"
+import * as Progress from "./Progress.ts"
+import * as UrlInput from "./UrlInput.ts"
+
+export interface Options {
+  /** None is standard input. */
+  readonly file: Option.Option<string>
+  readonly key: Redacted.Redacted
+  readonly url: string
+  readonly column: Option.Option<string>
+  readonly output: Option.Option<string>
+  readonly format: Option.Option<OutcomeFormat.Name>
+  /** How long the service may keep failing. */
+  readonly patience: Duration.Duration
+  readonly json: boolean
+}
+
+/** Batches at a time: the service has other clients too. */
+const concurrency = 4
+
+/** The list was not checked to its end; `message` says how to go on. */
+class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
+
+export const check = (options: Options) =>
+  Effect.gen(function* () {
+    const output = Option.getOrUndefined(options.output)
+    const input = yield* UrlInput.open(options)
+    if (output !== undefined && resolve(output) === input.file?.path) {
+      return yield* new CheckStopped({ message: "the output would replace the list: name another" })
+    }
+    yield* greet(options)
+
+    const place = output ?? input.file?.path
+    const journal = place === undefined ? undefined : `${place}.journal`
+    const resume = howToResume(journal, input)
+    const summary = yield* Effect.gen(function* () {
+      const sink = yield* output === undefined ? OutcomeFile.stdout : OutcomeFile.file(output)
+      const isOnScreen = output === undefined && process.stdout.isTTY
+      const progress = yield* Progress.make({ unit: "URLs", isLogged: true, isDrawn: !isOnScreen })
+      return yield* run(options, { input, sink, progress, journal }).pipe(
+        Effect.catchTags({
+          JournalFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
+          OutputFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
+        }),
+        Effect.provide(
+          journal === undefined ? CheckJournal.forgetful : SqlCheckJournal.layer(journal),
+        ),
+      )
+    }).pipe(
+      Effect.scoped,
+      Effect.onInterrupt(() => tellInterrupted(resume)),
+    )
+    if (summary.stoppedBy !== undefined) {
+      const { left } = summary.tally
+      const why = reason(summary.stoppedBy, options)
+      return yield* new CheckStopped({
+        message: `${why}; ${CheckTally.count(left)} URLs are left; ${resume}`,
+      })
+    }
+    if (journal !== undefined) yield* remove(journal)
+  })
+
+interface Run {
+  readonly input: UrlInput.UrlInput
+  readonly sink: OutcomeFile.OutcomeFile
+  readonly progress: Progress.Progress
+  /** Its file's name. */
+  readonly journal: string | undefined
+}
+
+const run = (options: Options, { input, journal, progress, sink }: Run) =>
+  Effect.gen(function* () {
+    yield* tellResumption(journal, progress)
+    yield* sink.begin
+    const client = yield* connect(options, options.patience, yield* tellRetries(progress))
+    const { check, stoppedBy } = yield* JournaledCheck.make(client, concurrency)
+    const format = formatOf(options)
+    const tally = CheckTally.make()
+
+    yield* sink.write(format.begin)
+    yield* input.batches.pipe(
+      Stream.zipWithIndex,
+      Stream.mapEffect(([urls, i]) => Effect.map(check(i, urls), (answer) => ({ urls, answer })), {
+        concurrency,
+      }),
+      Stream.runForEach(({ answer, urls }) =>
+        Effect.gen(function* () {
+          // What follows a gap is in the journal, and comes in its turn in the next run.
+          const isNext = tally.summary().left === 0
+          if (answer !== undefined && isNext) {
+            const outcomes = answer.results.map((result, i) =>
+              JournaledCheck.toOutcome(urls[i] ?? "", result),
+            )
+            yield* sink.write(format.rows(outcomes, tally.batches() === 0))
+          }
+          tally.add(urls, answer)
+          yield* show(progress, input, tally)
+        }),
+      ),
+    )
+    if ((yield* (yield* CheckJournal.CheckJournal).size) > tally.batches()) {
+      return yield* new JournaledCheck.ListChanged()
+    }
+    yield* sink.write(format.end)
+    yield* conclude(options, sink, tally.summary())
+    return { tally: tally.summary(), stoppedBy: stoppedBy() }
+  }).pipe(
+    Effect.catchTag(
+      "ListChanged",
+      () =>
+        new CheckStopped({
+          message: `the list is not the one that ${journal} was begun with: give that one, or delete the journal to begin anew`,
+        }),
+    ),
+  )
+
+/** By the option, by the name of the output, or for people. */
+const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeFormat =>
+  json && Option.isNone(output)
+    ? OutcomeFormat.document
+    : OutcomeFormat.formats[
+        Option.getOrElse(format, () =>
+          Option.getOrElse(
+            Option.flatMapNullable(output, OutcomeFormat.ofFile),
+            () => "table" as const,
+          ),
+        )
+      ]
+
+/** The summary goes where it does not mix with the outcomes. */
+const conclude = (
+  { json, output }: Options,
+  sink: OutcomeFile.OutcomeFile,
+  tally: CheckTally.Summary,
+) =>
+  Effect.gen(function* () {
+    const document = `"summary":${JSON.stringify(tally)}}`
+    if (json && Option.isNone(output)) yield* sink.write(`${document}\n`)
+    if (tally.complete) yield* sink.finish
+    if (Option.isNone(output)) {
+      if (!json) process.stderr.write(`${CheckTally.tell(tally)}\n`)
+    } else {
+      const place = tally.complete ? output.value : `${output.value}.partial`
+      yield* Console.log(json ? `{${document}` : `${CheckTally.tell(tally)} They are in ${place}.`)
+    }
+  })
+
+const connect = (
+  { key, url }: Options,
+  patience: Duration.DurationInput,
+  onRetry: NonNullable<Client.Options["onRetry"]>,
+) =>
+  Client.make({ apiKey: key, baseUrl: url, patience, onRetry }).pipe(
+    Effect.provide(FetchHttpClient.layer),
+  )
+
+/** A wrong key or address is told before anything is begun. */
+const greet = (options: Options) =>
+  Effect.gen(function* () {
+    const client = yield* connect(options, 0, () => Effect.void)
+    yield* client.availableCredits
+  }).pipe(
+    Effect.catchTags({
+      RateLimited: () => Effect.void,
+      ServiceFailed: () => Effect.void,
+      TimedOut: () => Effect.void,
+    }),
+    Effect.mapError((error) => new CheckStopped({ message: reason(error, options) })),
+  )
+
+const reason = (error: Client.Any, { patience, url }: Options): string => {
+  const said = error.message.replace(/\.$/, "")
+  switch (error._tag) {
+    case "Unauthorized":
+      return `the service refuses the key: ${said}; give a valid one`
+    case "InsufficientCredits":
+      return `the account is out of credits: ${said}; grant it more`
+    case "ConnectionFailed":
+      return `${url} cannot be reached: ${said}; --url says where the service is`
+    default:
+      return error.isTransient
+        ? `${said}, and so for ${Duration.format(patience)}; --patience gives it more time`
+        : `${said}, asking ${url}`
+  }
+}
+
+const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
+  journal === undefined
+    ? "nothing was kept to go on from, for that takes an --output"
+    : `the same command${file === undefined ? ", with the same input," : ""} goes on where it stopped`
+
+const tellResumption = (journal: string | undefined, progress: Progress.Progress) =>
+  Effect.gen(function* () {
+    const { answered, size, startedAt, unansweredSince } = yield* CheckJournal.CheckJournal
+    if ((yield* size) === 0) return
+    const begun = new Date(startedAt).toISOString()
+    yield* progress.tell(
+      `Going on with the run of ${begun}: ${answered} batches of ${maxSize} have their answer. To begin anew, delete ${journal}.`,
+    )
+    const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
+    if (late === 0) return
+    yield* progress.tell(
+      `${late} batches were sent more than a day ago and their answers did not arrive; the service may have charged for them, has forgotten that by now, and may charge for them again.`,
+    )
+  })
+
+/** Now and then: each of the batches under way would tell the same. */
+const tellRetries = (progress: Progress.Progress) =>
+  Effect.sync(() => {
+    let toldAt = Number.NEGATIVE_INFINITY
+    return ({ message }: Client.Any, waitMs: number) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        if (now - toldAt < toldMs) return Effect.void
+        toldAt = now
+        const seconds = Math.max(1, Math.round(waitMs / 1000))
+        return progress.tell(`${message} Trying again in ${seconds} s.`)
+      })
+  })
+
+const toldMs = 10_000
+
+const show = (
+  progress: Progress.Progress,
+  { file }: UrlInput.UrlInput,
+  tally: CheckTally.CheckTally,
+) => {
+  const summary = tally.summary()
+  const done = summary.urls - summary.left
+  const details = `${CheckTally.count(CheckTally.failures(summary))} failed, ${CheckTally.count(summary.creditsUsed)} credits`
+  return progress.show(file && done / Math.max(1, file.urls), done, details)
+}
+
+/** Nothing has failed, but not every URL has its outcome either. */
+const tellInterrupted = (resume: string) =>
+  Effect.suspend(() => {
+    process.exitCode = 1
+    return Console.error(`stopped; ${resume}`)
+  })
+
+/** And what SQLite keeps beside it. */
+const remove = (journal: string) =>
+  Effect.promise(() =>
+    Promise.all(["", "-wal", "-shm"].map((end) => rm(`${journal}${end}`, { force: true }))),
+  )

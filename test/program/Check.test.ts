@@ -1,0 +1,422 @@
+/** `authority check` as people use it, and as machines and disks let it down. */
+import { execFile, spawn } from "node:child_process"
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { bundle, exited, folder, json, type Process, serve, start } from "../support/Program.ts"
+import { creditsPath } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+const timeout = 240_000
+
+/** A service with an account, in a folder of its own. */
+const service = (credits: number, settings: Record<string, string> = {}) =>
+  Effect.gen(function* () {
+    const cwd = yield* folder
+    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
+    const { id, key } = yield* json(cwd, "key", "create", "--account", "acme")
+    const server = yield* serve(cwd, settings)
+    const { url } = server
+    const available = Effect.map(
+      request(url, { path: creditsPath, headers: { "x-api-key": String(key) } }),
+      ({ text }) => Number(JSON.parse(text).data.availableCredits),
+    )
+    return {
+      cwd,
+      url,
+      server,
+      key: String(key),
+      keyId: String(id),
+      list: (lines: ReadonlyArray<string>) =>
+        writeFileSync(join(cwd, "list.txt"), lines.map((line) => `${line}\n`).join("")),
+      read: (name: string) => readFileSync(join(cwd, name), "utf8"),
+      args: ["check", "list.txt", "--key", String(key), "--url", url],
+      /** The account has spent so much, or more. */
+      spent: (amount: number) =>
+        eventually(
+          `${amount} credits are spent`,
+          Effect.map(available, (left) => credits - left >= amount),
+        ),
+      books: json(cwd, "credits", "balance", "--account", "acme"),
+    }
+  })
+
+/** Every tenth is no public address, every hundredth fails, and some come again. */
+const mixed = (length: number) =>
+  Array.from({ length }, (_, i) =>
+    i % 100 === 7
+      ? "provider-error.example.com"
+      : i % 10 === 3
+        ? `host${i}`
+        : `https://site${i % 4000}.example.com/page`,
+  )
+
+const rowsOf = (csv: string) =>
+  csv
+    .trimEnd()
+    .split("\n")
+    .slice(1)
+    .map((row) => row.split(","))
+
+const csv = (cwd: string, name: string) => rowsOf(readFileSync(join(cwd, name), "utf8"))
+
+/** Everything of a run is gone but its output. */
+const expectNothingLeft = (cwd: string) =>
+  assert.deepStrictEqual(
+    readdirSync(cwd).filter((name) => /journal|partial/.test(name)),
+    [],
+  )
+
+describe("a run that is stopped", () => {
+  it.scopedLive(
+    "by kill -9, three times in 10,000 lines, pays once for each success and keeps the order",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list, spent } = yield* service(20_000)
+        const urls = mixed(10_000)
+        list(urls)
+        const command = [...args, "--output", "out.csv"]
+        for (const share of [0.1, 0.4, 0.7]) {
+          const running = yield* start(cwd, command)
+          yield* spent(Math.floor(9000 * (share + Math.random() * 0.2)))
+          running.signal("SIGKILL")
+          yield* exited(running)
+          assert.isFalse(existsSync(join(cwd, "out.csv")))
+        }
+        const last = yield* toEnd(cwd, command)
+        assert.strictEqual(last.code, 0, last.stderr)
+        assert.match(last.stderr, /^Going on with the run of /)
+        const rows = csv(cwd, "out.csv")
+        assert.deepStrictEqual(
+          rows.map(([url]) => url),
+          urls,
+        )
+        const successes = rows.filter(([, , , , reason]) => reason === "").length
+        assert.strictEqual(successes, 8900)
+        assert.match(last.stdout, /8,900 have figures, 1,100 have none .*; 8,900 credits used/)
+        const { charged, held } = yield* books
+        assert.deepStrictEqual([charged, held], [successes, 0])
+        expectNothingLeft(cwd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "by Ctrl-C says how to go on, ends with 1, and is taken up from standard input too",
+    () =>
+      Effect.gen(function* () {
+        const { books, cwd, key, spent, url } = yield* service(20_000)
+        const urls = Array.from({ length: 5000 }, (_, i) => `site${i}.example.com`)
+        const args = ["check", "-", "--url", url, "--output", "out.ndjson"]
+        const first = fed(cwd, args, key, urls)
+        yield* spent(500)
+        first.child.kill("SIGINT")
+        const stopped = yield* first.end
+        assert.strictEqual(stopped.code, 1)
+        assert.match(
+          stopped.stderr,
+          /authority: stopped; the same command, with the same input, goes/,
+        )
+        const done = yield* fed(cwd, args, key, urls).end
+        assert.strictEqual(done.code, 0, done.stderr)
+        const lines = readFileSync(join(cwd, "out.ndjson"), "utf8").trimEnd().split("\n")
+        assert.deepStrictEqual(
+          lines.map((line) => JSON.parse(line).url),
+          urls,
+        )
+        assert.strictEqual((yield* books).charged, 5000)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "for want of credits tells how many URLs are left, and goes on once there are more",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list } = yield* service(1025)
+        list(Array.from({ length: 2000 }, (_, i) => `site${i}.example.com`))
+        const stopped = yield* toEnd(cwd, [...args, "--json"])
+        assert.strictEqual(stopped.code, 1)
+        assert.match(
+          stopped.stderr,
+          /^authority: the account is out of credits: [^\n]+; 1,000 URLs are left; the same command goes on where it stopped\n$/m,
+        )
+        const { outcomes, summary } = JSON.parse(stopped.stdout)
+        assert.deepInclude(summary, { complete: false, succeeded: 1000, left: 1000 })
+        assert.isAtMost(outcomes.length, 1000)
+        assert.strictEqual((yield* books).charged, 1000)
+        yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "1000")
+        const done = yield* toEnd(cwd, [...args, "--json"])
+        assert.strictEqual(done.code, 0, done.stderr)
+        assert.lengthOf(JSON.parse(done.stdout).outcomes, 2000)
+        assert.strictEqual((yield* books).charged, 2000)
+        expectNothingLeft(cwd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "because its key was revoked goes on with another one",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, key, keyId, list, spent } = yield* service(20_000)
+        // Each batch takes seconds, and a revocation is seen within five.
+        const urls = Array.from({ length: 20 }, (_, i) => [
+          "slow.example.com",
+          ...Array.from({ length: 49 }, (_, j) => `site${i}-${j}.example.com`),
+        ]).flat()
+        list(urls)
+        const running = yield* start(cwd, args)
+        yield* spent(100)
+        yield* json(cwd, "key", "revoke", keyId)
+        yield* finished(running)
+        assert.match(
+          running.stderr(),
+          /^authority: the service refuses the key: [^\n]+; \d+ URLs are left; the same command goes on where it stopped\n$/m,
+        )
+        const { charged } = yield* books
+        const issued = yield* json(cwd, "key", "create", "--account", "acme")
+        const another = args.map((word) => (word === key ? String(issued.key) : word))
+        yield* start(cwd, another)
+        yield* eventually(
+          "more is charged",
+          Effect.map(books, (now) => now.charged > charged),
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "because the list is another one pays for nothing, and goes on with the right one",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list } = yield* service(100)
+        const urls = Array.from({ length: 150 }, (_, i) => `site${i}.example.com`)
+        list(urls)
+        assert.strictEqual((yield* toEnd(cwd, args)).code, 1)
+        for (const other of [urls.with(20, "example.com"), urls.slice(0, 50)]) {
+          list(other)
+          const { code, stderr } = yield* toEnd(cwd, args)
+          assert.strictEqual(code, 1)
+          assert.match(stderr, /authority: the list is not the one that [^\n]+ was begun with/)
+        }
+        assert.strictEqual((yield* books).charged, 100)
+        list(urls)
+        yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "50")
+        assert.strictEqual((yield* toEnd(cwd, args)).code, 0)
+        assert.strictEqual((yield* books).charged, 150)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "for more than a day says which batches may be paid for again",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list } = yield* service(50)
+        list(Array.from({ length: 100 }, (_, i) => `site${i}.example.com`))
+        assert.strictEqual((yield* toEnd(cwd, args)).code, 1)
+        const journal = new DatabaseSync(join(cwd, "list.txt.journal"))
+        journal.exec("UPDATE batches SET sent_at = sent_at - 25 * 60 * 60 * 1000")
+        journal.close()
+        const { stderr } = yield* toEnd(cwd, args)
+        assert.match(
+          stderr,
+          /^1 batches were sent more than a day ago .* may charge for them again/m,
+        )
+      }),
+    timeout,
+  )
+})
+
+describe("a service that fails", () => {
+  it.scopedLive(
+    "by kill -9, and is started again, is waited for, and is paid once",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
+        const urls = Array.from({ length: 5000 }, (_, i) => `site${i}.example.com`)
+        list(urls)
+        const running = yield* start(cwd, [...args, "--output", "out.csv"])
+        yield* spent(1000)
+        server.signal("SIGKILL")
+        yield* exited(server)
+        yield* eventually("it is told", () => /Trying again in \d+ s/.test(running.stderr()))
+        endClaims(join(cwd, "authority.db"))
+        yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
+        yield* finished(running)
+        assert.strictEqual(running.exitCode(), 0, running.stderr())
+        assert.deepStrictEqual(
+          csv(cwd, "out.csv").map(([name]) => name),
+          urls,
+        )
+        assert.strictEqual((yield* books).charged, 5000)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "for longer than the patience ends the run, which goes on when it is back",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
+        list(Array.from({ length: 5000 }, (_, i) => `site${i}.example.com`))
+        const command = [...args, "--output", "out.csv", "--patience", "1s"]
+        const running = yield* start(cwd, command)
+        yield* spent(1000)
+        server.signal("SIGKILL")
+        yield* finished(running)
+        assert.strictEqual(running.exitCode(), 1)
+        assert.match(
+          running.stderr(),
+          /authority: http:\S+ cannot be reached: .* URLs are left; the same command goes on/,
+        )
+        endClaims(join(cwd, "authority.db"))
+        yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
+        assert.strictEqual((yield* toEnd(cwd, command)).code, 0)
+        assert.lengthOf(csv(cwd, "out.csv"), 5000)
+        assert.strictEqual((yield* books).charged, 5000)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "from the start, by its key or its address, is told in one line, and nothing is begun",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, key, list, url } = yield* service(10)
+        list(["example.com"])
+        const refused = yield* toEnd(cwd, ["check", "list.txt", "--key", "am_x", "--url", url])
+        const nobody = ["check", "list.txt", "--key", key, "--url", "http://127.0.0.1:2"]
+        const unreachable = yield* toEnd(cwd, nobody)
+        assert.deepStrictEqual([refused.code, unreachable.code], [1, 1])
+        assert.match(refused.stderr, /^authority: the service refuses the key: [^\n]+\n$/)
+        assert.match(unreachable.stderr, /^authority: http:\S+ cannot be reached: [^\n]+\n$/)
+        assert.strictEqual(refused.stdout + unreachable.stdout, "")
+        expectNothingLeft(cwd)
+        const usage = yield* toEnd(cwd, ["check", "list.txt", "--url", url])
+        assert.deepStrictEqual([usage.code, usage.stderr.includes("--key")], [2, true])
+      }),
+    timeout,
+  )
+})
+
+describe("the output", () => {
+  it.scopedLive(
+    "that cannot be written is told before anything is paid",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list } = yield* service(100)
+        list(["example.com"])
+        for (const name of ["nowhere/out.csv", "/dev/null", ".", "list.txt"]) {
+          const { code, stderr } = yield* toEnd(cwd, [...args, "--output", name])
+          assert.strictEqual(code, 1)
+          assert.match(stderr, /^authority: [^\n]+\n$/)
+        }
+        assert.strictEqual((yield* books).charged, 0)
+        expectNothingLeft(cwd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "whose reader leaves, or whose disk is full, stops the run, and nothing paid is lost",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, key, list } = yield* service(20_000)
+        const urls = Array.from({ length: 2000 }, (_, i) => `site${i}.example.com`)
+        list(urls)
+        const left = yield* shell(cwd, "authority", args, "| head -n 2")
+        assert.lengthOf(left.stdout.trimEnd().split("\n"), 2)
+        assert.match(left.stderr, /authority: the reader of the output has left; the same command/)
+        const full = yield* shell(cwd, "ulimit -f 40; authority", [...args, "--output", "out.csv"])
+        assert.match(
+          full.stderr,
+          /^authority: [^\n]+; the same command goes on where it stopped\n$/m,
+        )
+        assert.notInclude(full.stderr, key)
+        const done = yield* toEnd(cwd, [...args, "--format", "csv"])
+        assert.strictEqual(done.code, 0, done.stderr)
+        assert.lengthOf(rowsOf(done.stdout), 2000)
+        const again = yield* toEnd(cwd, [...args, "--output", "out.csv"])
+        assert.strictEqual(again.code, 0, again.stderr)
+        assert.lengthOf(csv(cwd, "out.csv"), 2000)
+        // Two outputs, each paid for once.
+        assert.strictEqual((yield* books).charged, 4000)
+        expectNothingLeft(cwd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "belongs to one run at a time",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list, spent } = yield* service(100)
+        list(["example.com", ...Array.from({ length: 50 }, () => "slow.example.com")])
+        const first = yield* start(cwd, args)
+        yield* spent(50)
+        const second = yield* toEnd(cwd, args)
+        assert.strictEqual(second.code, 1)
+        assert.match(
+          second.stderr,
+          /^authority: the journal [^\n]+: another run is using it[^\n]+\n$/,
+        )
+        yield* finished(first)
+        assert.strictEqual(first.exitCode(), 0, first.stderr())
+      }),
+    timeout,
+  )
+})
+
+/** A list takes its time where other tests run beside it. */
+const finished = (running: Process) => Effect.retry(exited(running), { times: 5 })
+
+const toEnd = (cwd: string, args: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const running = yield* start(cwd, args)
+    const code = yield* finished(running)
+    return { code, stdout: running.stdout(), stderr: running.stderr() }
+  }).pipe(Effect.scoped)
+
+/** As if the leases of what a killed service had begun were over. */
+const endClaims = (filename: string) => {
+  const database = new DatabaseSync(filename)
+  database.exec("UPDATE holds SET expires_at = 0")
+  database.exec("UPDATE receipts SET expires_at = 0 WHERE body IS NULL")
+  database.close()
+}
+
+/** The program in a line of the shell, where `authority` is its name. */
+const shell = (cwd: string, before: string, args: ReadonlyArray<string>, after = "") =>
+  Effect.async<{ readonly stdout: string; readonly stderr: string }>((resume) => {
+    const quoted = args.map((word) => `'${word}'`).join(" ")
+    const line = `authority() { "${process.execPath}" "${bundle}" "$@"; }; ${before} ${quoted} ${after}`
+    const env = { PATH: process.env["PATH"] }
+    execFile("bash", ["-c", line], { cwd, env }, (_, stdout, stderr) =>
+      resume(Effect.succeed({ stdout, stderr })),
+    )
+  })
+
+/** The program with lines on its standard input, which stays open for no longer. */
+const fed = (
+  cwd: string,
+  args: ReadonlyArray<string>,
+  key: string,
+  lines: ReadonlyArray<string>,
+) => {
+  const child = spawn(process.execPath, [bundle, ...args], {
+    cwd,
+    env: { PATH: process.env["PATH"], AUTHORITY_API_KEY: key },
+  })
+  let stderr = ""
+  child.stderr.on("data", (text: Buffer) => (stderr += text.toString()))
+  child.stdin.on("error", () => {})
+  child.stdin.end(lines.join("\n"))
+  const end = Effect.async<{ readonly code: number | null; readonly stderr: string }>((resume) => {
+    child.on("close", (code) => resume(Effect.succeed({ code, stderr })))
+  })
+  return { child, end }
+}
