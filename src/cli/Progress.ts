@@ -7,6 +7,8 @@ export interface Progress {
   readonly show: (share: number | undefined, rows: number, details?: string) => Effect.Effect<void>
   /** At once, whatever was shown a moment ago; a line by itself. */
   readonly tell: (text: string) => Effect.Effect<void>
+  /** Makes room for other lines, until something is shown again. */
+  readonly clear: Effect.Effect<void>
 }
 
 interface Options {
@@ -26,7 +28,8 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const samples: Array<Sample> = [{ at: yield* Clock.currentTimeMillis, share: 0, rows: 0 }]
     let shownAt = isTerminal ? 0 : (samples[0]?.at ?? 0)
     const erase = () => (isTerminal && isDrawn ? stderr.write(eraseLine) : true)
-    yield* Effect.addFinalizer(() => Effect.sync(erase))
+    const clear = Effect.sync(erase)
+    yield* Effect.addFinalizer(() => clear)
 
     const show: Progress["show"] = (share, rows, details) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
@@ -40,7 +43,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
           pace(samples),
           ...(share === undefined ? [] : [timeLeft(samples)]),
         ].join(", ")
-        if (isTerminal && isDrawn) stderr.write(`${eraseLine}${bar(share)}${fit(facts)}`)
+        if (isTerminal && isDrawn) stderr.write(`${eraseLine}${drawn(share, facts)}`)
         else if (!isTerminal && isLogged) stderr.write(`${facts}\n`)
       })
 
@@ -50,7 +53,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
         stderr.write(`${text}\n`)
       })
 
-    return { show, tell } satisfies Progress
+    return { show, tell, clear } satisfies Progress
   })
 
 interface Sample {
@@ -93,16 +96,16 @@ const duration = (seconds: number) =>
       ? `${Math.round(seconds / 60)} min`
       : `${Math.round(seconds / 3600)} h`
 
-const bar = (share: number | undefined) =>
-  share === undefined
-    ? ""
-    : `${"█".repeat(Math.round(Math.min(1, share) * barWidth)).padEnd(barWidth, "░")} `
+/** As long a bar as there is room for: a line that wraps could not be erased. */
+const drawn = (share: number | undefined, facts: string) => {
+  const columns = process.stderr.columns || 80
+  const width = Math.min(longestBar, columns - facts.length - 2)
+  if (share === undefined || width < shortestBar) return facts.slice(0, columns - 1)
+  return `${"█".repeat(Math.round(Math.min(1, share) * width)).padEnd(width, "░")} ${facts}`
+}
 
-/** A line that wraps could not be erased. */
-const fit = (text: string) =>
-  text.slice(0, Math.max(20, (process.stderr.columns || 80) - barWidth - 2))
-
-const barWidth = 30
+const longestBar = 30
+const shortestBar = 5
 
 const drawnMs = 100
 const loggedMs = 10_000

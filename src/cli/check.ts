@@ -125,6 +125,7 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
       return yield* new JournaledCheck.ListChanged()
     }
     yield* sink.write(format.end)
+    yield* progress.clear
     yield* conclude(options, sink, tally.summary())
     return { tally: tally.summary(), stoppedBy: stoppedBy() }
   }).pipe(
