@@ -71,7 +71,7 @@ export const check = (options: Options) =>
       )
     }).pipe(
       Effect.scoped,
-      Effect.onInterrupt(() => tellInterrupted(resume)),
+      Effect.onInterrupt(() => Console.error(`stopped; ${resume}`)),
     )
     if (summary.stoppedBy !== undefined) {
       const { left } = summary.tally
@@ -81,7 +81,7 @@ export const check = (options: Options) =>
       })
     }
     if (journal !== undefined) yield* remove(journal)
-  })
+  }).pipe(Effect.onInterrupt(() => failShell))
 
 interface Run {
   readonly input: UrlInput.UrlInput
@@ -254,12 +254,10 @@ const show = (
   return progress.show(file && done / Math.max(1, file.urls), done, details)
 }
 
-/** Nothing has failed, but not every URL has its outcome either. */
-const tellInterrupted = (resume: string) =>
-  Effect.suspend(() => {
-    process.exitCode = 1
-    return Console.error(`stopped; ${resume}`)
-  })
+/** To stop is no failure, but not every URL has its outcome either. */
+const failShell = Effect.sync(() => {
+  process.exitCode = 1
+})
 
 /** And what SQLite keeps beside it. */
 const remove = (journal: string) =>

@@ -13,8 +13,8 @@ export interface Patience {
 }
 
 /**
- * Waits a little longer after each failure. Where the service says how long to wait, exactly so
- * long, and the patience begins anew: it is well, and others of the account came first.
+ * Waits a little longer after each failure, and as long as the service asks for. Where it does so
+ * the patience begins anew: it is well, and others of the account came first.
  */
 export const retry = <A, R>(
   attempt: Effect.Effect<A, ClientError.Any, R>,
@@ -27,11 +27,11 @@ export const retry = <A, R>(
         const now = yield* Clock.currentTimeMillis
         const isLimited = error instanceof ClientError.RateLimited
         const since = isLimited ? now : startedAt
-        const waitMs = isLimited ? error.retryAfterMs : yield* backoffMs(failures)
+        const waitMs = Math.max(isLimited ? error.retryAfterMs : 0, yield* backoffMs(failures))
         if (!error.isTransient || now + waitMs > since + patienceMs) return yield* error
         yield* onRetry(error, waitMs)
         yield* Effect.sleep(waitMs)
-        return yield* from(isLimited ? now + waitMs : since, isLimited ? 0 : failures + 1)
+        return yield* from(isLimited ? now + waitMs : since, failures + 1)
       }),
     )
   return Effect.flatMap(Clock.currentTimeMillis, (now) => from(now, 0))
