@@ -17,7 +17,8 @@ import * as Client from "../src/client/Client.ts"
 import { batchPath, start } from "./support/TestServer.ts"
 
 const clientOf = (url: string, key: string) =>
-  Client.make({ baseUrl: url, apiKey: Redacted.make(key), patience: 0 }).pipe(
+  Client.AuthorityClient.pipe(
+    Effect.provide(Client.layer({ baseUrl: url, apiKey: Redacted.make(key), patience: 0 })),
     Effect.provide(FetchHttpClient.layer),
   )
 

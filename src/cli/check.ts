@@ -192,7 +192,7 @@ const greet = (options: Options) =>
     Effect.mapError((error) => new CheckStopped({ message: reason(error, options) })),
   )
 
-const reason = (error: Client.Any, { patience, url }: Options): string => {
+const reason = (error: Client.AnyClientError, { patience, url }: Options): string => {
   const said = error.message.replace(/\.$/, "")
   switch (error._tag) {
     case "Unauthorized":
@@ -232,7 +232,7 @@ const tellResumption = (journal: string | undefined, progress: Progress.Progress
 const tellRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
     let toldAt = Number.NEGATIVE_INFINITY
-    return ({ message }: Client.Any, waitMs: number) =>
+    return ({ message }: Client.AnyClientError, waitMs: number) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
         if (now - toldAt < toldMs) return Effect.void
         toldAt = now

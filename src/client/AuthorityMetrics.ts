@@ -78,9 +78,11 @@ const fetching = Layer.effect(
 
 const run = async <A>(call: Effect.Effect<A, unknown>, signal: AbortSignal | undefined) => {
   signal?.throwIfAborted()
-  const exit = await Effect.runPromiseExit(call, signal && { signal })
+  const exit = await Effect.runPromiseExit(
+    // Effect's own way with a signal would leave a listener behind for each call.
+    signal === undefined ? call : Effect.raceFirst(call, aborted(signal)),
+  )
   if (Exit.isSuccess(exit)) return exit.value
-  signal?.throwIfAborted()
   throw Cause.squash(exit.cause)
 }
 

@@ -53,7 +53,7 @@ export interface Client {
   readonly check: (
     urls: ReadonlyArray<string>,
     options?: { readonly idempotencyKey?: string | undefined },
-  ) => Effect.Effect<Report, ClientError.Any>
+  ) => Effect.Effect<Report, ClientError.AnyClientError>
   /**
    * Checks any number of URLs, 50 to a request and `concurrency` (4) requests at a time, and gives
    * the outcomes in the order of the URLs. What no batch can contain is INVALID_URL. Under one
@@ -65,9 +65,9 @@ export interface Client {
       readonly idempotencyKey?: string | undefined
       readonly concurrency?: number | undefined
     },
-  ) => Stream.Stream<Batch.Outcome, ClientError.Any | E, R>
+  ) => Stream.Stream<Batch.Outcome, ClientError.AnyClientError | E, R>
   /** What the account may still spend. */
-  readonly availableCredits: Effect.Effect<number, ClientError.Any>
+  readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
 }
 
 /** The client under a name, for programs that provide what they need as layers. */
@@ -84,7 +84,7 @@ export const layer = (
 export const make = (options: Options): Effect.Effect<Client, never, HttpClient.HttpClient> =>
   Effect.gen(function* () {
     const api = yield* contract(options)
-    const persistently = <A>(attempt: Effect.Effect<A, ClientError.Any>) =>
+    const persistently = <A>(attempt: Effect.Effect<A, ClientError.AnyClientError>) =>
       isHeaderValue(Redacted.value(options.apiKey))
         ? Patience.retry(attempt, {
             patience: options.patience ?? "30 seconds",
@@ -130,7 +130,7 @@ export const checkLeniently = (
   check: Client["check"],
   urls: ReadonlyArray<string>,
   idempotencyKey: string,
-): Effect.Effect<Pick<Report, "outcomes" | "creditsUsed">, ClientError.Any> => {
+): Effect.Effect<Pick<Report, "outcomes" | "creditsUsed">, ClientError.AnyClientError> => {
   const admissible = urls.filter(Batch.isAdmissible)
   return admissible.length === 0
     ? Effect.succeed({ outcomes: Batch.withInadmissible(urls, []), creditsUsed: 0 })
@@ -171,8 +171,8 @@ const contract = ({ apiKey, baseUrl }: Options) => {
 const attempt = <A, B>(
   { timeout = "1 minute" }: Options,
   call: Effect.Effect<A, Parameters<typeof failureOf>[0], LastAnswer>,
-  read: (answer: A) => Effect.Effect<B, ClientError.Any>,
-): Effect.Effect<B, ClientError.Any> =>
+  read: (answer: A) => Effect.Effect<B, ClientError.AnyClientError>,
+): Effect.Effect<B, ClientError.AnyClientError> =>
   Effect.suspend(() => {
     const last: LastAnswer["Type"] = { response: undefined }
     return call.pipe(

@@ -112,7 +112,8 @@ export class UnexpectedAnswer extends ClientError {
   }
 }
 
-export type Any =
+/** Every one of them, for a `switch` over `_tag`. */
+export type AnyClientError =
   | ValidationError
   | Unauthorized
   | InsufficientCredits

@@ -19,7 +19,7 @@ export interface JournaledCheck {
     urls: ReadonlyArray<string>,
   ) => Effect.Effect<Answer | undefined, ListChanged | JournalFailed>
   /** Why no more batches are sent; those under way are waited for all the same. */
-  readonly stoppedBy: () => Client.Any | undefined
+  readonly stoppedBy: () => Client.AnyClientError | undefined
 }
 
 /** `concurrency`: batches at a time. */
@@ -30,7 +30,7 @@ export const make = (
   Effect.gen(function* () {
     const journal = yield* CheckJournal
     const slots = yield* Effect.makeSemaphore(concurrency)
-    let stoppedBy: Client.Any | undefined
+    let stoppedBy: Client.AnyClientError | undefined
 
     const send = (batch: number, urls: ReadonlyArray<string>) =>
       Effect.suspend(() =>

@@ -9,7 +9,7 @@ export interface Patience {
   /** How long the service may keep failing. Zero for a single attempt. */
   readonly patience: Duration.DurationInput
   /** Is told of each failure that is not the end, and of the wait that follows. */
-  readonly onRetry: (error: ClientError.Any, waitMs: number) => Effect.Effect<void>
+  readonly onRetry: (error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>
 }
 
 /**
@@ -17,11 +17,14 @@ export interface Patience {
  * the patience begins anew: it is well, and others of the account came first.
  */
 export const retry = <A, R>(
-  attempt: Effect.Effect<A, ClientError.Any, R>,
+  attempt: Effect.Effect<A, ClientError.AnyClientError, R>,
   { onRetry, patience }: Patience,
-): Effect.Effect<A, ClientError.Any, R> => {
+): Effect.Effect<A, ClientError.AnyClientError, R> => {
   const patienceMs = Duration.toMillis(patience)
-  const from = (startedAt: number, failures: number): Effect.Effect<A, ClientError.Any, R> =>
+  const from = (
+    startedAt: number,
+    failures: number,
+  ): Effect.Effect<A, ClientError.AnyClientError, R> =>
     Effect.catchAll(attempt, (error) =>
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis

@@ -19,7 +19,7 @@ type ContractError =
 export const failureOf = (
   error: ContractError,
   response: HttpClientResponse | undefined,
-): ClientError.Any => {
+): ClientError.AnyClientError => {
   if (response === undefined || isBroken(error)) return connectionFailed(error)
   const { headers, status } = response
   const told = { message: error.message, requestId: headers["x-request-id"] }
@@ -47,7 +47,7 @@ const undeclared = (
   status: number,
   told: { readonly message: string; readonly requestId: string | undefined },
   { cause, retryAfter }: { readonly cause: unknown; readonly retryAfter: string | undefined },
-): ClientError.Any => {
+): ClientError.AnyClientError => {
   if (status === 429) {
     return new ClientError.RateLimited({ ...told, retryAfterMs: waitMs(retryAfter) })
   }
