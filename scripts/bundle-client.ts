@@ -1,10 +1,12 @@
 /**
- * The typed client as the package exports it: in JavaScript, for Node strips no types of what is
- * installed, and browsers of nothing.
+ * The typed client as a package: in JavaScript, for Node strips no types of what is installed, and
+ * browsers of nothing; and without what the service depends on, a database in C++ for example.
  */
 import { execFileSync } from "node:child_process"
+import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { build } from "esbuild"
+import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 
 /** Into `dist`: the client for promises with all that it needs, the one for Effect, the types. */
@@ -38,4 +40,26 @@ export const bundleClient = async (dist: string) => {
     stdio: "inherit",
     shell: process.platform === "win32",
   })
+  writeFileSync(
+    join(dist, "package.json"),
+    `${JSON.stringify(packageOf(manifest), undefined, 2)}\n`,
+  )
 }
+
+const packageOf = ({ dependencies, exports, license, name, version }: typeof manifest) => ({
+  name,
+  version,
+  description: "The typed client of authority-metrics.",
+  license,
+  type: "module",
+  sideEffects: false,
+  exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
+  files: ["client.js", "client-effect.js", "types"],
+  dependencies: Object.fromEntries(
+    (["@effect/platform", "effect", "uuid"] as const).map((library) => [
+      library,
+      // So that there is one Effect in the whole program.
+      `^${dependencies[library]}`,
+    ]),
+  ),
+})

@@ -91,8 +91,9 @@ describe("what browsers load", () => {
     "is one file that imports nothing and runs on what browsers have",
     () =>
       Effect.gen(function* () {
-        const dist = join(yield* consumer, "node_modules/authority-metrics/dist")
-        const { code, imports } = yield* Effect.promise(() => asScript(join(dist, "client.js")))
+        const installed = join(yield* consumer, "node_modules/authority-metrics")
+        const file = join(installed, "client.js")
+        const { code, imports } = yield* Effect.promise(() => asScript(file))
         assert.deepStrictEqual(imports, [])
 
         const { key, url } = yield* started

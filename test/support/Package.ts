@@ -1,5 +1,5 @@
 /** The package as another project has it installed, with the client that the build makes. */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -15,11 +15,10 @@ export const consumer = Effect.acquireRelease(
     const installed = join(modules, "authority-metrics")
     mkdirSync(installed, { recursive: true })
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
-    cpSync(join(root, "package.json"), join(installed, "package.json"))
     for (const name of ["effect", "@effect", "uuid", "@types"]) {
       symlinkSync(join(root, "node_modules", name), join(modules, name), "junction")
     }
-    await bundleClient(join(installed, "dist"))
+    await bundleClient(installed)
     return folder
   }),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
