@@ -11,10 +11,19 @@ export const Score = Schema.Number.pipe(
 )
 
 export const Metrics = Schema.Struct({
-  domainAuthority: Score,
-  pageAuthority: Score,
-  /** Absent when the provider has none. */
-  spamScore: Schema.optionalWith(Score, { exact: true }),
+  domainAuthority: Score.annotations({
+    description: "How authoritative the whole domain is, from 0 to 100, fractions allowed.",
+  }),
+  pageAuthority: Score.annotations({
+    description: "How authoritative this page is, from 0 to 100, fractions allowed.",
+  }),
+  spamScore: Schema.optionalWith(
+    Score.annotations({
+      description:
+        "How much the domain resembles spam, from 0 to 100; absent when the provider has no score.",
+    }),
+    { exact: true },
+  ),
 })
 export type Metrics = typeof Metrics.Type
 
@@ -27,7 +36,15 @@ export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Met
   (spamScore === undefined || isScore(spamScore))
 
 /** Why a URL could not be checked, in the words of the interface. */
-export const FailureReason = Schema.Literal("PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL")
+export const FailureReason = Schema.Literal(
+  "PROVIDER_ERROR",
+  "SERVER_ERROR",
+  "INVALID_URL",
+).annotations({
+  description:
+    "`INVALID_URL`: it cannot be a public web address; nobody was asked. `PROVIDER_ERROR`: the " +
+    "provider failed for it, or gave no answer in time. `SERVER_ERROR`: the service failed for it.",
+})
 export type FailureReason = typeof FailureReason.Type
 
 /** What became of one target. `detail` is for the operator's log, never for the client. */

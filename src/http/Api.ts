@@ -8,10 +8,10 @@ import * as HttpApiGroup from "@effect/platform/HttpApiGroup"
 import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { CurrentAccount } from "../Account.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
+import * as Document from "./Document.ts"
 import * as Envelope from "./Envelope.ts"
 
 const SubmittedUrl = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(1000)).annotations({
@@ -37,102 +37,104 @@ const IdempotencyHeaders = Schema.Struct({
         "A name for this request, unique to it, 1 to 255 characters in quotes. The same key with the " +
         "same body within 24 hours brings the same answer back, without a second charge and with " +
         "the header `idempotent-replayed: true`.",
+      examples: ['"9f0e6c1a-list-7"'],
     }),
     { exact: true },
   ),
 })
 
-const Count = Schema.Int.pipe(Schema.greaterThanOrEqualTo(0))
+const Count = Schema.Number.pipe(Schema.int(), Schema.greaterThanOrEqualTo(0))
 
 const url = Schema.String.annotations({ description: "As it was submitted." })
+
+const Success = Schema.Struct({ url, ...Metrics.fields }).annotations({
+  description: "A URL that was checked, and its figures.",
+})
+
+const Failure = Schema.Struct({ url, reason: FailureReason }).annotations({
+  description: "A URL that was not checked, and why.",
+})
 
 export const BatchResponse = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({
-    successUrls: Schema.Array(Schema.Struct({ url, ...Metrics.fields })),
-    failedUrls: Schema.Array(Schema.Struct({ url, reason: FailureReason })),
+    successUrls: Schema.Array(Success),
+    failedUrls: Schema.Array(Failure),
   }),
   quota: Schema.Struct({
     creditsUsed: Count.annotations({ description: "Only successful checks are charged." }),
   }),
-}).annotations({ identifier: "BatchResponse", description: "What became of each URL." })
+}).annotations({
+  identifier: "BatchResponse",
+  description: "What became of each URL.",
+  examples: [
+    {
+      success: true,
+      data: {
+        successUrls: [
+          { url: "example.com", domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
+          { url: "https://www.example.org/page", domainAuthority: 62, pageAuthority: 40 },
+        ],
+        failedUrls: [{ url: "localhost", reason: "INVALID_URL" }],
+      },
+      quota: { creditsUsed: 2 },
+    },
+  ],
+})
 
 export const CreditsResponse = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({
     availableCredits: Count.annotations({ description: "Granted, less charged and held." }),
   }),
-}).annotations({ identifier: "CreditsResponse", description: "What may still be spent." })
+}).annotations({
+  identifier: "CreditsResponse",
+  description: "What may still be spent.",
+  examples: [{ success: true, data: { availableCredits: 998 } }],
+})
 
 /** Before anything else about a request is looked at. */
 export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Authorization", {
   failure: Envelope.Unauthorized.body,
   provides: CurrentAccount,
   security: {
-    apiKey: HttpApiSecurity.apiKey({ in: "header", key: "x-api-key" }),
+    apiKey: HttpApiSecurity.apiKey({ in: "header", key: "x-api-key" }).pipe(
+      HttpApiSecurity.annotate(OpenApi.Description, "A key that the operator has given out."),
+    ),
   },
 }) {}
 
-const metrics = HttpApiGroup.make("metrics", { topLevel: true }).add(
-  HttpApiEndpoint.post("checkBatch", "/v1/metrics/da-pa/batch")
-    .setHeaders(IdempotencyHeaders)
-    .setPayload(BatchRequest)
-    .addSuccess(BatchResponse)
-    .addError(Envelope.InvalidRequest.body)
-    .addError(Envelope.PaymentRequired.body)
-    .addError(Envelope.Conflict.body)
-    .addError(Envelope.PayloadTooLarge.body)
-    .addError(Envelope.UnprocessableContent.body)
-    .annotate(OpenApi.Summary, "Check the authority of 1 to 50 domains or URLs")
-    .annotate(
-      OpenApi.Description,
-      "Each URL is judged on its own and appears, as it was submitted, either in `successUrls` or " +
-        "in `failedUrls`, both in the order of the request. Only successes are charged.",
-    ),
-)
-
-const quota = HttpApiGroup.make("quota", { topLevel: true }).add(
-  HttpApiEndpoint.get("availableCredits", "/v1/quota/available-credits")
-    .addSuccess(CreditsResponse)
-    .annotate(OpenApi.Summary, "The credits that the account may still spend"),
-)
-
-/**
- * The document tells the wire: without what the framework would answer by default, and without
- * what its schemas are called inside.
- */
-const document = (generated: unknown): unknown => {
-  if (Array.isArray(generated)) return generated.map(document)
-  if (generated === frameworkDescription) return Envelope.invalidRequestDescription
-  if (!Predicate.isRecord(generated)) return generated
-  const { anyOf } = generated
-  if (Array.isArray(anyOf) && anyOf.some(isFrameworkError)) {
-    return document(anyOf.find((schema) => !isFrameworkError(schema)))
-  }
-  return Object.fromEntries(
-    Object.entries(generated).flatMap(([key, value]) =>
-      isNoise(key, value, generated) ? [] : [[key, document(value)]],
-    ),
+const metrics = HttpApiGroup.make("metrics", { topLevel: true })
+  .annotate(OpenApi.Description, "The authority of domains and pages.")
+  .add(
+    HttpApiEndpoint.post("checkBatch", "/v1/metrics/da-pa/batch")
+      .setHeaders(IdempotencyHeaders)
+      .setPayload(BatchRequest)
+      .addSuccess(BatchResponse)
+      .addError(Envelope.InvalidRequest.body)
+      .addError(Envelope.PaymentRequired.body)
+      .addError(Envelope.Conflict.body)
+      .addError(Envelope.PayloadTooLarge.body)
+      .addError(Envelope.UnprocessableContent.body)
+      .annotate(OpenApi.Summary, "Check the authority of 1 to 50 domains or URLs")
+      .annotate(
+        OpenApi.Description,
+        "Each URL is judged on its own and appears, as it was submitted, either in `successUrls` or " +
+          "in `failedUrls`, both in the order of the request. Only successes are charged.",
+      ),
   )
-}
 
-const frameworkDescription = "The request did not match the expected schema"
-const frameworkSchemas = ["HttpApiDecodeError", "Issue", "PropertyKey"]
-
-const isFrameworkError = (schema: unknown) =>
-  Predicate.hasProperty(schema, "$ref") && schema.$ref === "#/components/schemas/HttpApiDecodeError"
-
-const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
-  frameworkSchemas.includes(key) ||
-  // A response whose only body would be the framework's.
-  (key === "400" &&
-    /HttpApiDecodeError/.test(JSON.stringify(value)) &&
-    !/anyOf/.test(JSON.stringify(value))) ||
-  // The names of the filters, and closed objects where the interface ignores unknown fields.
-  (key === "title" && "type" in owner) ||
-  (key === "additionalProperties" && value === false) ||
-  // An empty list here would take back the key that every endpoint needs.
-  ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
+const quota = HttpApiGroup.make("quota", { topLevel: true })
+  .annotate(OpenApi.Description, "The account behind the key.")
+  .add(
+    HttpApiEndpoint.get("availableCredits", "/v1/quota/available-credits")
+      .addSuccess(CreditsResponse)
+      .annotate(OpenApi.Summary, "The credits that the account may still spend")
+      .annotate(
+        OpenApi.Description,
+        "What was granted, less what was charged and what requests in flight hold.",
+      ),
+  )
 
 export class Api extends HttpApi.make("authority-metrics")
   .add(metrics)
@@ -142,8 +144,13 @@ export class Api extends HttpApi.make("authority-metrics")
   .middleware(Authorization)
   .annotate(OpenApi.Title, "Authority metrics")
   .annotate(OpenApi.Version, "1.0.0")
-  .annotate(OpenApi.Transform, (generated) => Object(document(generated)))
+  .annotate(OpenApi.License, { name: "MIT", url: "https://opensource.org/license/mit" })
+  .annotate(OpenApi.Servers, [{ url: "/", description: "The service that this document is from." }])
+  .annotate(OpenApi.Transform, Document.complete)
   .annotate(
     OpenApi.Description,
-    "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.",
+    "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.\n\n" +
+      'Every error is `{"success": false, "message": "…"}`, a 400 with `error` beside it. What is ' +
+      "no operation of this document is answered in the same way: 404 for another path, 405 for " +
+      "another method.",
   ) {}

@@ -15,12 +15,20 @@ const envelope = <E extends { readonly message: string }>(
   status: number,
   identifier: string,
   description: string,
+  example: string,
 ) =>
   Schema.transform(Schema.Struct(failed), error, {
     strict: true,
     decode: ({ message }) => make(message),
     encode: (_, { message }) => ({ success: false as const, message }),
-  }).annotations(HttpApiSchema.annotations({ status, identifier, description }))
+  }).annotations(
+    HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
+  )
+
+export const internalErrorMessage = "Internal server error."
+
+const invalidRequestMessage =
+  "Send the header Content-Type: application/json and a valid JSON body."
 
 export const invalidRequestDescription =
   "The request violates the contract; `error.issues` names every violation."
@@ -31,8 +39,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
 }) {
   /** The violations, with the message of every 400. */
   static because(issues: ReadonlyArray<Issue>) {
-    const message = "Send the header Content-Type: application/json and a valid JSON body."
-    return new InvalidRequest({ message, issues })
+    return new InvalidRequest({ message: invalidRequestMessage, issues })
   }
 
   static readonly body = Schema.transform(
@@ -58,6 +65,19 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
       status: 400,
       identifier: "InvalidRequest",
       description: invalidRequestDescription,
+      examples: [
+        InvalidRequest.because([
+          {
+            code: "too_small",
+            minimum: 1,
+            type: "array",
+            inclusive: true,
+            exact: false,
+            message: "Array must contain at least 1 element(s)",
+            path: ["urls"],
+          },
+        ]),
+      ],
     }),
   )
 }
@@ -71,6 +91,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
     401,
     "Unauthorized",
     "The API key is absent, invalid or expired.",
+    "The API key is invalid or expired.",
   )
 }
 
@@ -83,6 +104,7 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
     402,
     "PaymentRequired",
     "The account has fewer credits than the request may cost; nothing was charged.",
+    "This request needs 2 credits and the account has 1.",
   )
 }
 
@@ -95,6 +117,7 @@ export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
     409,
     "Conflict",
     "A request with the same Idempotency-Key is in progress.",
+    "A request with this Idempotency-Key is in progress; try again when it has ended.",
   )
 }
 
@@ -108,6 +131,7 @@ export class UnprocessableContent extends Schema.TaggedError<UnprocessableConten
     422,
     "UnprocessableContent",
     "The Idempotency-Key was used with another body.",
+    "This Idempotency-Key was used with another body; use a new key for a new request.",
   )
 }
 
@@ -120,6 +144,7 @@ export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("Payl
     413,
     "PayloadTooLarge",
     "The body is larger than any valid request.",
+    "The body exceeds the limit of 524288 bytes.",
   )
 }
 
@@ -132,6 +157,7 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
     429,
     "TooManyRequests",
     "The account asks too often, where the operator has set a limit; `Retry-After` tells how long to wait.",
+    "This account may make 600 requests in 1m.",
   )
 }
 
@@ -147,10 +173,9 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
     "Something broke inside the service. Nothing was charged, unless the database was lost in the very " +
       "moment of the charge and could not be asked again: such a charge is in the account's statement " +
       "under the request's `x-request-id`, and its answer is collected by the `Idempotency-Key`.",
+    internalErrorMessage,
   )
 }
-
-export const internalErrorMessage = "Internal server error."
 
 /** A response as it goes out: all of it at once. */
 export interface Answer {

@@ -23,6 +23,8 @@ describe("the document", () => {
       "maxLength(",
       "minItems(",
       "between(",
+      "greaterThan",
+      "an integer",
       '"additionalProperties": false',
     ]) {
       assert.notInclude(text(), trace)
@@ -49,10 +51,28 @@ describe("the document", () => {
       type: "apiKey",
       name: "x-api-key",
       in: "header",
+      description: "A key that the operator has given out.",
     })
     const { urls } = document.components.schemas.BatchRequest.properties
     assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
     assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
+  })
+
+  it("describes every schema and answer of the contract, with an example of each body", () => {
+    const { components, paths } = JSON.parse(text())
+    for (const [name, schema] of Object.entries<Record<string, unknown>>(components.schemas)) {
+      assert.isString(schema["description"], name)
+      if (name !== "ValidationIssue") assert.isArray(schema["examples"], name)
+    }
+    const answers = Object.values<Record<string, { readonly responses: object }>>(paths).flatMap(
+      (methods) => Object.values(methods).flatMap(({ responses }) => Object.values(responses)),
+    )
+    assert.lengthOf(answers, 13)
+    for (const { content, description, headers } of answers) {
+      assert.isString(description)
+      assert.property(content["application/json"].schema, "$ref")
+      assert.property(headers, "x-request-id")
+    }
   })
 
   it.scopedLive("is served without a key", () =>
