@@ -2,6 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { build, type BuildOptions } from "esbuild"
+import { makePages } from "./pages.ts"
 
 export const root = join(import.meta.dirname, "..")
 export const dist = join(root, "dist")
@@ -9,7 +10,7 @@ export const dist = join(root, "dist")
 /** What SQLite's addon for a platform goes by, as `linux-x64`. */
 export type Addon = `${string}-${string}`
 
-export const bundle = (options: {
+export const bundle = async (options: {
   readonly outfile: string
   readonly addon: Addon
   /** What becomes of the addon, which is no JavaScript, and what stands around the program. */
@@ -28,7 +29,12 @@ export const bundle = (options: {
     minifyWhitespace: true,
     // This entry names its addon outright, so that the bundler can take it along.
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
-    define: { COMMIT: JSON.stringify(commit()) },
+    define: {
+      COMMIT: JSON.stringify(commit()),
+      // Only sources look for their pages in a folder.
+      "import.meta.dirname": '""',
+      PAGES: JSON.stringify(JSON.stringify(await makePages())),
+    },
     logLevel: "warning",
     ...options.rest,
   })

@@ -1,5 +1,5 @@
 /**
- * Starts the built program in an empty folder, sends it a batch over HTTP and stops it. Arguments
+ * Starts the built program in an empty folder, sends it a batch over HTTP, opens its pages and stops it. Arguments
  * name another command to test than `node dist/authority.cjs`.
  */
 import assert from "node:assert/strict"
@@ -49,6 +49,10 @@ try {
   )
   assert.deepEqual(data.failedUrls, [{ url: "localhost", reason: "INVALID_URL" }])
   assert.equal(quota.creditsUsed, 1)
+  for (const page of ["/console", "/docs"]) {
+    const { headers, status } = await fetch(url + page, { signal: AbortSignal.timeout(10_000) })
+    assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"])
+  }
 } finally {
   child.kill("SIGTERM")
   const [code] = await Promise.race([exited, setTimeout(20_000, ["still running"], { ref: false })])
@@ -56,4 +60,6 @@ try {
   rmSync(folder, { recursive: true })
   assert.equal(code, 0, "the program ends with 0 on SIGTERM")
 }
-console.log(`smoke test: ${[program, ...args].join(" ")} answers a batch and ends in order`)
+console.log(
+  `smoke test: ${[program, ...args].join(" ")} answers a batch, has its pages and ends in order`,
+)

@@ -41,6 +41,7 @@ const server = Effect.map(Settings.Settings, (settings) =>
     maxConnections: settings.maxConnections,
     rateLimit: settings.rateLimit,
     isTraced: settings.otlpEndpoint !== undefined,
+    hasSyntheticFigures: settings.providers.includes("sandbox"),
   }).pipe(
     Layer.provide(
       AuthorityCheck.layer({

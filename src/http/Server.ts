@@ -26,8 +26,9 @@ import * as Meters from "./Meters.ts"
 import * as NodeServer from "./NodeServer.ts"
 import type * as RateLimit from "./RateLimit.ts"
 import * as operations from "./operations.ts"
+import * as pages from "./pages.ts"
 
-export interface Options extends NodeServer.Options {
+export interface Options extends NodeServer.Options, pages.Options {
   /** How long requests in flight may take once the server is told to stop. */
   readonly shutdownTimeout: Duration.DurationInput
   /** Origins whose pages may call the interface from a browser; `*` is every origin. */
@@ -133,11 +134,12 @@ const routed = (handler: handlers.Handler) => (request: HttpServerRequest.HttpSe
 const responseOf = ({ body, headers, status }: Answer) =>
   HttpServerResponse.text(body, { status, headers, contentType: "application/json" })
 
-const routes = ({ corsOrigins }: Options) =>
+const routes = (options: Options) =>
   Layer.mergeAll(
     openApi,
     operations.routes,
-    corsOrigins.length === 0 ? Layer.empty : cors(corsOrigins),
+    pages.routes(options),
+    options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
   )
 
 const cors = (allowedOrigins: ReadonlyArray<string>) =>
@@ -166,7 +168,7 @@ const openApi = Layer.unwrapEffect(
 /** The methods that each path takes; every path is fixed. */
 const methodsOf = (): ReadonlyMap<string, ReadonlyArray<string>> => {
   const methods = new Map<string, Array<string>>(
-    [openApiPath, ...operations.paths].map((path) => [path, ["GET"]]),
+    [openApiPath, ...operations.paths, ...pages.paths].map((path) => [path, ["GET"]]),
   )
   HttpApi.reflect(Api, {
     onGroup: () => {},

@@ -314,6 +314,7 @@ const serveOn = (stores: Context.Context<Ports>) =>
         shutdownTimeout: "1 second",
         corsOrigins: [],
         isTraced: false,
+        hasSyntheticFigures: false,
         rateLimit: undefined,
         maxConnections: 1000,
       }).pipe(

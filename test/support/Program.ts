@@ -3,7 +3,7 @@
  * is bundled once for each file of tests, for from its sources every start would take a second.
  */
 import { spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "@effect/vitest"
@@ -13,6 +13,9 @@ import { eventually } from "./Wire.ts"
 
 /** The program as it stands in the repository. */
 export const source = join(import.meta.dirname, "../../src/main.ts")
+
+/** The pages, as the run of the tests has built them. */
+const pages = join(import.meta.dirname, "../../dist/pages.json")
 
 const bundleFolder = mkdtempSync(join(tmpdir(), "authority-test-program-"))
 /** The program in one file, while the tests of this file run. */
@@ -26,6 +29,11 @@ beforeAll(() =>
     platform: "node",
     format: "cjs",
     keepNames: true,
+    define: {
+      // Only sources look for their pages in a folder.
+      "import.meta.dirname": '""',
+      PAGES: JSON.stringify(readFileSync(pages, "utf8")),
+    },
     alias: { "better-sqlite3": `better-sqlite3/${process.platform}-${process.arch}` },
     loader: { ".node": "copy" },
   }),

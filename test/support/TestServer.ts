@@ -33,6 +33,7 @@ export interface Options {
   readonly price?: number
   readonly rateLimit?: RateLimit.Limit
   readonly corsOrigins?: ReadonlyArray<string>
+  readonly hasSyntheticFigures?: boolean
   readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
   readonly keys?: Layer.Layer<ApiKeys>
   readonly health?: Layer.Layer<Health>
@@ -55,6 +56,7 @@ export const start = (options: Options = {}) =>
         shutdownTimeout: "1 second",
         corsOrigins: options.corsOrigins ?? [],
         isTraced: false,
+        hasSyntheticFigures: options.hasSyntheticFigures ?? false,
         maxConnections: 1000,
         rateLimit: options.rateLimit,
       }).pipe(

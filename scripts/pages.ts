@@ -1,0 +1,89 @@
+/**
+ * The console and the documents, each as one page with everything in it, so that nothing else is
+ * asked for, and with the policy that allows it just that.
+ */
+import { createHash } from "node:crypto"
+import { join } from "node:path"
+import * as OpenApi from "@effect/platform/OpenApi"
+import { build, type BuildOptions } from "esbuild"
+import { Api } from "../src/http/Api.ts"
+import type { Pages } from "../src/http/Page.ts"
+
+const root = join(import.meta.dirname, "..")
+
+export const makePages = async (): Promise<Pages> => {
+  const [script, consoleStyle, renderer, docsStyle] = await Promise.all([
+    bundled("src/pages/main.tsx", { format: "esm", minify: true }),
+    bundled("src/pages/console.css", { minify: true }),
+    bundled("src/pages/Docs.tsx", { format: "esm" }),
+    bundled("src/pages/docs.css", { minify: true }),
+  ])
+  const { render } = await import(`data:text/javascript,${encodeURIComponent(renderer)}`)
+  return {
+    console: page({ title: "Authority console", style: consoleStyle, script, body: needsScript }),
+    docs: page({
+      title: "Authority metrics: the interface",
+      style: docsStyle,
+      body: String(render(OpenApi.fromApi(Api))),
+    }),
+  }
+}
+
+const needsScript =
+  '<div id="console"></div><noscript><p>The console needs JavaScript. ' +
+  'The interface is described at <a href="docs">/docs</a>.</p></noscript>'
+
+const bundled = async (
+  entry: string,
+  options: Pick<BuildOptions, "format" | "minify">,
+): Promise<string> => {
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    target: ["chrome125", "firefox128", "safari18"],
+    logLevel: "warning",
+    ...options,
+  })
+  return outputFiles.map(({ text }) => text.trim()).join("")
+}
+
+const page = ({
+  body,
+  script,
+  style,
+  title,
+}: {
+  readonly title: string
+  readonly style: string
+  readonly body: string
+  readonly script?: string
+}) => ({
+  html: [
+    '<!doctype html><html lang="en"><head><meta charset="utf-8">',
+    '<meta name="viewport" content="width=device-width, initial-scale=1">',
+    '<meta name="color-scheme" content="light dark">',
+    `<title>${title}</title><link rel="icon" href="${icon}"><style>${style}</style></head>`,
+    `<body>${body}${script === undefined ? "" : `<script type="module">${script}</script>`}</body></html>`,
+  ].join("\n"),
+  policy: [
+    "default-src 'none'",
+    `style-src ${hashOf(style)}`,
+    "img-src data:",
+    ...(script === undefined ? [] : [`script-src ${hashOf(script)}`, "connect-src 'self'"]),
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join("; "),
+})
+
+const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+
+/** Three bars, the page's sign in the browser's tab. */
+const icon = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#3b5bdb"/>' +
+    '<path d="M4 12V9M8 12V6.500M12 12V4" stroke="#fff" stroke-width="2" stroke-linecap="round"/></svg>',
+)}`

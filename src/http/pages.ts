@@ -1,0 +1,71 @@
+/** The pages for people: the console and the documents. */
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import { failure } from "./Envelope.ts"
+import type { Page } from "./Page.ts"
+
+export const paths = ["/console", "/docs"] as const
+
+const names = { "/console": "console", "/docs": "docs" } as const
+
+export interface Options {
+  /** Whether figures may be made up, which the console says beside them. */
+  readonly hasSyntheticFigures: boolean
+}
+
+export const routes = (options: Options) =>
+  HttpLayerRouter.use((router) =>
+    Effect.forEach(paths, (path) => {
+      const page = whenAsked(names[path], options)
+      return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
+        Effect.match(Effect.tryPromise(page), {
+          onFailure: () => unbuilt,
+          onSuccess: (page) => responseOf(page, request),
+        }),
+      )
+    }),
+  )
+
+/** Nothing of a page is read before somebody asks for it: the start has no time for that. */
+const whenAsked = (name: "console" | "docs", options: Options) => {
+  let page: Page | undefined
+  return async () => {
+    const { read } = await import("./Page.ts")
+    page ??= await read(name, options)
+    return page
+  }
+}
+
+const responseOf = (page: Page, request: HttpServerRequest.HttpServerRequest) => {
+  const headers = { ...safeguards, "content-security-policy": page.policy, etag: page.etag }
+  if (request.headers["if-none-match"]?.includes(page.etag)) {
+    return HttpServerResponse.empty({ status: 304, headers })
+  }
+  const contentType = "text/html; charset=utf-8"
+  return /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i.test(request.headers["accept-encoding"] ?? "")
+    ? HttpServerResponse.uint8Array(page.gzip, {
+        headers: { ...headers, "content-encoding": "gzip" },
+        contentType,
+      })
+    : HttpServerResponse.text(page.html, { headers, contentType })
+}
+
+/** Beside the policy of each page: no other site may frame it, open it or read it. */
+const safeguards = {
+  "cache-control": "no-cache",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "permissions-policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+  "referrer-policy": "no-referrer",
+  vary: "accept-encoding",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+}
+
+const { body, status } = failure(
+  503,
+  "The pages were not built: run 'npm run build:pages' where the sources are, and ask again.",
+)
+const unbuilt = HttpServerResponse.text(body, { status, contentType: "application/json" })

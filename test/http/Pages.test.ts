@@ -1,0 +1,117 @@
+/** The pages for people, as they are on the wire. */
+import { createHash } from "node:crypto"
+import { gunzipSync } from "node:zlib"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { makePages } from "../../scripts/pages.ts"
+import { start } from "../support/TestServer.ts"
+
+const paths = ["/console", "/docs"]
+
+describe.each(paths)("%s", (path) => {
+  it.scopedLive("is one page, under a policy that allows what is in it and nothing else", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const { headers, status, text } = yield* send({ path })
+      assert.strictEqual(status, 200)
+      assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
+      const policy = String(headers["content-security-policy"]).split("; ")
+      for (const rule of [
+        "default-src 'none'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+      ]) {
+        assert.include(policy, rule)
+      }
+      assert.notInclude(policy.join(), "unsafe")
+      for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
+        const hash = createHash("sha256")
+          .update(content ?? "")
+          .digest("base64")
+        assert.include(policy, `${kind}-src 'sha256-${hash}'`)
+      }
+      assert.notMatch(text, /\b(src|href)="?(https?:)?\/\//, "nothing is asked of another host")
+      assert.notMatch(text, /<[^>]*\s(style|on\w+)=/, "the policy would not let it be")
+    }),
+  )
+
+  it.scopedLive("keeps other sites away, and says so on every answer", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const { headers } = yield* send({ path })
+      assert.deepInclude(headers, {
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "cache-control": "no-cache",
+      })
+      assert.property(headers, "permissions-policy")
+    }),
+  )
+
+  it.scopedLive("is sent again only when it has changed", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const { headers } = yield* send({ path })
+      const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
+      assert.strictEqual(known.status, 304)
+      assert.strictEqual(known.text, "")
+      const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
+      assert.strictEqual(changed.status, 200)
+    }),
+  )
+
+  it.scopedLive("is packed for who can unpack it, within 60 KB", () =>
+    Effect.gen(function* () {
+      const { send, url } = yield* start()
+      const plain = yield* send({ path })
+      assert.isUndefined(plain.headers["content-encoding"])
+      assert.strictEqual(plain.headers["vary"], "accept-encoding")
+      const packed = yield* Effect.promise(async () => {
+        // `fetch` would unpack it.
+        const { get } = await import("node:http")
+        return new Promise<Buffer>((resolve) =>
+          get(url + path, { headers: { "accept-encoding": "br, gzip" } }, (response) => {
+            assert.strictEqual(response.headers["content-encoding"], "gzip")
+            const chunks: Array<Buffer> = []
+            response.on("data", (chunk: Buffer) => chunks.push(chunk))
+            response.on("end", () => resolve(Buffer.concat(chunks)))
+          }),
+        )
+      })
+      assert.isBelow(packed.length, 60_000)
+      assert.strictEqual(gunzipSync(packed).toString(), plain.text)
+      const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
+      assert.strictEqual(refused.text, plain.text)
+    }),
+  )
+
+  it.scopedLive("takes GET alone", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const { headers, status } = yield* send({ path, method: "POST" })
+      assert.strictEqual(status, 405)
+      assert.strictEqual(headers["allow"], "GET")
+    }),
+  )
+})
+
+describe("the console", () => {
+  it.scopedLive("says of the figures only whether they may be synthetic", () =>
+    Effect.gen(function* () {
+      const real = yield* (yield* start()).send({ path: "/console" })
+      const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
+      assert.notInclude(real.text, "<html data-figures")
+      assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
+    }),
+  )
+})
+
+describe("the build", () => {
+  it("makes the same pages every time", async () => {
+    assert.deepStrictEqual(await makePages(), await makePages())
+  })
+})
