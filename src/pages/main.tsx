@@ -1,2 +1,6 @@
+/** The console, put into its page. */
 import { render } from "preact"
-render(<p>hello</p>, document.getElementById("console") ?? document.body)
+import { Console } from "./Console.tsx"
+
+const place = document.getElementById("console")
+if (place !== null) render(<Console />, place)

@@ -1,0 +1,86 @@
+import type { Signal } from "@preact/signals"
+import type { Run } from "./Run.ts"
+import * as View from "./View.ts"
+import { addresses, figure, number } from "./Wording.ts"
+
+interface Props {
+  readonly run: Run
+  readonly filter: Signal<View.Filter>
+}
+
+/** How the figures of the list are distributed; a bar shows its addresses when it is chosen. */
+export const Charts = (props: Props) =>
+  props.run.checked === 0 ? null : (
+    <div class="charts">
+      <Chart {...props} of="domainAuthority" name="Domain authority" />
+      <Chart {...props} of="pageAuthority" name="Page authority" />
+    </div>
+  )
+
+const Chart = ({
+  filter,
+  name,
+  of,
+  run,
+}: Props & { readonly of: View.Figure; readonly name: string }) => {
+  const { counts, median } = View.distribution(run.rows, of)
+  const highest = Math.max(1, ...counts)
+  const chosen = filter.value.tenth?.figure === of ? filter.value.tenth.number : undefined
+  const choose = (tenth: number) =>
+    (filter.value = {
+      ...filter.value,
+      tenth: chosen === tenth ? undefined : { figure: of, number: tenth },
+    })
+  return (
+    <section class={`card chart ${of}`} aria-labelledby={`${of}-title`}>
+      <div class="line">
+        <h2 id={`${of}-title`}>{name}</h2>
+        {median !== undefined && (
+          <p class="hint">
+            median <strong>{figure(median)}</strong>
+          </p>
+        )}
+      </div>
+      <div class="bars" role="group" aria-label={`${name}: how many addresses in each range`}>
+        {counts.map((n, tenth) => (
+          <button
+            key={tenth}
+            type="button"
+            disabled={n === 0}
+            aria-pressed={chosen === tenth}
+            aria-label={`${range(tenth)}: ${addresses(n)}`}
+            title={`${range(tenth)}: ${addresses(n)}`}
+            onClick={() => choose(tenth)}
+          >
+            <span class="n">{n === 0 ? "" : number(n)}</span>
+            <span class="column" style={{ height: `${(n / highest) * 100}%` }} />
+            <span class="from">{tenth * 10}</span>
+          </button>
+        ))}
+      </div>
+      <details>
+        <summary>As a table</summary>
+        <table class="plain">
+          <thead>
+            <tr>
+              <th scope="col">{name}</th>
+              <th scope="col">Addresses</th>
+            </tr>
+          </thead>
+          <tbody>
+            {counts.map((n, tenth) => (
+              <tr key={tenth}>
+                <th scope="row">{range(tenth)}</th>
+                <td>{number(n)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </details>
+    </section>
+  )
+}
+
+/** Figures have fractions, so a range ends where the next begins. */
+const range = (tenth: number) =>
+  tenth === 9 ? "90 to 100" : `${tenth * 10} to below ${tenth * 10 + 10}`

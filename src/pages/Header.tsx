@@ -1,0 +1,53 @@
+import { effect, signal } from "@preact/signals"
+
+const themes = ["auto", "light", "dark"] as const
+type Theme = (typeof themes)[number]
+
+/** The one thing that outlasts the visit; where nothing may be kept it is `auto` again. */
+const kept = (): Theme => {
+  try {
+    return themes.find((theme) => theme === localStorage.getItem("theme")) ?? "auto"
+  } catch {
+    return "auto"
+  }
+}
+
+const theme = signal(kept())
+
+effect(() => {
+  document.documentElement.dataset["theme"] = theme.value
+  try {
+    localStorage.setItem("theme", theme.value)
+  } catch {
+    // Then it lasts as long as the page.
+  }
+})
+
+export const Header = () => (
+  <header>
+    <h1>
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M3 13V9.500M8 13V6M13 13V3" />
+      </svg>
+      Authority console
+    </h1>
+    <nav aria-label="Site">
+      <a href="docs">API</a>
+      <fieldset class="themes">
+        <legend class="unseen">Colours</legend>
+        {themes.map((name) => (
+          <label key={name}>
+            <input
+              type="radio"
+              name="theme"
+              class="unseen"
+              checked={theme.value === name}
+              onChange={() => (theme.value = name)}
+            />
+            <span>{name === "auto" ? "Auto" : name === "light" ? "Light" : "Dark"}</span>
+          </label>
+        ))}
+      </fieldset>
+    </nav>
+  </header>
+)

@@ -1,0 +1,124 @@
+/** The interface as a page calls it: every answer, and every way of getting none, is a value. */
+import * as v from "valibot"
+import type { BatchResponse, CreditsResponse } from "../http/Api.ts"
+
+/** The most that one request takes, and the longest address. */
+export const maxUrls = 50
+export const maxUrlLength = 1000
+
+const Figure = v.pipe(v.number(), v.minValue(0), v.maxValue(100))
+
+const Batch = v.object({
+  success: v.literal(true),
+  data: v.object({
+    successUrls: v.array(
+      v.object({
+        url: v.string(),
+        domainAuthority: Figure,
+        pageAuthority: Figure,
+        spamScore: v.exactOptional(Figure),
+      }),
+    ),
+    failedUrls: v.array(
+      v.object({
+        url: v.string(),
+        reason: v.picklist(["PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL"]),
+      }),
+    ),
+  }),
+  quota: v.object({ creditsUsed: v.number() }),
+}) satisfies v.GenericSchema<unknown, Mutable<typeof BatchResponse.Encoded>>
+
+const Credits = v.object({
+  success: v.literal(true),
+  data: v.object({ availableCredits: v.number() }),
+}) satisfies v.GenericSchema<unknown, Mutable<typeof CreditsResponse.Encoded>>
+
+const Refusal = v.object({ success: v.literal(false), message: v.string() })
+
+type Mutable<A> = A extends object ? { -readonly [K in keyof A]: Mutable<A[K]> } : A
+
+export type Batch = v.InferOutput<typeof Batch>
+
+export type Answer<A> =
+  | { readonly _tag: "Answered"; readonly value: A }
+  /** The service said no; `retryAfterMs` when it said how long to wait. */
+  | {
+      readonly _tag: "Refused"
+      readonly status: number
+      readonly message: string
+      readonly retryAfterMs: number | undefined
+    }
+  /** Nothing came back, or something that is not from the service. */
+  | { readonly _tag: "Lost" }
+
+export interface Interface {
+  readonly credits: (key: string) => Promise<Answer<number>>
+  /** The same name with the same addresses is charged once, however often it is sent. */
+  readonly check: (request: {
+    readonly key: string
+    readonly name: string
+    readonly urls: ReadonlyArray<string>
+    readonly signal: AbortSignal
+  }) => Promise<Answer<Batch>>
+}
+
+/** Only what can stand in a header can be a key. */
+export const isKeyLike = (text: string) => /^[\x21-\x7e]{1,200}$/.test(text)
+
+const creditsTimeoutMs = 20_000
+const checkTimeoutMs = 120_000
+
+/** Of the service whose address is `base`. */
+export const make = (base: string): Interface => ({
+  credits: async (key) => {
+    const answer = await send(Credits, `${base}/v1/quota/available-credits`, {
+      headers: { "x-api-key": key },
+      signal: AbortSignal.timeout(creditsTimeoutMs),
+    })
+    return answer._tag === "Answered"
+      ? { _tag: "Answered", value: answer.value.data.availableCredits }
+      : answer
+  },
+  check: ({ key, name, signal, urls }) =>
+    send(Batch, `${base}/v1/metrics/da-pa/batch`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        "idempotency-key": `"${name}"`,
+        "x-api-key": key,
+      },
+      body: JSON.stringify({ urls }),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(checkTimeoutMs)]),
+    }),
+})
+
+const send = async <A>(
+  schema: v.GenericSchema<unknown, A>,
+  url: string,
+  request: RequestInit,
+): Promise<Answer<A>> => {
+  try {
+    const response = await fetch(url, {
+      ...request,
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+    })
+    const body: unknown = await response.json()
+    const answered = v.safeParse(schema, body)
+    if (response.status === 200 && answered.success) {
+      return { _tag: "Answered", value: answered.output }
+    }
+    const refused = v.safeParse(Refusal, body)
+    if (response.status < 400 || !refused.success) return { _tag: "Lost" }
+    return {
+      _tag: "Refused",
+      status: response.status,
+      message: refused.output.message,
+      retryAfterMs: Number(response.headers.get("retry-after")) * 1000 || undefined,
+    }
+  } catch {
+    return { _tag: "Lost" }
+  }
+}

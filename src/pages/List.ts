@@ -1,0 +1,74 @@
+/** What somebody pasted or dropped, read as the addresses to check. */
+import Papa from "papaparse"
+
+export interface List {
+  readonly urls: ReadonlyArray<string>
+  /** How many were left out because they stand in the list already. */
+  readonly duplicates: number
+  /** Which column of a table was taken; undefined for a list of lines. */
+  readonly column: string | undefined
+}
+
+/**
+ * One address a line, or a table out of a spreadsheet, of which the column is taken that holds the
+ * addresses. Blank lines and lines that start with `#` are no addresses.
+ */
+export const read = (text: string, options: { readonly keepsDuplicates: boolean }): List => {
+  const { cells, column } = cellsOf(text.replace(/^\uFEFF/, ""))
+  const all = cells.map((cell) => cell.trim()).filter((cell) => cell !== "")
+  const urls = options.keepsDuplicates ? all : [...new Set(all)]
+  return { urls, duplicates: all.length - urls.length, column }
+}
+
+const cellsOf = (
+  text: string,
+): { readonly cells: ReadonlyArray<string>; readonly column: string | undefined } => {
+  const table = tableOf(text)
+  if (table === undefined) {
+    const lines = text.split(/\r\n|[\n\r]/).filter((line) => !line.trimStart().startsWith("#"))
+    const isTitled = title.test(lines[0]?.trim() ?? "")
+    return { cells: isTitled ? lines.slice(1) : lines, column: undefined }
+  }
+  const [first = [], ...others] = table
+  if (others.length === 0) return { cells: first, column: undefined }
+  const titled = first.findIndex((cell) => title.test(cell.trim()))
+  const column = titled === -1 ? mostAddresses(table) : titled
+  const isHead = titled !== -1 || !isAddressLike(first[column] ?? "")
+  return {
+    cells: (isHead ? others : table).map((row) => row[column] ?? ""),
+    column: (isHead && first[column]?.trim()) || `column ${column + 1}`,
+  }
+}
+
+/** What people call the column that holds addresses. */
+const title =
+  /^(urls?|domains?|(web ?)?sites?|(web ?)?(page|address)(es)?|links?|hosts?|host ?names?|targets?)$/i
+
+const isAddressLike = (cell: string) => /^\s*\S+\.\S{2,}\s*$/.test(cell)
+
+const delimiters = ["\t", ";", ","]
+const sampled = 50
+
+/** The rows of a table; undefined when the text is none, for commas alone do not make one. */
+const tableOf = (text: string): ReadonlyArray<ReadonlyArray<string>> | undefined => {
+  const delimiter = delimiters.find((delimiter) => {
+    const rows = parse(text, delimiter, sampled)
+    const width = rows[0]?.length ?? 0
+    const even = rows.filter((row) => row.length === width).length
+    return width > 1 && even >= rows.length * 0.9
+  })
+  return delimiter === undefined ? undefined : parse(text, delimiter, 0)
+}
+
+const parse = (text: string, delimiter: string, preview: number) =>
+  Papa.parse<Array<string>>(text, { delimiter, preview, skipEmptyLines: "greedy" }).data
+
+const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {
+  const counts: Array<number> = []
+  for (const row of table.slice(0, sampled)) {
+    row.forEach((cell, column) => {
+      if (isAddressLike(cell)) counts[column] = (counts[column] ?? 0) + 1
+    })
+  }
+  return Math.max(0, counts.indexOf(Math.max(...counts.map((count) => count ?? 0))))
+}

@@ -1,0 +1,207 @@
+import { batch, computed, signal } from "@preact/signals"
+import { keyFieldId } from "./KeyPanel.tsx"
+import * as List from "./List.ts"
+import { activeRun, check, credits } from "./Visit.ts"
+import { addresses, count, number } from "./Wording.ts"
+
+/** What is in the field. */
+const typed = signal("")
+/** A list that is too long for the field, or a file. */
+const attached = signal<{ readonly name: string; readonly text: string } | undefined>(undefined)
+const keepsDuplicates = signal(false)
+const problem = signal<string | undefined>(undefined)
+const isDropTarget = signal(false)
+
+const list = computed(() =>
+  List.read(attached.value?.text ?? typed.value, { keepsDuplicates: keepsDuplicates.value }),
+)
+
+/** A field with more than that in it makes browsers slow. */
+const maxTypedLength = 100_000
+const maxFileBytes = 100 * 1024 * 1024
+
+const attach = (name: string, text: string) =>
+  batch(() => {
+    problem.value = undefined
+    attached.value = { name, text }
+  })
+
+const take = async (file: File | undefined) => {
+  if (file === undefined) return
+  if (file.size > maxFileBytes) {
+    problem.value = `${file.name} is larger than 100 MB. For lists of that length there is the command line: authority check.`
+    return
+  }
+  try {
+    const text = await file.text()
+    if (text.includes("\0")) {
+      problem.value = `${file.name} is no text. Save the sheet as CSV and choose that file.`
+      return
+    }
+    attach(file.name, text)
+  } catch {
+    problem.value = `${file.name} could not be read.`
+  }
+}
+
+const paste = (event: ClipboardEvent) => {
+  const text = event.clipboardData?.getData("text/plain") ?? ""
+  if (typed.value.length + text.length <= maxTypedLength) return
+  event.preventDefault()
+  attach("the pasted list", typed.value === "" ? text : `${typed.value}\n${text}`)
+}
+
+const sample = [
+  "example.com",
+  "https://www.wikipedia.org/wiki/Domain",
+  "https://developer.mozilla.org/en-US/docs/Web",
+  "nodejs.org",
+  "www.iana.org",
+  "localhost",
+].join("\n")
+
+const start = (event: Event) => {
+  event.preventDefault()
+  const { urls } = list.value
+  if (urls.length === 0) {
+    problem.value = "The list is empty: paste some addresses, or choose a file."
+    document.getElementById("list")?.focus()
+    return
+  }
+  problem.value = undefined
+  if (check(urls)) showResults()
+  else document.getElementById(keyFieldId)?.focus()
+}
+
+/** On a narrow screen they are below the list. */
+const showResults = () =>
+  requestAnimationFrame(() => {
+    const results = document.querySelector(".results")
+    if (results !== null && results.getBoundingClientRect().top > innerHeight / 2) {
+      results.scrollIntoView()
+    }
+  })
+
+// A file that misses its target would replace the page, and the key and the results with it.
+addEventListener("dragover", (event) => event.preventDefault())
+addEventListener("drop", (event) => event.preventDefault())
+
+export const ListPanel = () => (
+  <section
+    class={`card ${isDropTarget.value ? "drop" : ""}`}
+    aria-labelledby="list-title"
+    onDragOver={() => (isDropTarget.value = true)}
+    onDragLeave={() => (isDropTarget.value = false)}
+    onDrop={(event) => {
+      isDropTarget.value = false
+      void take(event.dataTransfer?.files[0])
+    }}
+  >
+    <h2 id="list-title">List</h2>
+    <form onSubmit={start}>
+      {attached.value === undefined ? <Field /> : <Attached name={attached.value.name} />}
+      <Reading />
+      <p class="problem" role="alert">
+        {problem.value}
+      </p>
+      <label class="choice">
+        <input
+          type="checkbox"
+          checked={keepsDuplicates.value}
+          onChange={(event) => (keepsDuplicates.value = event.currentTarget.checked)}
+        />
+        Check duplicates too, and pay for each
+      </label>
+      <button type="submit" class="primary" disabled={activeRun.value !== undefined}>
+        {activeRun.value !== undefined
+          ? "A run is under way"
+          : list.value.urls.length === 0
+            ? "Check"
+            : `Check ${addresses(list.value.urls.length)}`}
+      </button>
+      <Cost />
+    </form>
+  </section>
+)
+
+const Field = () => (
+  <>
+    <label for="list">Domains or pages, one a line</label>
+    <textarea
+      id="list"
+      rows={9}
+      spellcheck={false}
+      autocapitalize="off"
+      placeholder={"example.com\nhttps://www.example.org/page"}
+      value={typed.value}
+      onInput={(event) => (typed.value = event.currentTarget.value)}
+      onPaste={paste}
+    />
+    <div class="actions">
+      <label class="button">
+        Choose a file
+        <input
+          type="file"
+          class="unseen"
+          accept=".txt,.csv,.tsv,text/plain,text/csv,text/tab-separated-values"
+          onChange={(event) => {
+            void take(event.currentTarget.files?.[0])
+            // So that the same file can be chosen again.
+            event.currentTarget.value = ""
+          }}
+        />
+      </label>
+      {typed.value === "" ? (
+        <button type="button" class="quiet" onClick={() => (typed.value = sample)}>
+          Try a sample
+        </button>
+      ) : (
+        <button type="button" class="quiet" onClick={() => (typed.value = "")}>
+          Clear
+        </button>
+      )}
+    </div>
+  </>
+)
+
+const Attached = ({ name }: { readonly name: string }) => (
+  <div class="attached">
+    <p>
+      <strong>{name}</strong>
+      <br />
+      {addresses(list.value.urls.length)}
+    </p>
+    <button type="button" onClick={() => (attached.value = undefined)}>
+      Remove
+    </button>
+  </div>
+)
+
+/** How the list was understood. */
+const Reading = () => {
+  const { column, duplicates, urls } = list.value
+  const parts = [
+    urls.length === 0 ? "Paste any length, or drop a file here." : addresses(urls.length),
+    ...(column === undefined
+      ? []
+      : [`from ${column.startsWith("column ") ? column : `the column “${column}”`}`]),
+    ...(duplicates === 0 ? [] : [`${count(duplicates, "duplicate")} left out`]),
+  ]
+  return (
+    <p class="hint" role="status">
+      {parts.join(" · ")}
+    </p>
+  )
+}
+
+const Cost = () => {
+  const available = credits.value
+  const short = available !== undefined && available < list.value.urls.length
+  return (
+    <p class="hint">
+      {short
+        ? `The account has ${number(available)} ${available === 1 ? "credit" : "credits"}: the run stops when they are spent, and can be continued.`
+        : "Only successful checks are charged."}
+    </p>
+  )
+}

@@ -1,0 +1,264 @@
+import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
+import type { ComponentChildren } from "preact"
+import { useRef } from "preact/hooks"
+import type { Row, Run } from "./Run.ts"
+import * as View from "./View.ts"
+import { hasSyntheticFigures } from "./Visit.ts"
+import { addresses, figure, number, reasons } from "./Wording.ts"
+
+interface Props {
+  readonly run: Run
+  readonly rows: ReadonlySignal<ReadonlyArray<Row>>
+  readonly filter: Signal<View.Filter>
+  readonly sorting: Signal<View.Sorting>
+  readonly children: ComponentChildren
+}
+
+/** Browsers stay quick with that many, however long the list is. */
+const pageLength = 100
+
+export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
+  const page = useSignal(0)
+  const title = useRef<HTMLHeadingElement>(null)
+  const last = Math.max(0, Math.ceil(rows.value.length / pageLength) - 1)
+  const current = Math.min(page.value, last)
+  const turnTo = (number: number) => {
+    page.value = number
+    title.current?.scrollIntoView()
+  }
+  return (
+    <section class="card table" aria-labelledby="table-title">
+      <div class="line">
+        <h2 id="table-title" ref={title}>
+          Results{hasSyntheticFigures && <span class="badge">synthetic figures</span>}
+        </h2>
+        {children}
+      </div>
+      <Filters run={run} filter={filter} found={rows.value.length} />
+      <table>
+        <caption class="unseen">Figures of each address; the column heads sort</caption>
+        <thead>
+          <tr>
+            <Head sorting={sorting} by="place" name="No." class="place" />
+            <Head sorting={sorting} by="url" name="Address" class="url" />
+            <Head sorting={sorting} by="domainAuthority" name="Domain authority" short="DA" />
+            <Head sorting={sorting} by="pageAuthority" name="Page authority" short="PA" />
+            <Head sorting={sorting} by="spamScore" name="Spam score" short="Spam" />
+          </tr>
+        </thead>
+        <tbody>
+          {rows.value.slice(current * pageLength, (current + 1) * pageLength).map((row) => (
+            <Line key={row.place} row={row} />
+          ))}
+        </tbody>
+      </table>
+      {rows.value.length === 0 && (
+        <p class="none">
+          No address fits the filter.{" "}
+          <button type="button" class="quiet" onClick={() => (filter.value = View.everything)}>
+            Show all
+          </button>
+        </p>
+      )}
+      {last > 0 && (
+        <Pages current={current} last={last} total={rows.value.length} turnTo={turnTo} />
+      )}
+    </section>
+  )
+}
+
+const Head = ({
+  by,
+  class: className = "figure",
+  name,
+  short,
+  sorting,
+}: {
+  readonly sorting: Signal<View.Sorting>
+  readonly by: View.Sorting["by"]
+  readonly name: string
+  readonly short?: string
+  readonly class?: string
+}) => {
+  const { descending } = sorting.value
+  const isSorted = sorting.value.by === by
+  /** Of figures the highest are looked for, of the rest the first. */
+  const descendsFirst = by !== "url" && by !== "place"
+  return (
+    <th
+      scope="col"
+      class={className}
+      aria-sort={isSorted ? (descending ? "descending" : "ascending") : undefined}
+    >
+      <button
+        type="button"
+        aria-label={name}
+        onClick={() => (sorting.value = { by, descending: isSorted ? !descending : descendsFirst })}
+      >
+        <span class={short === undefined ? "" : "long"}>{name}</span>
+        {short !== undefined && <span class="short">{short}</span>}
+        <span class="arrow" aria-hidden="true">
+          {isSorted ? (descending ? "↓" : "↑") : ""}
+        </span>
+      </button>
+    </th>
+  )
+}
+
+const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) => (
+  <tr class={figures === undefined ? "without" : ""}>
+    <td class="place">{number(place)}</td>
+    <Address url={url} />
+    {figures !== undefined ? (
+      <>
+        <Cell kind="domainAuthority" value={figures.domainAuthority} />
+        <Cell kind="pageAuthority" value={figures.pageAuthority} />
+        <Cell kind="spamScore" value={figures.spamScore} />
+      </>
+    ) : (
+      <td class="why" colSpan={3}>
+        {reason === undefined ? (
+          <span class="waits">Waiting</span>
+        ) : (
+          <>
+            <strong>{reasons[reason].label}.</strong> {reasons[reason].explanation}
+          </>
+        )}
+      </td>
+    )}
+  </tr>
+)
+
+/** The host stands out, for it is what people look for. */
+const Address = ({ url }: { readonly url: string }) => {
+  const [, scheme = "", host = url, rest = ""] = /^(https?:\/\/)?([^/?#]+)(.*)$/is.exec(url) ?? []
+  return (
+    <td class="url">
+      {scheme !== "" && <span>{scheme}</span>}
+      {host}
+      {rest !== "" && <span>{rest}</span>}
+    </td>
+  )
+}
+
+const Cell = ({
+  kind,
+  value,
+}: {
+  readonly kind: View.Figure
+  readonly value: number | undefined
+}) => (
+  <td class={`figure ${kind} ${kind === "spamScore" ? severity(value) : ""}`}>
+    {value === undefined ? (
+      <span class="absent" title="The provider has none">
+        –<span class="unseen"> none</span>
+      </span>
+    ) : (
+      <>
+        <span class="value">{figure(value)}</span>
+        <span class="track" aria-hidden="true">
+          <span style={{ width: `${value}%` }} />
+        </span>
+      </>
+    )}
+  </td>
+)
+
+/** By Moz's reading of its score: 1–30 % low, 31–60 % medium, 61–100 % high. */
+const severity = (score: number | undefined) =>
+  score === undefined || score <= 30 ? "low" : score <= 60 ? "medium" : "high"
+
+const Filters = ({
+  filter,
+  found,
+  run,
+}: Pick<Props, "filter" | "run"> & { readonly found: number }) => {
+  const { outcome, tenth, text } = filter.value
+  const change = (part: Partial<View.Filter>) => (filter.value = { ...filter.value, ...part })
+  return (
+    <div class="filters">
+      <label>
+        <span class="unseen">Filter by address</span>
+        <input
+          type="search"
+          placeholder="Filter by address"
+          spellcheck={false}
+          autocapitalize="off"
+          value={text}
+          onInput={(event) => change({ text: event.currentTarget.value })}
+        />
+      </label>
+      <label>
+        <span class="unseen">Show</span>
+        <select
+          value={outcome}
+          onChange={(event) => change({ outcome: outcomeOf(event.currentTarget.value) })}
+        >
+          {Object.entries(outcomes).map(([name, label]) => (
+            <option key={name} value={name}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </label>
+      {tenth !== undefined && (
+        <button type="button" class="chip" onClick={() => change({ tenth: undefined })}>
+          {tenth.figure === "domainAuthority" ? "Domain" : "Page"} authority {tenth.number * 10}–
+          {tenth.number * 10 + 10} <span aria-hidden="true">×</span>
+          <span class="unseen">: take this filter away</span>
+        </button>
+      )}
+      <p class="hint" role="status">
+        {View.isEverything(filter.value)
+          ? addresses(found)
+          : `${number(found)} of ${addresses(run.rows.length)}`}
+      </p>
+    </div>
+  )
+}
+
+const outcomes: Readonly<Record<View.Filter["outcome"], string>> = {
+  all: "All",
+  checked: "Checked",
+  failed: "Not checked",
+  waiting: "Waiting",
+  INVALID_URL: reasons.INVALID_URL.label,
+  PROVIDER_ERROR: reasons.PROVIDER_ERROR.label,
+  SERVER_ERROR: reasons.SERVER_ERROR.label,
+  TOO_LONG: reasons.TOO_LONG.label,
+}
+
+const isOutcome = (name: string): name is View.Filter["outcome"] => name in outcomes
+
+const outcomeOf = (name: string) => (isOutcome(name) ? name : "all")
+
+const Pages = ({
+  current,
+  last,
+  total,
+  turnTo,
+}: {
+  readonly current: number
+  readonly last: number
+  readonly total: number
+  readonly turnTo: (page: number) => void
+}) => (
+  <nav class="pages" aria-label="Pages of the results">
+    <button type="button" disabled={current === 0} onClick={() => turnTo(0)}>
+      First
+    </button>
+    <button type="button" disabled={current === 0} onClick={() => turnTo(current - 1)}>
+      Previous
+    </button>
+    <span>
+      {number(current * pageLength + 1)}–{number(Math.min(total, (current + 1) * pageLength))} of{" "}
+      {number(total)}
+    </span>
+    <button type="button" disabled={current === last} onClick={() => turnTo(current + 1)}>
+      Next
+    </button>
+    <button type="button" disabled={current === last} onClick={() => turnTo(last)}>
+      Last
+    </button>
+  </nav>
+)

@@ -1,0 +1,277 @@
+/**
+ * A list on its way through the interface: batches with a few at a time, each under a name of its
+ * own, so that what is sent again is charged once. It stops where going on makes no sense, keeps
+ * what it has, and can be continued.
+ */
+import type { FailureReason, Metrics } from "../Metrics.ts"
+import { type Answer, type Batch, type Interface, maxUrlLength, maxUrls } from "./Interface.ts"
+
+/** One line of the list; without figures and reason it waits. */
+export interface Row {
+  /** Its place in the list, from 1. */
+  readonly place: number
+  readonly url: string
+  figures?: Metrics
+  reason?: Reason
+}
+
+/** Why there are no figures: the interface's reasons, and what was never sent to it. */
+export type Reason = FailureReason | "TOO_LONG"
+
+/** Why a run does not go on by itself. */
+export type Halt =
+  | { readonly kind: "key" }
+  | { readonly kind: "credits"; readonly available: number }
+  | { readonly kind: "server" }
+  | { readonly kind: "offline" }
+  | { readonly kind: "refused"; readonly message: string }
+
+/** What it waits for at the moment. */
+export type Delay =
+  | { readonly kind: "server"; readonly attempt: number }
+  | { readonly kind: "rate limit"; readonly seconds: number }
+
+export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
+
+export interface Surroundings {
+  readonly api: Interface
+  readonly isOnline: () => boolean
+  /** Resolves after the time, or when the signal is aborted. */
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
+  /** Something of the run has changed. */
+  readonly onChange: () => void
+}
+
+/** Rows that are sent, and sent again, as one request. */
+interface Parcel {
+  readonly name: string
+  readonly rows: ReadonlyArray<Row>
+}
+
+const maxAtOnce = 4
+/** Some fifteen seconds, time for a service to be started again. */
+const delaysMs = [500, 1000, 2000, 4000, 8000]
+
+export class Run {
+  readonly startedAt = new Date()
+  readonly rows: ReadonlyArray<Row>
+  status: Status = "stopped"
+  halt: Halt | undefined
+  delay: Delay | undefined
+  creditsUsed = 0
+  checked = 0
+  failed = 0
+
+  readonly #surroundings: Surroundings
+  readonly #id = randomName()
+  readonly #parcels: Array<Parcel> = []
+  #named = 0
+  #key = ""
+  #active = 0
+  #width = maxAtOnce
+  #stop = new AbortController()
+  #abandon = new AbortController()
+
+  constructor(urls: ReadonlyArray<string>, surroundings: Surroundings) {
+    this.#surroundings = surroundings
+    this.rows = urls.map((url, index) => ({ place: index + 1, url }))
+    const sendable = this.rows.filter((row) => row.url.length <= maxUrlLength)
+    for (const row of this.rows) {
+      if (row.url.length > maxUrlLength) this.#fail(row, "TOO_LONG")
+    }
+    for (let start = 0; start < sendable.length; start += maxUrls) {
+      this.#parcels.push(this.#parcel(sendable.slice(start, start + maxUrls)))
+    }
+  }
+
+  get waiting(): number {
+    return this.rows.length - this.checked - this.failed
+  }
+
+  get isActive(): boolean {
+    return this.status === "running" || this.status === "stopping"
+  }
+
+  /** Starts it, or goes on where it stopped; does nothing while it runs. */
+  go(key: string) {
+    if (this.isActive || this.status === "done") return
+    this.#key = key
+    this.#stop = new AbortController()
+    this.#abandon = new AbortController()
+    this.#width = maxAtOnce
+    this.halt = undefined
+    this.status = "running"
+    this.#active = Math.min(maxAtOnce, this.#parcels.length)
+    if (this.#active === 0) this.#end()
+    for (let worker = this.#active; worker > 0; worker--) void this.#work()
+    this.#surroundings.onChange()
+  }
+
+  /** Sends no more, and waits for what is on its way; the second time not even for that. */
+  stop() {
+    if (this.status === "stopping") this.#abandon.abort()
+    if (this.status === "running") this.status = "stopping"
+    this.#stop.abort()
+    this.#surroundings.onChange()
+  }
+
+  async #work() {
+    while (this.status === "running" && this.#active <= this.#width) {
+      const parcel = this.#parcels.shift()
+      if (parcel === undefined) break
+      await this.#deliver(parcel)
+      this.#surroundings.onChange()
+    }
+    this.#active--
+    if (this.#active === 0) this.#end()
+    this.#surroundings.onChange()
+  }
+
+  #end() {
+    this.delay = undefined
+    this.#key = ""
+    if (this.#parcels.length === 0 && this.waiting === 0) {
+      this.halt = undefined
+      this.status = "done"
+    } else {
+      this.status = this.halt === undefined ? "stopped" : "halted"
+    }
+  }
+
+  async #deliver(parcel: Parcel) {
+    const answer = await this.#ask(parcel)
+    if (answer._tag === "Answered") return this.#keep(parcel, answer.value)
+    this.#parcels.unshift(parcel)
+    if (this.#abandon.signal.aborted) return
+    if (answer._tag === "Lost") {
+      return this.#halt({ kind: this.#surroundings.isOnline() ? "server" : "offline" })
+    }
+    switch (answer.status) {
+      case 401:
+        return this.#halt({ kind: "key" })
+      case 402:
+        return this.#spendTheRest()
+      case 429:
+      case 409:
+        return
+      default:
+        return this.#halt(
+          answer.status >= 500 ? { kind: "server" } : { kind: "refused", message: answer.message },
+        )
+    }
+  }
+
+  /** The first answer that waiting cannot better, or the last one before the run was stopped. */
+  async #ask({ name, rows }: Parcel): Promise<Answer<Batch>> {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await this.#surroundings.api.check({
+        key: this.#key,
+        name,
+        urls: rows.map(({ url }) => url),
+        signal: this.#abandon.signal,
+      })
+      const delayMs = this.#delayFor(answer, attempt)
+      if (delayMs === undefined || this.#stop.signal.aborted) {
+        this.delay = undefined
+        return answer
+      }
+      this.#surroundings.onChange()
+      await this.#surroundings.wait(delayMs, this.#stop.signal)
+      if (this.#stop.signal.aborted) return answer
+    }
+  }
+
+  /** Undefined when there is nothing to wait for. */
+  #delayFor(answer: Answer<Batch>, attempt: number): number | undefined {
+    if (answer._tag === "Answered") return undefined
+    if (answer._tag === "Refused" && answer.status === 429) {
+      const ms = answer.retryAfterMs ?? 1000
+      this.delay = { kind: "rate limit", seconds: Math.ceil(ms / 1000) }
+      return ms
+    }
+    // An earlier try of the same request is still being answered.
+    if (answer._tag === "Refused" && answer.status === 409) return 1000
+    const isWorthwhile = answer._tag === "Lost" || answer.status >= 500
+    const ms = isWorthwhile && this.#surroundings.isOnline() ? delaysMs[attempt - 1] : undefined
+    if (ms !== undefined) this.delay = { kind: "server", attempt }
+    return ms
+  }
+
+  #halt(halt: Halt) {
+    this.halt ??= halt
+    if (this.status === "running") this.status = "stopping"
+    this.#stop.abort()
+  }
+
+  /**
+   * The account has fewer credits than the next batch may cost. Batches on their way hold credits
+   * too, so they are awaited first; then what is left pays for a smaller one.
+   */
+  async #spendTheRest() {
+    if (this.#active > 1) {
+      this.#width = 1
+      return
+    }
+    const credits = await this.#surroundings.api.credits(this.#key)
+    if (credits._tag !== "Answered") return this.#halt({ kind: "server" })
+    const available = credits.value
+    const parcel = this.#parcels[0]
+    const size = Math.min(
+      Math.floor(available / this.#price),
+      // Without a known price, by halves.
+      Math.floor((parcel?.rows.length ?? 0) / (this.checked === 0 ? 2 : 1)),
+    )
+    if (parcel === undefined || size < 1 || size === parcel.rows.length) {
+      return this.#halt({ kind: "credits", available })
+    }
+    this.#parcels.splice(
+      0,
+      1,
+      this.#parcel(parcel.rows.slice(0, size)),
+      this.#parcel(parcel.rows.slice(size)),
+    )
+  }
+
+  get #price() {
+    return this.checked === 0 ? 1 : Math.max(1, this.creditsUsed / this.checked)
+  }
+
+  /** Both lists keep the order of the request, so one walk finds each row's. */
+  #keep({ rows }: Parcel, { data, quota }: Batch) {
+    const successes = data.successUrls.values()
+    const failures = data.failedUrls.values()
+    let success = successes.next().value
+    let failure = failures.next().value
+    for (const row of rows) {
+      if (success?.url === row.url) {
+        const { domainAuthority, pageAuthority, spamScore } = success
+        row.figures = {
+          domainAuthority,
+          pageAuthority,
+          ...(spamScore !== undefined && { spamScore }),
+        }
+        this.checked++
+        success = successes.next().value
+      } else {
+        this.#fail(row, failure?.url === row.url ? failure.reason : "SERVER_ERROR")
+        failure = failures.next().value
+      }
+    }
+    this.creditsUsed += quota.creditsUsed
+  }
+
+  #fail(row: Row, reason: Reason) {
+    row.reason = reason
+    this.failed++
+  }
+
+  #parcel(rows: ReadonlyArray<Row>): Parcel {
+    return { name: `${this.#id}-${++this.#named}`, rows }
+  }
+}
+
+/** Not `randomUUID`, which browsers keep from pages that came without TLS. */
+const randomName = () =>
+  Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("")

@@ -1,0 +1,92 @@
+/** What of a run is looked at: filtered, sorted, counted. */
+import type { Reason, Row, Run } from "./Run.ts"
+
+export type Figure = "domainAuthority" | "pageAuthority" | "spamScore"
+
+export interface Sorting {
+  readonly by: "place" | "url" | Figure
+  readonly descending: boolean
+}
+
+export interface Filter {
+  /** Part of the address. */
+  readonly text: string
+  readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
+  /** Figures of one tenth of the scale, by the tenth's number from 0. */
+  readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
+}
+
+export const everything: Filter = { text: "", outcome: "all", tenth: undefined }
+
+export const isEverything = ({ outcome, tenth, text }: Filter) =>
+  text.trim() === "" && outcome === "all" && tenth === undefined
+
+export const select = (run: Run, filter: Filter, sorting: Sorting): ReadonlyArray<Row> => {
+  const text = filter.text.trim().toLowerCase()
+  const rows = run.rows.filter(
+    (row) =>
+      (text === "" || row.url.toLowerCase().includes(text)) &&
+      hasOutcome(row, filter.outcome) &&
+      (filter.tenth === undefined ||
+        (row.figures !== undefined &&
+          tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)),
+  )
+  // The rows are in the order of the list already.
+  if (sorting.by === "place") return sorting.descending ? rows.reverse() : rows
+  return rows.sort(order(sorting))
+}
+
+const hasOutcome = ({ figures, reason }: Row, outcome: Filter["outcome"]) => {
+  switch (outcome) {
+    case "all":
+      return true
+    case "checked":
+      return figures !== undefined
+    case "failed":
+      return reason !== undefined
+    case "waiting":
+      return figures === undefined && reason === undefined
+    default:
+      return reason === outcome
+  }
+}
+
+/** What has no figure comes last, whichever way. */
+const order = ({ by, descending }: Sorting) => {
+  const sign = descending ? -1 : 1
+  const valueOf = (row: Row) =>
+    by === "url" ? row.url : by === "place" ? row.place : row.figures?.[by]
+  return (a: Row, b: Row) => {
+    const left = valueOf(a)
+    const right = valueOf(b)
+    if (left === right) return a.place - b.place
+    if (left === undefined) return 1
+    if (right === undefined) return -1
+    return left < right ? -sign : sign
+  }
+}
+
+/** 0 for 0 to below 10, …, 9 for 90 to 100. */
+export const tenthOf = (figure: number | undefined) =>
+  figure === undefined ? undefined : Math.min(9, Math.floor(figure / 10))
+
+export interface Distribution {
+  /** How many figures each tenth of the scale has. */
+  readonly counts: ReadonlyArray<number>
+  readonly median: number | undefined
+}
+
+export const distribution = (rows: ReadonlyArray<Row>, figure: Figure): Distribution => {
+  const figures = rows.flatMap(({ figures }) => figures?.[figure] ?? []).sort((a, b) => a - b)
+  const counts = Array.from({ length: 10 }, () => 0)
+  for (const value of figures) {
+    const tenth = tenthOf(value) ?? 0
+    counts[tenth] = (counts[tenth] ?? 0) + 1
+  }
+  const middle = figures.length >> 1
+  const [upper, lower] = [figures[middle], figures[figures.length % 2 === 0 ? middle - 1 : middle]]
+  return {
+    counts,
+    median: upper === undefined || lower === undefined ? undefined : (upper + lower) / 2,
+  }
+}
