@@ -70,5 +70,6 @@ const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {
       if (isAddressLike(cell)) counts[column] = (counts[column] ?? 0) + 1
     })
   }
-  return Math.max(0, counts.indexOf(Math.max(...counts.map((count) => count ?? 0))))
+  const most = Math.max(...Array.from(counts, (count = 0) => count), 1)
+  return Math.max(0, counts.indexOf(most))
 }

@@ -1,0 +1,60 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Run } from "../../src/pages/Run.ts"
+import * as View from "../../src/pages/View.ts"
+
+const run = new Run(["b.com", "a.com", "C.com", "localhost", "waits.com"], {
+  api: { check: () => Promise.reject(), credits: () => Promise.reject() },
+  isOnline: () => true,
+  wait: () => Promise.resolve(),
+  onChange: () => {},
+})
+const figures = [
+  { domainAuthority: 10, pageAuthority: 100, spamScore: 5 },
+  { domainAuthority: 99.5, pageAuthority: 0 },
+  { domainAuthority: 9.9, pageAuthority: 40, spamScore: 0 },
+]
+run.rows.forEach((row, index) => {
+  const known = figures[index]
+  if (known !== undefined) row.figures = known
+})
+const [, , , fourth] = run.rows
+if (fourth !== undefined) fourth.reason = "INVALID_URL"
+
+const places = (filter: Partial<View.Filter>, sorting: Partial<View.Sorting> = {}) =>
+  View.select(
+    run,
+    { ...View.everything, ...filter },
+    { by: "place", descending: false, ...sorting },
+  ).map(({ place }) => place)
+
+describe("the view of a run", () => {
+  it("is in the order of the list, or the other way round", () => {
+    assert.deepStrictEqual(places({}), [1, 2, 3, 4, 5])
+    assert.deepStrictEqual(places({}, { descending: true }), [5, 4, 3, 2, 1])
+  })
+
+  it("is sorted by a figure, with what has none at the end, whichever way", () => {
+    assert.deepStrictEqual(places({}, { by: "domainAuthority" }), [3, 1, 2, 4, 5])
+    assert.deepStrictEqual(places({}, { by: "domainAuthority", descending: true }), [2, 1, 3, 4, 5])
+    assert.deepStrictEqual(places({}, { by: "spamScore", descending: true }), [1, 3, 2, 4, 5])
+  })
+
+  it("is filtered by text, by outcome and by a tenth of the scale", () => {
+    assert.deepStrictEqual(places({ text: " C.COM " }), [3])
+    assert.deepStrictEqual(places({ outcome: "checked" }), [1, 2, 3])
+    assert.deepStrictEqual(places({ outcome: "failed" }), [4])
+    assert.deepStrictEqual(places({ outcome: "INVALID_URL" }), [4])
+    assert.deepStrictEqual(places({ outcome: "waiting" }), [5])
+    assert.deepStrictEqual(places({ tenth: { figure: "pageAuthority", number: 9 } }), [1])
+    assert.deepStrictEqual(places({ tenth: { figure: "domainAuthority", number: 0 } }), [3])
+  })
+
+  it("counts figures by tenths, 100 with the nineties, and finds their median", () => {
+    assert.deepStrictEqual(View.distribution(run.rows, "domainAuthority"), {
+      counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
+      median: 10,
+    })
+    assert.deepStrictEqual(View.distribution(run.rows, "spamScore").median, 2.5)
+    assert.isUndefined(View.distribution([], "spamScore").median)
+  })
+})
