@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals"
 import type { Run } from "./Run.ts"
 import * as View from "./View.ts"
-import { addresses, figure, number } from "./Wording.ts"
+import { figure, number } from "./Wording.ts"
 
 interface Props {
   readonly run: Run
@@ -48,13 +48,13 @@ const Chart = ({
             type="button"
             disabled={n === 0}
             aria-pressed={chosen === tenth}
-            aria-label={`${range(tenth)}: ${addresses(n)}`}
-            title={`${range(tenth)}: ${addresses(n)}`}
             onClick={() => choose(tenth)}
           >
-            <span class="n">{n === 0 ? "" : number(n)}</span>
+            <span class={n === 0 ? "unseen" : "n"}>{number(n)}</span>
+            <span class="unseen"> {n === 1 ? "address" : "addresses"} from </span>
             <span class="column" style={{ height: `${(n / highest) * 100}%` }} />
             <span class="from">{tenth * 10}</span>
+            <span class="unseen"> {upTo(tenth)}</span>
           </button>
         ))}
       </div>
@@ -70,7 +70,9 @@ const Chart = ({
           <tbody>
             {counts.map((n, tenth) => (
               <tr key={tenth}>
-                <th scope="row">{range(tenth)}</th>
+                <th scope="row">
+                  {tenth * 10} {upTo(tenth)}
+                </th>
                 <td>{number(n)}</td>
               </tr>
             ))}
@@ -82,5 +84,4 @@ const Chart = ({
 }
 
 /** Figures have fractions, so a range ends where the next begins. */
-const range = (tenth: number) =>
-  tenth === 9 ? "90 to 100" : `${tenth * 10} to below ${tenth * 10 + 10}`
+const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)

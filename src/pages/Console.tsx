@@ -8,8 +8,8 @@ import { hasSyntheticFigures, shown } from "./Visit.ts"
 export const Console = () => (
   <>
     <Header />
-    {hasSyntheticFigures && <Synthetic />}
     <main>
+      {hasSyntheticFigures && <Synthetic />}
       <div class="desk">
         <KeyPanel />
         <ListPanel />

@@ -163,11 +163,11 @@ const Endpoint = ({
           <h3>
             Request: <Link to={nameOf(body)} />
           </h3>
-          <Example of={schemas[nameOf(body)]} />
+          <Example of={schemas[nameOf(body)]} label={`Example for ${operation.summary}`} />
         </>
       )}
       <h3>Answers</h3>
-      <Scrolled>
+      <Scrolled label={`Answers to ${operation.summary}`}>
         <thead>
           <tr>
             <th scope="col">Status</th>
@@ -229,7 +229,10 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
       <Marked text={schema.description ?? ""} />
     </p>
     {(isPlainError(schema) ? [] : (schema.anyOf ?? [schema])).map((variant, index) => (
-      <Scrolled key={index}>
+      <Scrolled
+        key={index}
+        label={`Fields of ${name}${index === 0 ? "" : `, variant ${index + 1}`}`}
+      >
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -255,7 +258,7 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
         </tbody>
       </Scrolled>
     ))}
-    <Example of={schema} />
+    <Example of={schema} label={`Example of ${name}`} />
   </section>
 )
 
@@ -332,16 +335,22 @@ const Bounds = ({
     </>
   )
 
-const Example = ({ of }: { readonly of: Schema | undefined }) =>
+const Example = ({ label, of }: { readonly of: Schema | undefined; readonly label: string }) =>
   of?.examples === undefined ? null : (
     // Keys move what is wider than the screen.
-    <pre tabIndex={0} role="region" aria-label="Example">
+    <pre tabIndex={0} role="region" aria-label={label}>
       {JSON.stringify(of.examples[0], undefined, 2)}
     </pre>
   )
 
-const Scrolled = ({ children }: { readonly children: ComponentChildren }) => (
-  <div class="scrolled" tabIndex={0} role="region" aria-label="Table">
+const Scrolled = ({
+  children,
+  label,
+}: {
+  readonly children: ComponentChildren
+  readonly label: string
+}) => (
+  <div class="scrolled" tabIndex={0} role="region" aria-label={label}>
     <table>{children}</table>
   </div>
 )

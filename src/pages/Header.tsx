@@ -29,7 +29,9 @@ export const Header = () => (
       <svg viewBox="0 0 16 16" aria-hidden="true">
         <path d="M3 13V9.500M8 13V6M13 13V3" />
       </svg>
-      Authority console
+      <span>
+        Authority<span class="long"> console</span>
+      </span>
     </h1>
     <nav aria-label="Site">
       <a href="docs">API</a>

@@ -92,10 +92,9 @@ const Head = ({
     >
       <button
         type="button"
-        aria-label={name}
         onClick={() => (sorting.value = { by, descending: isSorted ? !descending : descendsFirst })}
       >
-        <span class={short === undefined ? "" : "long"}>{name}</span>
+        <span class={short === undefined ? "" : "long"}>{name} </span>
         {short !== undefined && <span class="short">{short}</span>}
         <span class="arrow" aria-hidden="true">
           {isSorted ? (descending ? "↓" : "↑") : ""}

@@ -25,9 +25,11 @@ export const changes = signal(0)
 /** The credits at one moment, and what this visit had spent by then. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
 
+const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsUsed, 0)
+
 export const spent = computed(() => {
   void changes.value
-  return runs.value.reduce((sum, run) => sum + run.creditsUsed, 0)
+  return spentByNow()
 })
 
 export const credits = computed(() =>
@@ -60,7 +62,8 @@ export const refreshCredits = () =>
 
 const askForCredits = async (asked: string): Promise<boolean> => {
   isAskingForCredits.value = true
-  const spentBefore = spent.value
+  // Ahead of what is shown, which follows the runs in steps.
+  const spentBefore = spentByNow()
   const answer = await api.credits(asked)
   batch(() => {
     isAskingForCredits.value = false

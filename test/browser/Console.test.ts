@@ -1,0 +1,549 @@
+/** The console in a real browser, on the real program. */
+import { readFileSync } from "node:fs"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Page } from "playwright-core"
+import { isMissing, visit } from "../support/Browser.ts"
+import { exited, folder, json, serve } from "../support/Program.ts"
+
+const timeout = 120_000
+
+/** An account with a key, by the verbs. */
+const open = (cwd: string, credits: number) =>
+  Effect.gen(function* () {
+    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
+    const issued = yield* json(cwd, "key", "create", "--account", "acme")
+    return { id: String(issued.id), key: String(issued.key) }
+  })
+
+const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
+
+/** 120 addresses, and what each of those that fail is told. */
+const failing = {
+  localhost: "Not a public web address",
+  "ftp://files.example.com": "Not a public web address",
+  "not a url": "Not a public web address",
+  "provider-error.example.com": "No figures from the provider",
+  "server-error.example.com": "The service failed",
+}
+const mixed = [...sites(115), ...Object.keys(failing)]
+
+const enter = async (page: Page, key: string) => {
+  await page.getByLabel("API key").fill(key)
+  await page.getByRole("button", { name: "Use this key" }).click()
+}
+
+const paste = async (page: Page, urls: ReadonlyArray<string>) => {
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
+  await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(urls.join("\n"))})`)
+  await page.getByLabel("Domains or pages, one a line").focus()
+  await page.keyboard.press("Control+V")
+}
+
+const start = (page: Page) => page.getByRole("button", { name: /^Check [\d,]+ address/ }).click()
+
+const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { name }).waitFor()
+
+const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
+
+/** The addresses that the table shows, from the top. */
+const shown = (page: Page) => page.locator("td.url").allInnerTexts()
+
+const batches = "**/v1/metrics/da-pa/batch"
+
+/** Lets so many batches pass; the others wait until `open` is called. */
+const gate = async (page: Page, passing: number) => {
+  let open = () => {}
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  let passed = 0
+  await page.route(batches, async (route) => {
+    if (++passed > passing) await opened
+    await route.continue()
+  })
+  return { open }
+}
+
+describe.skipIf(isMissing)("the console", () => {
+  it.scopedLive(
+    "checks 120 pasted addresses, shows how far it is, and what became of each",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console")
+        yield* examine("empty")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => page.getByText("1,000 credits available").waitFor())
+        yield* act((page) => paste(page, mixed))
+        yield* examine("list")
+
+        const { open: goOn } = yield* act((page) => gate(page, 2))
+        yield* act(start)
+        yield* act((page) => heading(page, "Checking 120 addresses"))
+        const progress = yield* act(async (page) => page.getByRole("progressbar"))
+        yield* act((page) => page.locator(".done").getByText("100").waitFor())
+        assert.strictEqual(
+          yield* Effect.promise(() => progress.getAttribute("aria-valuetext")),
+          "100 of 120",
+        )
+        yield* examine("running")
+        goOn()
+
+        yield* act((page) => heading(page, "Done: 120 addresses"))
+        assert.deepStrictEqual(yield* act(tally), ["115", "5", "0", "115"])
+        yield* act((page) => page.getByText("885 credits available").waitFor())
+        yield* act((page) => page.getByText("115 credits", { exact: true }).waitFor())
+        yield* examine("done")
+
+        yield* act((page) => page.getByLabel("Show").selectOption("Not checked"))
+        assert.deepStrictEqual(yield* act(shown), Object.keys(failing))
+        const explained = yield* act((page) => page.locator("td.why strong").allInnerTexts())
+        assert.deepStrictEqual(
+          explained,
+          Object.values(failing).map((label) => `${label}.`),
+        )
+        yield* examine("failures")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "sorts, filters and exports the results, and marks synthetic figures",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => paste(page, mixed))
+        yield* act(start)
+        yield* act((page) => heading(page, /^Done/))
+        assert.deepStrictEqual(yield* act(shown), mixed.slice(0, 100))
+
+        const head = page.getByRole("columnheader", { name: "Domain authority" })
+        yield* act(() => head.getByRole("button").click())
+        assert.strictEqual(
+          yield* Effect.promise(() => head.getAttribute("aria-sort")),
+          "descending",
+        )
+        const figures = (yield* act((page) =>
+          page.locator("td.domainAuthority .value").allInnerTexts(),
+        )).map(Number)
+        assert.lengthOf(figures, 100)
+        assert.deepStrictEqual(
+          figures,
+          figures.toSorted((a, b) => b - a),
+        )
+        yield* act((page) => page.getByRole("button", { name: "Last" }).click())
+        const lastPage = yield* act(shown)
+        assert.deepStrictEqual(lastPage.slice(-5), Object.keys(failing))
+
+        yield* act((page) => page.getByLabel("Filter by address").fill("SITE-11"))
+        yield* act((page) => page.getByText("6 of 120 addresses").waitFor())
+        const download = yield* act(async (page) => {
+          const [download] = await Promise.all([
+            page.waitForEvent("download"),
+            page.getByRole("button", { name: "Export these 6 as CSV" }).click(),
+          ])
+          return download
+        })
+        assert.match(download.suggestedFilename(), /^authority-synthetic-\d{4}-\d\d-\d\d\.csv$/)
+        const text = readFileSync(yield* Effect.promise(() => download.path()), "utf8")
+        const [top, ...lines] = text.trim().split("\r\n")
+        assert.strictEqual(top, "\uFEFFurl,domainAuthority,pageAuthority,spamScore,reason".trim())
+        assert.deepStrictEqual(
+          lines.map((line) => line.split(",")[0]).sort(),
+          ["site-11.com", ...[0, 1, 2, 3, 4].map((n) => `site-11${n}.com`)].sort(),
+        )
+        for (const line of lines) assert.match(line, /^site-\d+\.com,\d+,\d+,\d+,$/)
+        yield* act((page) => page.getByText("They say nothing about real sites").waitFor())
+
+        yield* act((page) => page.getByLabel("Filter by address").fill(""))
+        const bar = page.getByRole("button", { name: "from 90 to 100" }).first()
+        const count = Number.parseInt(yield* Effect.promise(() => bar.innerText()))
+        yield* act(() => bar.click())
+        yield* act((page) => page.getByText(`${count} of 120 addresses`).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "says that a key is wrong, and takes nothing that cannot be one",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 10)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console")
+        yield* act((page) => paste(page, sites(3)))
+        yield* act(start)
+        yield* act((page) => page.getByText("Enter a key first.").waitFor())
+        yield* act((page) => enter(page, "ключ"))
+        yield* act((page) => page.getByText("This is no key").waitFor())
+        yield* act((page) => enter(page, `${key.slice(0, -1)}!`))
+        yield* act((page) => page.getByText("This key is not accepted").waitFor())
+        yield* examine("wrong key")
+        yield* act((page) => enter(page, ` ${key} `))
+        yield* act((page) => page.getByText("10 credits available").waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "spends the last credits, says how many addresses are left, and goes on when there are more",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 70)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => paste(page, sites(120)))
+        yield* act((page) => page.getByText("the run stops when they are spent").waitFor())
+        yield* act(start)
+        yield* act((page) => page.getByText("Out of credits.").waitFor())
+        yield* act((page) =>
+          page.getByText("50 addresses are left, and the account has 0 credits.").waitFor(),
+        )
+        assert.deepStrictEqual(yield* act(tally), ["70", "0", "50", "70"])
+        yield* examine("out of credits")
+
+        yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "60")
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
+        yield* act((page) => heading(page, "Done: 120 addresses"))
+        yield* act((page) => page.getByText("10 credits available").waitFor())
+        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.deepInclude(books, { available: 10, held: 0, charged: 120 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "loses the server in the middle, keeps what it has, and goes on when it is back, paying once",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const first = yield* serve(cwd)
+        const { act, examine, page } = yield* visit(first.url, "/console")
+        // So that the waits between the tries can be skipped.
+        yield* act((page) => page.clock.install())
+        yield* act((page) => enter(page, key))
+        yield* act((page) => paste(page, sites(120)))
+        const { open: goOn } = yield* act((page) => gate(page, 1))
+        yield* act(start)
+        yield* act((page) => page.locator(".left").getByText("70").waitFor())
+        first.signal("SIGKILL")
+        yield* exited(first)
+        goOn()
+        yield* act((page) => page.getByText("trying again").waitFor())
+        yield* examine("server lost")
+        const notice = page.getByText("The service does not answer.", { exact: true })
+        while (!(yield* Effect.promise(() => notice.isVisible()))) {
+          yield* act((page) => page.clock.runFor(1000))
+        }
+        assert.deepStrictEqual(yield* act(tally), ["50", "0", "70", "50"])
+        yield* act((page) => page.getByText("70 addresses are left").waitFor())
+
+        yield* serve(cwd, { AUTHORITY_PORT: new URL(first.url).port })
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
+        yield* act((page) => heading(page, "Done: 120 addresses"))
+        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.deepInclude(books, { available: 880, held: 0, charged: 120 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "pays once for a batch whose answer was lost on its way",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act } = yield* visit(url, "/console")
+        let isFirst = true
+        yield* act((page) =>
+          page.route(batches, async (route) => {
+            if (!isFirst) return route.continue()
+            isFirst = false
+            await route.fetch()
+            return route.abort("connectionreset")
+          }),
+        )
+        yield* act((page) => enter(page, key))
+        yield* act((page) => paste(page, sites(20)))
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 20 addresses"))
+        assert.deepStrictEqual(yield* act(tally), ["20", "0", "0", "20"])
+        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.strictEqual(books.charged, 20)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "says that the device is offline, and goes on by itself when it no longer is",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => page.getByText("credits available").waitFor())
+        yield* act((page) => paste(page, sites(60)))
+        yield* act((page) => page.context().setOffline(true))
+        yield* act(start)
+        yield* act((page) => page.getByText("This device is offline.").first().waitFor())
+        yield* act((page) => page.context().setOffline(false))
+        yield* act((page) => heading(page, "Done: 60 addresses"))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "stops when it is told to, and when its key is revoked, and goes on after either",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { id, key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => paste(page, sites(400)))
+        const { open: goOn } = yield* act((page) => gate(page, 1))
+        yield* act(start)
+        yield* act((page) => page.locator(".left").getByText("350").waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Stop" }).click())
+        goOn()
+        yield* act((page) => heading(page, /^Stopped: \d+ of 400 addresses left/))
+
+        yield* json(cwd, "key", "revoke", id)
+        const other = yield* json(cwd, "key", "create", "--account", "acme")
+        const revoked = page.getByText("The key is no longer accepted.")
+        yield* act((page) => page.unroute(batches))
+        yield* act(async (page) => {
+          // The server may know the key for some seconds more.
+          await page.route(batches, async (route) => {
+            const response = await route.fetch()
+            const isRefused = response.status() === 401
+            await (isRefused ? route.fulfill({ response }) : route.abort("connectionreset"))
+          })
+          await page.getByRole("button", { name: "Continue" }).click()
+          await revoked.waitFor()
+          await page.unroute(batches)
+        })
+        yield* act((page) => enter(page, String(other.key)))
+        yield* act((page) => page.getByText("credits available").waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
+        yield* act((page) => heading(page, "Done: 400 addresses"))
+        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.deepInclude(books, { held: 0, charged: 400 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "takes a dropped or chosen file, keeps the runs of the visit, and tries failures again",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        const csv = "id,url\n1,a.com\n2,b.com\n3,a.com\n4,provider-error.example.com\n"
+        yield* act((page) =>
+          page
+            .getByLabel("Choose a file")
+            .setInputFiles({ name: "sites.csv", mimeType: "text/csv", buffer: Buffer.from(csv) }),
+        )
+        yield* act((page) =>
+          page.getByText("3 addresses · from the column “url” · 1 duplicate left out").waitFor(),
+        )
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 3 addresses"))
+        yield* act((page) => page.getByRole("button", { name: /failed again/ }).click())
+        yield* act((page) => heading(page, "Done: 1 address"))
+        yield* act((page) => page.getByRole("button", { name: /2 checked · 1 not/ }).click())
+        yield* act((page) => heading(page, "Done: 3 addresses"))
+
+        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
+        yield* act((page) =>
+          page.evaluate(`{
+            const files = new DataTransfer()
+            files.items.add(new File(["c.com\\nd.com"], "dropped.txt"))
+            document.getElementById("list").dispatchEvent(
+              new DragEvent("drop", { dataTransfer: files, bubbles: true, cancelable: true }),
+            )
+          }`),
+        )
+        yield* act((page) => page.getByText("dropped.txt").waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Check 2 addresses" }).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "keeps the key to itself, and shows addresses as the text that they are",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        const hostile = [
+          "<img src=x onerror=alert(1)>",
+          "javascript:alert(1)",
+          '"><script>alert(1)</script>',
+          "https://example.com/<svg/onload=alert(1)>",
+          '=HYPERLINK("https://evil.example","x")',
+        ]
+        yield* act((page) => paste(page, hostile))
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 5 addresses"))
+        assert.deepStrictEqual(yield* act(shown), hostile)
+
+        const kept = yield* act((page) =>
+          page.evaluate(
+            "JSON.stringify([document.documentElement.outerHTML, { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])",
+          ),
+        )
+        assert.notInclude(String(kept), key.slice(8))
+        yield* act((page) => page.getByText("As a table").first().waitFor())
+        page.on("dialog", (dialog) => void dialog.accept())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "stays quick with a list of 10,000, and reads one of 100,000",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 20_000)
+        const { url } = yield* serve(cwd)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => paste(page, sites(100_000)))
+        yield* act((page) =>
+          page.getByRole("button", { name: "Check 100,000 addresses" }).waitFor(),
+        )
+        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
+        yield* act((page) => paste(page, sites(10_000)))
+        yield* act(start)
+        yield* act((page) =>
+          heading(page, "Done: 10,000 addresses").catch(() =>
+            heading(page, "Done: 10,000 addresses"),
+          ),
+        )
+        yield* act((page) => page.getByRole("button", { name: "Page authority" }).first().click())
+        assert.isAtMost(yield* Effect.promise(() => page.locator("tbody tr").count()), 130)
+        yield* act((page) => page.getByText("10,000 credits", { exact: true }).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is readable on a phone, with nothing to scroll sideways",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console", {
+          viewport: { width: 360, height: 740 },
+          isMobile: true,
+          hasTouch: true,
+        })
+        const width = (page: Page) => page.evaluate("document.documentElement.scrollWidth")
+        assert.strictEqual(yield* act(width), 360)
+        yield* act((page) => enter(page, key))
+        yield* act((page) =>
+          paste(page, [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]),
+        )
+        yield* act(start)
+        yield* act((page) => heading(page, /^Done/))
+        assert.strictEqual(yield* act(width), 360)
+        yield* examine("phone")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "needs no mouse",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => page.getByLabel("API key").focus())
+        yield* act((page) => page.keyboard.type(key))
+        yield* act((page) => page.keyboard.press("Enter"))
+        yield* act((page) => page.locator("#list:focus").waitFor())
+        yield* act((page) => page.keyboard.type("a.com"))
+        while (!(yield* act((page) => isFocused(page, "Check 1 address")))) {
+          yield* act((page) => page.keyboard.press("Tab"))
+        }
+        yield* act((page) => page.keyboard.press("Enter"))
+        yield* act((page) => heading(page, "Done: 1 address"))
+        while (!(yield* act((page) => isFocused(page, "Spam score")))) {
+          yield* act((page) => page.keyboard.press("Tab"))
+        }
+        yield* act((page) => page.keyboard.press("Enter"))
+        yield* act(() => page.locator("th[aria-sort=descending]", { hasText: "Spam" }).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is light or dark as it is told, also after it was opened again",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve(yield* folder)
+        const { act } = yield* visit(url, "/console", { colorScheme: "light" })
+        const paper = (page: Page) =>
+          page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+        const light = yield* act(paper)
+        yield* act((page) => page.getByText("Dark", { exact: true }).click())
+        const dark = yield* act(paper)
+        assert.notStrictEqual(dark, light)
+        yield* act((page) => page.reload())
+        assert.strictEqual(yield* act(paper), dark)
+        yield* act((page) => page.getByText("Auto", { exact: true }).click())
+        assert.strictEqual(yield* act(paper), light)
+      }),
+    timeout,
+  )
+})
+
+const isFocused = (page: Page, name: string) =>
+  page
+    .getByRole("button", { name, exact: true })
+    .evaluate((button) => button === button.ownerDocument.activeElement)
+
+describe.skipIf(isMissing)("the documents", () => {
+  it.scopedLive(
+    "are readable in both themes and on a phone, and ask nobody for anything",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve(yield* folder)
+        const wide = yield* visit(url, "/docs")
+        yield* wide.act((page) => heading(page, "Check the authority of 1 to 50 domains or URLs"))
+        yield* wide.examine("docs")
+        const phone = yield* visit(url, "/docs", { viewport: { width: 360, height: 740 } })
+        assert.strictEqual(
+          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
+          360,
+        )
+        yield* wide.act((page) => page.getByRole("link", { name: "Console" }).click())
+        yield* wide.act((page) => heading(page, "Nothing checked yet"))
+      }),
+    timeout,
+  )
+})
