@@ -20,10 +20,15 @@ export const routes = (options: Options) =>
     Effect.forEach(paths, (path) => {
       const page = whenAsked(names[path], options)
       return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
-        Effect.match(Effect.tryPromise(page), {
-          onFailure: () => unbuilt,
-          onSuccess: (page) => responseOf(page, request),
-        }),
+        // The links of a page are relative, so that the service may be mounted anywhere.
+        /\/(\?|$)/.test(request.url)
+          ? Effect.succeed(
+              HttpServerResponse.empty({ status: 308, headers: { location: `..${path}` } }),
+            )
+          : Effect.match(Effect.tryPromise(page), {
+              onFailure: () => unbuilt,
+              onSuccess: (page) => responseOf(page, request),
+            }),
       )
     }),
   )

@@ -34,7 +34,10 @@ export const Header = () => (
       </span>
     </h1>
     <nav aria-label="Site">
-      <a href="docs">API</a>
+      {/* Not in this tab, for the key and the results would go with the page. */}
+      <a href="docs" target="_blank" rel="noreferrer">
+        API<span class="unseen"> (in a new tab)</span>
+      </a>
       <fieldset class="themes">
         <legend class="unseen">Colours</legend>
         {themes.map((name) => (

@@ -22,7 +22,8 @@ export type Reason = FailureReason | "TOO_LONG"
 export type Halt =
   | { readonly kind: "key" }
   | { readonly kind: "credits"; readonly available: number }
-  | { readonly kind: "server" }
+  /** It failed again and again, or did not answer at all. */
+  | { readonly kind: "server"; readonly answers: boolean }
   | { readonly kind: "offline" }
   | { readonly kind: "refused"; readonly message: string }
 
@@ -144,7 +145,9 @@ export class Run {
     this.#parcels.unshift(parcel)
     if (this.#abandon.signal.aborted) return
     if (answer._tag === "Lost") {
-      return this.#halt({ kind: this.#surroundings.isOnline() ? "server" : "offline" })
+      return this.#halt(
+        this.#surroundings.isOnline() ? { kind: "server", answers: false } : { kind: "offline" },
+      )
     }
     switch (answer.status) {
       case 401:
@@ -156,7 +159,9 @@ export class Run {
         return
       default:
         return this.#halt(
-          answer.status >= 500 ? { kind: "server" } : { kind: "refused", message: answer.message },
+          answer.status >= 500
+            ? { kind: "server", answers: true }
+            : { kind: "refused", message: answer.message },
         )
     }
   }
@@ -213,7 +218,9 @@ export class Run {
       return
     }
     const credits = await this.#surroundings.api.credits(this.#key)
-    if (credits._tag !== "Answered") return this.#halt({ kind: "server" })
+    if (credits._tag !== "Answered") {
+      return this.#halt({ kind: "server", answers: credits._tag === "Refused" })
+    }
     const available = credits.value
     const parcel = this.#parcels[0]
     const size = Math.min(

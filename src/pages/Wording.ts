@@ -58,8 +58,8 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
       }
     case "server":
       return {
-        title: "The service does not answer",
-        text: `It was tried several times. ${left}. ${kept} Continue when it is back; nothing is charged twice.`,
+        title: halt.answers ? "The service fails" : "The service does not answer",
+        text: `It was asked several times. ${left}. ${kept} Continue when it is back; nothing is charged twice.`,
       }
     case "offline":
       return {

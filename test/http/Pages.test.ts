@@ -89,6 +89,15 @@ describe.each(paths)("%s", (path) => {
     }),
   )
 
+  it.scopedLive("has one address, to which its links are relative", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const { headers, status } = yield* send({ path: `${path}/?a=b` })
+      assert.strictEqual(status, 308)
+      assert.strictEqual(headers.location, `..${path}`)
+    }),
+  )
+
   it.scopedLive("takes GET alone", () =>
     Effect.gen(function* () {
       const { send } = yield* start()

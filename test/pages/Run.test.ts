@@ -145,7 +145,7 @@ describe("a run", () => {
     )
     await rest()
     assert.strictEqual(run.status, "halted")
-    assert.deepStrictEqual(run.halt, { kind: "server" })
+    assert.deepStrictEqual(run.halt, { kind: "server", answers: false })
     assert.deepStrictEqual([run.checked, run.waiting], [50, 70])
     const names = new Set(requests.map(({ name }) => name))
 
