@@ -158,6 +158,17 @@ const Endpoint = ({
           {required ? "" : ", optional"}: <Marked text={description} />
         </p>
       ))}
+      <pre tabIndex={0} role="region" aria-label={`A call to ${operation.summary}`}>
+        {[
+          `curl -s ${method === "GET" ? "" : `-X ${method} `}$BASE${path} -H 'x-api-key: am_…'`,
+          ...(body === undefined
+            ? []
+            : [
+                "  -H 'content-type: application/json'",
+                `  -d '${JSON.stringify(schemas[nameOf(body)]?.examples?.[0])}'`,
+              ]),
+        ].join(" \\\n")}
+      </pre>
       {body !== undefined && (
         <>
           <h3>

@@ -45,7 +45,13 @@ const take = async (file: File | undefined) => {
 }
 
 const paste = (event: ClipboardEvent) => {
+  const file = event.clipboardData?.files[0]
   const text = event.clipboardData?.getData("text/plain") ?? ""
+  // Spreadsheets put a picture of the cells beside their text.
+  if (file !== undefined && text === "") {
+    event.preventDefault()
+    return void take(file)
+  }
   if (typed.value.length + text.length <= maxTypedLength) return
   event.preventDefault()
   attach("the pasted list", typed.value === "" ? text : `${typed.value}\n${text}`)
@@ -83,14 +89,18 @@ const showResults = () =>
   })
 
 // A file that misses its target would replace the page, and the key and the results with it.
-addEventListener("dragover", (event) => event.preventDefault())
-addEventListener("drop", (event) => event.preventDefault())
+const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
+const keepPage = (event: DragEvent) => {
+  if (holdsFile(event)) event.preventDefault()
+}
+addEventListener("dragover", keepPage)
+addEventListener("drop", keepPage)
 
 export const ListPanel = () => (
   <section
     class={`card ${isDropTarget.value ? "drop" : ""}`}
     aria-labelledby="list-title"
-    onDragOver={() => (isDropTarget.value = true)}
+    onDragOver={(event) => (isDropTarget.value = holdsFile(event))}
     onDragLeave={() => (isDropTarget.value = false)}
     onDrop={(event) => {
       isDropTarget.value = false

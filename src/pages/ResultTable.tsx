@@ -130,7 +130,8 @@ const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) =
 
 /** The host stands out, for it is what people look for. */
 const Address = ({ url }: { readonly url: string }) => {
-  const [, scheme = "", host = url, rest = ""] = /^(https?:\/\/)?([^/?#]+)(.*)$/is.exec(url) ?? []
+  const [, scheme = "", host = url, rest = ""] =
+    /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]+)(.*)$/is.exec(url) ?? []
   return (
     <td class="url">
       {scheme !== "" && <span>{scheme}</span>}

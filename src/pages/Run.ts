@@ -29,7 +29,7 @@ export type Halt =
 
 /** What it waits for at the moment. */
 export type Delay =
-  | { readonly kind: "server"; readonly attempt: number }
+  | { readonly kind: "server"; readonly attempt: number; readonly of: number }
   | { readonly kind: "rate limit"; readonly seconds: number }
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
@@ -70,6 +70,7 @@ export class Run {
   #key = ""
   #active = 0
   #width = maxAtOnce
+  #pace = { at: 0, waiting: 0 }
   #stop = new AbortController()
   #abandon = new AbortController()
 
@@ -89,6 +90,13 @@ export class Run {
     return this.rows.length - this.checked - this.failed
   }
 
+  /** By the pace since it was last started; undefined before there is one. */
+  get secondsLeft(): number | undefined {
+    const { at, waiting } = this.#pace
+    const ended = waiting - this.waiting
+    return ended === 0 ? undefined : (((Date.now() - at) / ended) * this.waiting) / 1000
+  }
+
   get isActive(): boolean {
     return this.status === "running" || this.status === "stopping"
   }
@@ -100,6 +108,7 @@ export class Run {
     this.#stop = new AbortController()
     this.#abandon = new AbortController()
     this.#width = maxAtOnce
+    this.#pace = { at: Date.now(), waiting: this.waiting }
     this.halt = undefined
     this.status = "running"
     this.#active = Math.min(maxAtOnce, this.#parcels.length)
@@ -198,7 +207,7 @@ export class Run {
     if (answer._tag === "Refused" && answer.status === 409) return 1000
     const isWorthwhile = answer._tag === "Lost" || answer.status >= 500
     const ms = isWorthwhile && this.#surroundings.isOnline() ? delaysMs[attempt - 1] : undefined
-    if (ms !== undefined) this.delay = { kind: "server", attempt }
+    if (ms !== undefined) this.delay = { kind: "server", attempt, of: delaysMs.length }
     return ms
   }
 

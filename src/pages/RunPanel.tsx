@@ -6,7 +6,16 @@ import { ResultTable } from "./ResultTable.tsx"
 import type { Row, Run } from "./Run.ts"
 import * as View from "./View.ts"
 import { activeRun, changes, check, goOn, hasSyntheticFigures, markExported } from "./Visit.ts"
-import { addresses, count, delayed, halted, isWorthRetrying, number, standing } from "./Wording.ts"
+import {
+  addresses,
+  count,
+  delayed,
+  halted,
+  isWorthRetrying,
+  number,
+  remaining,
+  standing,
+} from "./Wording.ts"
 
 export const RunPanel = ({ run }: { readonly run: Run }) => {
   const filter = useSignal(View.everything)
@@ -52,6 +61,9 @@ const Progress = ({ run }: { readonly run: Run }) => {
     <section class="card progress" aria-labelledby="run-title">
       <div class="line">
         <h2 id="run-title">{standing(run)}</h2>
+        {run.status === "running" && run.secondsLeft !== undefined && (
+          <p class="hint pace">{remaining(run.secondsLeft)}</p>
+        )}
         <Controls run={run} />
       </div>
       <div

@@ -74,7 +74,13 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
 export const delayed = (delay: Delay): string =>
   delay.kind === "rate limit"
     ? `The account's rate limit is reached: going on in ${count(delay.seconds, "second")}.`
-    : `The service does not answer: trying again (${delay.attempt}).`
+    : `The service does not answer: trying again (${delay.attempt} of ${delay.of}).`
+
+/** Roughly, for nobody knows the provider's next answer. */
+export const remaining = (seconds: number): string =>
+  seconds < 90
+    ? `about ${count(Math.max(1, Math.round(seconds)), "second")} left`
+    : `about ${count(Math.round(seconds / 60), "minute")} left`
 
 /** Where a run stands, in a line. */
 export const standing = (run: Run): string => {
