@@ -1,4 +1,5 @@
 /** How far a long task is: a line that changes on a terminal, now and then a new one elsewhere. */
+import { stripVTControlCharacters } from "node:util"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
@@ -50,7 +51,8 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const tell: Progress["tell"] = (text) =>
       Effect.sync(() => {
         erase()
-        stderr.write(`${text}\n`)
+        // A service from anywhere may have said some of it.
+        stderr.write(`${stripVTControlCharacters(text)}\n`)
       })
 
     return { show, tell, clear } satisfies Progress
