@@ -2,9 +2,9 @@
  * Takes the pictures of the README from the real program, in Debian's Chromium or the one that
  * CHROMIUM names: `npm run screens` writes them to scripts/screens.
  */
-import { spawn } from "node:child_process"
+import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
@@ -66,7 +66,54 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
   }
 }
 
-const pictures = [takeConsole]
+/** What a command shows on a terminal: what was drawn over, and what stays. */
+const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) => {
+  const command = [process.execPath, join(root, "src/main.ts"), ...args].join(" ")
+  const shown = execFileSync("script", ["-qec", `stty cols 100; ${command}`, "/dev/null"], {
+    cwd,
+    encoding: "utf8",
+    env: { PATH: process.env["PATH"], TERM: "xterm", AUTHORITY_API_KEY: key },
+  })
+  const frames = shown.replaceAll("\r\n", "\n").split("\r\u001b[2K")
+  return { drawn: frames.filter((frame) => frame.includes("░")), last: frames.join("").slice(-1e5) }
+}
+
+/** Two lists on the command line: one on the screen, a longer one on its way into a file. */
+const takeCheck = async (browser: Browser, { key, url }: Program) => {
+  const cwd = mkdtempSync(join(tmpdir(), "authority-check-"))
+  try {
+    writeFileSync(join(cwd, "sites.txt"), [...list.slice(0, 8), ...list.slice(21, 23)].join("\n"))
+    writeFileSync(join(cwd, "clients.txt"), longList.join("\n"))
+    const short = onTerminal(cwd, key, "check", "sites.txt", "--url", url)
+    const long = onTerminal(cwd, key, "check", "clients.txt", "--url", url, "--output", "out.csv")
+    const page = await browser.newPage({ viewport: { width: 940, height: 600 } })
+    await page.setContent(terminal)
+    await page
+      .locator("pre")
+      .evaluate(
+        (element, text) => element.replaceChildren(text),
+        [
+          "$ authority check sites.txt",
+          short.last.trimEnd(),
+          "",
+          "$ authority check clients.txt --output out.csv",
+          long.drawn[Math.floor(long.drawn.length / 2)] ?? "",
+        ].join("\n"),
+      )
+    const path = join(import.meta.dirname, "screens/check.png")
+    await page.locator("pre").screenshot({ path })
+    await page.close()
+  } finally {
+    rmSync(cwd, { recursive: true })
+  }
+}
+
+const longList = Array.from({ length: 600 }, (_, index) => `https://client-${index + 1}.org/`)
+
+const terminal = `<body style="margin:0"><pre style="margin:0;padding:18px 22px;width:max-content;
+  font:14px/1.45 'DejaVu Sans Mono',monospace;color:#e6e6e1;background:#1d1f21"></pre>`
+
+const pictures = [takeConsole, takeCheck]
 
 const folder = mkdtempSync(join(tmpdir(), "authority-screens-"))
 const child = spawn(process.execPath, [join(root, "src/main.ts"), "serve", "--json"], {
