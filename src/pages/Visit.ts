@@ -60,11 +60,16 @@ export const enterKey = async (text: string): Promise<boolean> => {
 export const refreshCredits = () =>
   key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
 
+/** Of these questions only the last one's answer counts, and none once the key is forgotten. */
+let questions = 0
+
 const askForCredits = async (asked: string): Promise<boolean> => {
+  const question = ++questions
   isAskingForCredits.value = true
   // Ahead of what is shown, which follows the runs in steps.
   const spentBefore = spentByNow()
   const answer = await api.credits(asked)
+  if (question !== questions) return false
   batch(() => {
     isAskingForCredits.value = false
     if (answer._tag === "Answered") {
@@ -87,6 +92,8 @@ const askForCredits = async (asked: string): Promise<boolean> => {
 }
 
 export const forgetKey = () => {
+  questions++
+  isAskingForCredits.value = false
   key.value = undefined
   balance.value = undefined
   keyProblem.value = undefined
@@ -104,16 +111,20 @@ export const check = (urls: ReadonlyArray<string>) => {
     wait: (ms, signal) =>
       new Promise((resolve) => {
         const timer = setTimeout(resolve, ms)
-        signal.addEventListener("abort", () => {
-          clearTimeout(timer)
-          resolve()
-        })
+        signal.addEventListener(
+          "abort",
+          () => {
+            clearTimeout(timer)
+            resolve()
+          },
+          { once: true },
+        )
       }),
     onChange: () => onChange(run),
   })
   runs.value = [run, ...runs.value]
   shown.value = run
-  run.go(key.value)
+  go(run, key.value)
   return true
 }
 
@@ -122,16 +133,24 @@ export const goOn = (run: Run) => {
     keyProblem.value = "Enter a key first."
     return false
   }
-  run.go(key.value)
+  go(run, key.value)
   return true
 }
 
+const go = (run: Run, entered: string) => {
+  keys.set(run, entered)
+  run.go(entered)
+}
+
+/** With which key each run was last started. */
+const keys = new WeakMap<Run, string>()
 const wasActive = new WeakMap<Run, boolean>()
 
 const onChange = (run: Run) => {
   announceChange(run)
   if (wasActive.get(run) === true && !run.isActive) {
-    if (run.halt?.kind === "key") {
+    // Another key may have been entered since.
+    if (run.halt?.kind === "key" && keys.get(run) === key.value) {
       forgetKey()
       keyProblem.value = wrongKey
     } else {

@@ -192,6 +192,38 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "forgets a key at once, whatever is still asked about it",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* open(cwd, 10)
+        const { url } = yield* serve(cwd)
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => enter(page, key))
+        yield* act((page) => page.getByText("10 credits available").waitFor())
+        const answered = yield* act(async (page) => {
+          let release = () => {}
+          const released = new Promise<void>((resolve) => (release = resolve))
+          await page.route("**/v1/quota/**", async (route) => {
+            await released
+            await route.continue()
+          })
+          const answered = page.waitForResponse("**/v1/quota/**")
+          await page.getByRole("button", { name: "Refresh" }).click()
+          await page.getByRole("button", { name: "Use another key" }).click()
+          release()
+          return (await answered).status()
+        })
+        assert.strictEqual(answered, 200)
+        // Once more around, so that the page has taken the answer in.
+        yield* act((page) => page.evaluate("new Promise((resolve) => setTimeout(resolve))"))
+        yield* act((page) => page.getByLabel("API key").waitFor())
+        assert.strictEqual(yield* act((page) => page.getByText("credits available").count()), 0)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "spends the last credits, says how many addresses are left, and goes on when there are more",
     () =>
       Effect.gen(function* () {
