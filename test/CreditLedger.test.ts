@@ -523,7 +523,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           )
           assert.deepStrictEqual(yield* problemsOf(id), [])
         }),
-      { fastCheck: { numRuns: 25 }, timeout: 30_000 },
+      { fastCheck: { numRuns: 25 } },
     )
 
     it.effect("a statement of thousands of entries is whole and in order", () =>

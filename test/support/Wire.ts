@@ -89,7 +89,7 @@ export const exchange = (base: string, bytes: string | Uint8Array) =>
     return connection.received()
   }).pipe(Effect.scoped)
 
-/** Waits until a condition holds, and fails with its name when it does not for ten seconds. */
+/** Waits until a condition holds, and fails with its name when it does not for long. */
 export const eventually = <E = never, R = never>(
   name: string,
   condition: (() => boolean) | Effect.Effect<boolean, E, R>,
@@ -98,7 +98,7 @@ export const eventually = <E = never, R = never>(
     Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail("not yet" as const))),
     Effect.retry({
       while: (error) => error === "not yet",
-      schedule: Schedule.spaced("5 millis").pipe(Schedule.upTo("10 seconds")),
+      schedule: Schedule.spaced("5 millis").pipe(Schedule.upTo("50 seconds")),
     }),
     Effect.mapError((error) => (error === "not yet" ? new Error(`never: ${name}`) : (error as E))),
   )
