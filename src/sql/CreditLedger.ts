@@ -92,7 +92,7 @@ const make = (leaseMs: number) =>
       Effect.map(
         Failure.orDie(queries.balances([...new Set(readers.map(({ accountId }) => accountId))])),
         (rows) => {
-          const balances = new Map(rows.map((row) => [row.accountId, row]))
+          const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]))
           for (const { accountId, answer } of readers) {
             answer(balances.get(accountId) ?? Balance.empty)
           }
