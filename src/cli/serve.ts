@@ -1,4 +1,3 @@
-import * as HttpServer from "@effect/platform/HttpServer"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -10,6 +9,7 @@ import { ApiKeys } from "../ApiKeys.ts"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../CachedApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
+import { Listener } from "../http/NodeServer.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
@@ -91,7 +91,7 @@ const greet = (json: boolean) =>
   Effect.gen(function* () {
     const { host, providers } = yield* Settings.Settings
     const provider = providers.join(",")
-    const url = yield* HttpServer.addressFormattedWith((address) => Effect.succeed(address))
+    const { url } = (yield* Listener).address()
     const key = yield* demoKey
     const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
     yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)

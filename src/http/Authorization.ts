@@ -6,7 +6,8 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import type { AccountId } from "../Account.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { type Answer, refusal, Unauthorized } from "./Envelope.ts"
+import type { Answer } from "./Answer.ts"
+import { refusal, Unauthorized } from "./Envelope.ts"
 import * as RateLimit from "./RateLimit.ts"
 
 /** Whose the header `x-api-key` is; fails with the answer to who may not go on. */

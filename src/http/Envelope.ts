@@ -4,6 +4,7 @@
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
+import { type Answer, internalErrorMessage } from "./Answer.ts"
 import { Issue } from "./Issues.ts"
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
@@ -24,8 +25,6 @@ const envelope = <E extends { readonly message: string }>(
   }).annotations(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
-
-export const internalErrorMessage = "Internal server error."
 
 const invalidRequestMessage =
   "Send the header Content-Type: application/json and a valid JSON body."
@@ -176,21 +175,6 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
     internalErrorMessage,
   )
 }
-
-/** A response as it goes out: all of it at once. */
-export interface Answer {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  /** JSON. */
-  readonly body: string
-}
-
-/** An error that the contract does not declare, by its status. */
-export const failure = (
-  status: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): Answer => ({ status, headers, body: JSON.stringify({ success: false, message }) })
 
 const declared = [
   InvalidRequest,

@@ -5,7 +5,6 @@
 import * as Http from "node:http"
 import * as Net from "node:net"
 import type { Duplex } from "node:stream"
-import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -31,6 +30,8 @@ export class Listener extends Context.Tag("authority/http/Listener")<
   Listener,
   {
     readonly server: Http.Server
+    /** Where it listens, once it does. */
+    readonly address: () => { readonly port: number; readonly url: string }
     /** The requests in flight. */
     readonly responses: ReadonlySet<Http.ServerResponse>
     /** True once the server has been told to stop. */
@@ -39,44 +40,69 @@ export class Listener extends Context.Tag("authority/http/Listener")<
   }
 >() {}
 
-/** Listens once it is built. */
-export const layer = (options: Options) =>
-  Layer.unwrapEffect(
-    Effect.sync(() => {
-      const server = Http.createServer({
-        headersTimeout: 15_000,
-        requestTimeout: 60_000,
-        keepAliveTimeout: 60_000,
-        // How often Node looks for who exceeds these; by default so seldom that they double.
-        connectionsCheckingInterval: 5000,
-        maxHeaderSize: 16 * 1024,
-        requireHostHeader: false,
-      })
-      server.maxConnections = options.maxConnections
-      const responses = new Set<Http.ServerResponse>()
-      let isDraining = false
-      server.on("request", (_, response: Http.ServerResponse) => {
-        responses.add(response)
-        response.once("close", () => responses.delete(response))
-      })
-      // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
-      server.on("checkExpectation", (request, response) => {
-        server.emit("request", request, response)
-      })
-      server.on("clientError", refuse)
-      return Layer.merge(
-        NodeHttpServer.layer(() => server, { host: options.host, port: options.port }),
-        Layer.succeed(Listener, {
-          server,
-          responses,
-          isDraining: () => isDraining,
-          startDraining: () => {
-            isDraining = true
-          },
+/** A server that does not listen yet. */
+export const layer = (options: Pick<Options, "maxConnections">) =>
+  Layer.sync(Listener, () => {
+    const server = Http.createServer({
+      headersTimeout: 15_000,
+      requestTimeout: 60_000,
+      keepAliveTimeout: 60_000,
+      // How often Node looks for who exceeds these; by default so seldom that they double.
+      connectionsCheckingInterval: 5000,
+      maxHeaderSize: 16 * 1024,
+      requireHostHeader: false,
+    })
+    server.maxConnections = options.maxConnections
+    const responses = new Set<Http.ServerResponse>()
+    let isDraining = false
+    server.on("request", (_, response: Http.ServerResponse) => {
+      responses.add(response)
+      response.once("close", () => responses.delete(response))
+    })
+    // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
+    server.on("checkExpectation", (request, response) => {
+      server.emit("request", request, response)
+    })
+    server.on("clientError", refuse)
+    return {
+      server,
+      responses,
+      address: () => addressOf(server),
+      isDraining: () => isDraining,
+      startDraining: () => {
+        isDraining = true
+      },
+    }
+  })
+
+const addressOf = (server: Http.Server) => {
+  const address = server.address()
+  if (address === null || typeof address === "string") throw new Error("it does not listen")
+  const { address: host, family, port } = address
+  return { port, url: `http://${family === "IPv6" ? `[${host}]` : host}:${port}` }
+}
+
+/** To be built when the server has its handler: listens, and closes on release. */
+export const listen = (
+  options: Pick<Options, "host" | "port">,
+): Layer.Layer<never, CannotListen, Listener> =>
+  Effect.flatMap(Listener, ({ server }) =>
+    Effect.acquireRelease(
+      Effect.async<void, CannotListen>((resume) => {
+        const fail = (cause: unknown) => resume(cannotListen(options, cause))
+        server.once("error", fail)
+        server.listen({ host: options.host, port: options.port }, () => {
+          server.off("error", fail)
+          resume(Effect.void)
+        })
+      }),
+      () =>
+        Effect.async<void>((resume) => {
+          if (server.listening) server.close(() => resume(Effect.void))
+          else resume(Effect.void)
         }),
-      )
-    }),
-  ).pipe(Layer.catchAll(({ cause }) => Layer.fail(cannotListen(options, cause))))
+    ),
+  ).pipe(Layer.scopedDiscard)
 
 /**
  * To be built after what serves, so that it ends before: accepts no new connection, says on each
@@ -86,8 +112,6 @@ export const drain = (timeout: Duration.DurationInput): Layer.Layer<never, never
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const { responses, server, startDraining } = yield* Listener
-      // Node would take the requests that ask for another protocol out of HTTP; we stay in it.
-      server.removeAllListeners("upgrade")
       yield* Effect.addFinalizer(() =>
         Effect.zipRight(Effect.sync(startDraining), stop(server, responses, timeout)),
       )

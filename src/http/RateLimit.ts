@@ -6,7 +6,7 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
-import { type Answer, failure } from "./Envelope.ts"
+import { type Answer, failure } from "./Answer.ts"
 
 export interface Limit {
   readonly requests: number

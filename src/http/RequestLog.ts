@@ -9,8 +9,8 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../LedgerEntry.ts"
+import type { Answer } from "./Answer.ts"
 import { BatchResponse } from "./Api.ts"
-import type { Answer } from "./Envelope.ts"
 
 /** Starts the clock; to be told whose the request is, once that is known, and the answer. */
 export type Start = (

@@ -11,10 +11,10 @@ import { CreditLedger, type HoldExpired, type InsufficientCredits } from "../Cre
 import { creditsOf, type RequestId } from "../LedgerEntry.ts"
 import { type KeyReused, Receipts, type StillInFlight } from "../Receipts.ts"
 import { type Api, BatchRequest, type CreditsResponse } from "./Api.ts"
+import type { Answer, Handler } from "./Answer.ts"
 import * as Authorization from "./Authorization.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import {
-  type Answer,
   Conflict,
   type Declared,
   PaymentRequired,
@@ -25,9 +25,6 @@ import * as IdempotencyKey from "./IdempotencyKey.ts"
 import * as JsonBody from "./JsonBody.ts"
 import type * as RateLimit from "./RateLimit.ts"
 import * as RequestLog from "./RequestLog.ts"
-
-/** Answers one request, whatever it is; a defect is all that is left to its caller. */
-export type Handler = (request: IncomingMessage, requestId: RequestId) => Effect.Effect<Answer>
 
 type Groups =
   typeof Api extends HttpApi.HttpApi<infer _, infer Groups, infer _E, infer _R> ? Groups : never

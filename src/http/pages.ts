@@ -3,7 +3,7 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { failure } from "./Envelope.ts"
+import { failure } from "./Answer.ts"
 import type { Page } from "./Page.ts"
 
 export const paths = ["/console", "/docs"] as const

@@ -1,7 +1,6 @@
 /** A request that its client has named, sent again: over real HTTP, restarts and replicas. */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
-import * as HttpServer from "@effect/platform/HttpServer"
 import * as Context from "effect/Context"
 import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
@@ -11,6 +10,7 @@ import * as Redacted from "effect/Redacted"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Listener } from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
@@ -324,8 +324,7 @@ const serveOn = (stores: Context.Context<Ports>) =>
         Layer.provide(Layer.succeedContext(stores)),
       ),
     )
-    const { address } = Context.get(context, HttpServer.HttpServer)
-    return `http://127.0.0.1:${address._tag === "TcpAddress" ? address.port : 0}`
+    return Context.get(context, Listener).address().url
   })
 
 /** A new account with 10 credits, and its key. */

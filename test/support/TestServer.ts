@@ -1,5 +1,4 @@
 /** The interface over real HTTP on a free port, as the program builds it, on stores in memory. */
-import * as HttpServer from "@effect/platform/HttpServer"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,6 +13,7 @@ import * as Balance from "../../src/Balance.ts"
 import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import type { Health } from "../../src/Health.ts"
+import { Listener } from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/LedgerEntry.ts"
@@ -86,9 +86,7 @@ export const start = (options: Options = {}) =>
     if (credits > 0) yield* ledger.grant(account, Credits.make(credits), null)
     const issued = yield* keys.issue({ account })
     const key = Redacted.value(issued.key)
-    const { address } = Context.get(context, HttpServer.HttpServer)
-    const port = address._tag === "TcpAddress" ? address.port : 0
-    const url = `http://127.0.0.1:${port}`
+    const { port, url } = Context.get(context, Listener).address()
 
     return {
       url,

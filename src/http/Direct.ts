@@ -1,0 +1,60 @@
+/**
+ * The short way of a request: straight from Node to a fiber of its own. The requests that are plainly
+ * an endpoint's, as all but a few are, take it.
+ */
+import type { IncomingMessage, ServerResponse } from "node:http"
+import * as Cause from "effect/Cause"
+import * as Effect from "effect/Effect"
+import * as FiberId from "effect/FiberId"
+import * as Runtime from "effect/Runtime"
+import type { RequestId } from "../LedgerEntry.ts"
+import { type Answer, failure, type Handler, internalErrorMessage } from "./Answer.ts"
+import { newRequestId } from "./CurrentRequest.ts"
+import type * as Meters from "./Meters.ts"
+
+export interface Endpoint {
+  readonly handler: Handler
+  readonly start: ReturnType<typeof Meters.make>
+}
+
+/** Runs a handler for a request, and answers. */
+export const make = Effect.map(Effect.runtime(), (runtime) => {
+  const runFork = Runtime.runFork(runtime)
+  return ({ handler, start }: Endpoint, request: IncomingMessage, response: ServerResponse) => {
+    const requestId = newRequestId()
+    const stop = start()
+    const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
+    const fiber = runFork(
+      Effect.map(answered, ({ body, headers, status }) => {
+        stop(status)
+        if (response.writableEnded) return
+        const length = Buffer.byteLength(body)
+        response.writeHead(status, {
+          ...headers,
+          "content-type": "application/json",
+          "content-length": length,
+          "x-request-id": requestId,
+        })
+        // Head and body leave in one piece, for the body is a string; plain ASCII, as nearly all
+        // are, needs no encoding.
+        response.end(body, length === body.length ? "latin1" : "utf8")
+      }),
+    )
+    response.on("close", () => {
+      // The client hung up.
+      if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
+    })
+  }
+})
+
+/** What is left to say when a handler broke. */
+export const broken =
+  (requestId: RequestId) =>
+  (cause: Cause.Cause<unknown>): Effect.Effect<Answer> =>
+    // The client hung up: nobody is left to answer.
+    Cause.isInterruptedOnly(cause)
+      ? Effect.interrupt
+      : Effect.logError("The request broke.", cause).pipe(
+          Effect.annotateLogs("requestId", requestId),
+          Effect.as(failure(500, internalErrorMessage)),
+        )
