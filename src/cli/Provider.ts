@@ -1,19 +1,11 @@
-/** The provider that the settings name. */
+/** The provider that the settings name; of the others nothing is loaded. */
 import type * as HttpClient from "@effect/platform/HttpClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
-import * as Composed from "../providers/Composed.ts"
-import * as DataForSeo from "../providers/DataForSeo.ts"
-import * as Dataset from "../providers/Dataset.ts"
-import * as Moz from "../providers/Moz.ts"
-import * as MozLinksV2 from "../providers/MozLinksV2.ts"
-import * as OpenPageRank from "../providers/OpenPageRank.ts"
-import * as Sandbox from "../providers/Sandbox.ts"
 import type { Rankings } from "../Rankings.ts"
-import * as Wire from "../providers/Wire.ts"
 import { type ProviderName, Settings } from "../Settings.ts"
 
 /** A provider was chosen and what it needs was not given. */
@@ -21,73 +13,91 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
   readonly message: string
 }> {}
 
+/** What a provider may use, and why there may be none. */
+type Provider = Layer.Layer<MetricsProvider, ProviderNotConfigured, MetricsCache | Rankings>
+
 /** The chain of providers, each with the decorators that become it. */
-export const layer = Effect.gen(function* () {
-  const settings = yield* Settings
+export const layer = Effect.flatMap(Settings, (settings) => {
   const [first, ...others] = settings.providers
-  return Composed.chain([
-    provider(settings, first),
-    ...others.map((name) => provider(settings, name)),
-  ])
-}).pipe(Layer.unwrapEffect, Layer.provide(Wire.client))
+  if (others.length === 0) return Effect.succeed(provider(settings, first))
+  return Effect.promise(async () => {
+    const Composed = await import("../providers/Composed.ts")
+    return Composed.chain([
+      provider(settings, first),
+      ...others.map((name) => provider(settings, name)),
+    ])
+  })
+}).pipe(Layer.unwrapEffect)
 
 /** One of them by itself. */
 export const named = (name: ProviderName) =>
-  Effect.map(Settings, (settings) => provider(settings, name)).pipe(
-    Layer.unwrapEffect,
-    Layer.provide(Wire.client),
-  )
+  Effect.map(Settings, (settings) => provider(settings, name)).pipe(Layer.unwrapEffect)
 
-const provider = (
-  settings: Settings["Type"],
-  name: ProviderName,
-): Layer.Layer<
-  MetricsProvider,
-  ProviderNotConfigured,
-  HttpClient.HttpClient | MetricsCache | Rankings
-> => {
-  const options = {
-    timeout: settings.providerTimeout,
-    concurrency: settings.providerConcurrency,
-    cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
-  }
+const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
   switch (name) {
     // Nothing is kept of these two: they are at hand, and what they say counts at once.
     case "sandbox":
-      return Sandbox.layer
+      return loaded(async () => (await import("../providers/Sandbox.ts")).layer)
     case "dataset":
-      return Dataset.layer
+      return loaded(async () => (await import("../providers/Dataset.ts")).layer)
     default:
-      return Composed.bought(vendor(settings, name), options)
+      return loaded(async () => {
+        const Composed = await import("../providers/Composed.ts")
+        const Wire = await import("../providers/Wire.ts")
+        return Composed.bought(vendor(settings, name), {
+          timeout: settings.providerTimeout,
+          concurrency: settings.providerConcurrency,
+          cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
+        }).pipe(Layer.provide(Wire.client))
+      })
   }
 }
 
+const loaded = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.promise(load))
+
 /** A vendor as it is, without decorators. */
-export const vendor = (
+const vendor = (
   settings: Settings["Type"],
   name: Exclude<ProviderName, "sandbox" | "dataset">,
 ): Layer.Layer<MetricsProvider, ProviderNotConfigured, HttpClient.HttpClient> => {
   switch (name) {
     case "moz":
-      return Effect.map(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), (token) =>
-        Moz.layer({ url: settings.mozUrl, token }),
+      return Effect.flatMap(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), (token) =>
+        Effect.promise(async () => {
+          const Moz = await import("../providers/Moz.ts")
+          return Moz.layer({ url: settings.mozUrl, token })
+        }),
       ).pipe(Layer.unwrapEffect)
     case "moz-links-v2":
-      return Effect.map(
+      return Effect.flatMap(
         required("AUTHORITY_MOZ_LINKS_V2_TOKEN", settings.mozLinksV2Token),
-        (token) => MozLinksV2.layer({ url: settings.mozLinksV2Url, token }),
+        (token) =>
+          Effect.promise(async () => {
+            const MozLinksV2 = await import("../providers/MozLinksV2.ts")
+            return MozLinksV2.layer({ url: settings.mozLinksV2Url, token })
+          }),
       ).pipe(Layer.unwrapEffect)
     case "open-page-rank":
-      return Effect.map(required("AUTHORITY_OPEN_PAGE_RANK_KEY", settings.openPageRankKey), (key) =>
-        OpenPageRank.layer({ url: settings.openPageRankUrl, key }),
+      return Effect.flatMap(
+        required("AUTHORITY_OPEN_PAGE_RANK_KEY", settings.openPageRankKey),
+        (key) =>
+          Effect.promise(async () => {
+            const OpenPageRank = await import("../providers/OpenPageRank.ts")
+            return OpenPageRank.layer({ url: settings.openPageRankUrl, key })
+          }),
       ).pipe(Layer.unwrapEffect)
     case "dataforseo":
-      return Effect.map(
+      return Effect.flatMap(
         Effect.all({
           login: required("AUTHORITY_DATAFORSEO_LOGIN", settings.dataforseoLogin),
           password: required("AUTHORITY_DATAFORSEO_PASSWORD", settings.dataforseoPassword),
         }),
-        (credentials) => DataForSeo.layer({ url: settings.dataforseoUrl, ...credentials }),
+        (credentials) =>
+          Effect.promise(async () => {
+            const DataForSeo = await import("../providers/DataForSeo.ts")
+            return DataForSeo.layer({ url: settings.dataforseoUrl, ...credentials })
+          }),
       ).pipe(Layer.unwrapEffect)
   }
 }
