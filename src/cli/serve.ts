@@ -67,7 +67,12 @@ const sweeper = Layer.scopedDiscard(
       Effect.catchAllCause(sweep, (cause) =>
         Effect.logError("The sweep failed; it goes on.", cause),
       ),
-    ).pipe(Effect.repeat(Schedule.spaced("5 seconds")), Effect.forkScoped)
+    ).pipe(
+      Effect.repeat(Schedule.spaced("5 seconds")),
+      // What was left behind can wait until the start is over.
+      Effect.delay("1 second"),
+      Effect.forkScoped,
+    )
   }),
 )
 

@@ -143,6 +143,23 @@ export const applied = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   })(undefined),
 ).pipe(Effect.map(({ newest }) => newest ?? 0))
 
+const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).pipe(
+  Effect.catchAllDefect(Effect.fail),
+  Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
+)
+
+/**
+ * Nearly every start finds all of it done, and needs no lock on it. Not by the words of `applied`:
+ * SQLite's client remembers of a query that its table was not there.
+ */
+const isDone = Effect.flatMap(
+  SqlClient.SqlClient,
+  (sql) => sql`SELECT 1 FROM effect_sql_migrations WHERE migration_id >= ${newest} LIMIT 1`,
+).pipe(
+  Effect.map((rows) => rows.length > 0),
+  Effect.orElseSucceed(() => false),
+)
+
 const refuseNewer = Effect.filterOrFail(
   applied,
   (version) => version <= newest,
@@ -157,11 +174,8 @@ const refuseNewer = Effect.filterOrFail(
  * Processes that start together wait for each other; only where they create the first table at
  * once, one fails and tries again.
  */
-export const layer = Layer.effectDiscard(
-  Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).pipe(
-    Effect.catchAllDefect(Effect.fail),
-    Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
-    Effect.zipRight(refuseNewer),
-    Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
-  ),
+export const layer = Effect.unlessEffect(migrate, isDone).pipe(
+  Effect.zipRight(refuseNewer),
+  Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
+  Layer.effectDiscard,
 )
