@@ -1,7 +1,8 @@
 /** The program and its libraries in one file of JavaScript, which tells the commit it is from. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { build, type BuildOptions } from "esbuild"
+import { readFile } from "node:fs/promises"
+import { build, type BuildOptions, type Plugin, transform } from "esbuild"
 import { makePages } from "./pages.ts"
 
 export const root = join(import.meta.dirname, "..")
@@ -37,7 +38,24 @@ export const bundle = async (options: {
     },
     logLevel: "warning",
     ...options.rest,
+    plugins: [shortLocals, ...(options.rest.plugins ?? [])],
   })
+
+/**
+ * Libraries keep the names of what stands at the top of a module, which stack traces tell, but not
+ * those within: the start would read thousands of them.
+ */
+const shortLocals: Plugin = {
+  name: "short names within the functions of libraries",
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, "utf8"), {
+        minifyIdentifiers: true,
+        sourcefile: path,
+      })
+      return { contents: code, loader: "js" }
+    }),
+}
 
 /** Of a fixed length: Git's own choice depends on how much of the history a clone has. */
 const commit = () => {
