@@ -81,6 +81,7 @@ const loaded = (options: Options) =>
       } catch (error) {
         // Of sources that are being replaced, for example: the next request tries again.
         loading = undefined
+        Runtime.runFork(runtime)(Effect.logError("The interface cannot be loaded.", error))
         throw error
       }
     }
