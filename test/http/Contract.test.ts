@@ -669,7 +669,7 @@ describe("500", () => {
       expectJson(answer, 500, internal)
       assert.include(
         log.find((line) => line.includes(String(answer.headers["x-request-id"]))),
-        "availableCredits",
+        "expected a whole number of credits",
       )
     }),
   )
