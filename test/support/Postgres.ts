@@ -16,6 +16,9 @@ export interface Server {
   readonly destroy: () => Promise<void>
 }
 
+// The package hooks in here to end the process with 0, whatever the code that it should end with.
+process.prependListener("beforeExit", () => process.exit())
+
 /** Fails when it cannot start. Without `durable`, the data outlives processes but no machine. */
 export const start = async (options: { readonly durable: boolean }): Promise<Server> => {
   const folder = mkdtempSync(join(tmpdir(), "authority-postgres-"))
