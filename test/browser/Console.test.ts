@@ -33,6 +33,12 @@ const enter = async (page: Page, key: string) => {
   await page.getByRole("button", { name: "Use this key" }).click()
 }
 
+/** Enters a key and waits until the service has taken it: no run starts before that. */
+const useKey = async (page: Page, key: string) => {
+  await enter(page, key)
+  await page.getByText("credits available").waitFor()
+}
+
 const paste = async (page: Page, urls: ReadonlyArray<string>) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(urls.join("\n"))})`)
@@ -73,7 +79,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { url } = yield* serve(cwd)
         const { act, examine } = yield* visit(url, "/console")
         yield* examine("empty")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => page.getByText("1,000 credits available").waitFor())
         yield* act((page) => paste(page, mixed))
         yield* examine("list")
@@ -116,7 +122,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, mixed))
         yield* act(start)
         yield* act((page) => heading(page, /^Done/))
@@ -199,7 +205,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 10)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => page.getByText("10 credits available").waitFor())
         const answered = yield* act(async (page) => {
           let release = () => {}
@@ -231,7 +237,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 70)
         const { url } = yield* serve(cwd)
         const { act, examine } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(120)))
         yield* act((page) => page.getByText("the run stops when they are spent").waitFor())
         yield* act(start)
@@ -262,7 +268,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { act, examine, page } = yield* visit(first.url, "/console")
         // So that the waits between the tries can be skipped.
         yield* act((page) => page.clock.install())
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(120)))
         const { open: goOn } = yield* act((page) => gate(page, 1))
         yield* act(start)
@@ -305,7 +311,7 @@ describe.skipIf(isMissing)("the console", () => {
             return route.abort("connectionreset")
           }),
         )
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(20)))
         yield* act(start)
         yield* act((page) => heading(page, "Done: 20 addresses"))
@@ -324,7 +330,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => page.getByText("credits available").waitFor())
         yield* act((page) => paste(page, sites(60)))
         yield* act((page) => page.context().setOffline(true))
@@ -344,7 +350,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { id, key } = yield* open(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(400)))
         const { open: goOn } = yield* act((page) => gate(page, 1))
         yield* act(start)
@@ -386,7 +392,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         const csv = "id,url\n1,a.com\n2,b.com\n3,a.com\n4,provider-error.example.com\n"
         yield* act((page) =>
           page
@@ -427,7 +433,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         const hostile = [
           "<img src=x onerror=alert(1)>",
           "javascript:alert(1)",
@@ -458,7 +464,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { key } = yield* open(cwd, 20_000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(100_000)))
         yield* act((page) =>
           page.getByRole("button", { name: "Check 100,000 addresses" }).waitFor(),
@@ -492,7 +498,7 @@ describe.skipIf(isMissing)("the console", () => {
         })
         const width = (page: Page) => page.evaluate("document.documentElement.scrollWidth")
         assert.strictEqual(yield* act(width), 360)
-        yield* act((page) => enter(page, key))
+        yield* act((page) => useKey(page, key))
         yield* act((page) =>
           paste(page, [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]),
         )
