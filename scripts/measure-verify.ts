@@ -19,8 +19,8 @@ import type { AccountId } from "../src/Account.ts"
 import * as Balance from "../src/Balance.ts"
 import type { LedgerEntry } from "../src/LedgerEntry.ts"
 import * as SqlAccounts from "../src/sql/Accounts.ts"
+import { entryInserter } from "../src/sql/CreditLedger.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
-import { rowsOf } from "../src/sql/rows.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccount } from "../test/support/accounts.ts"
 import { credits, newRequest } from "../test/support/ledger.ts"
@@ -53,24 +53,7 @@ function* entriesOf(accountId: AccountId, count: number) {
 const fill = (accountId: AccountId, count: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const write = (entries: ReadonlyArray<LedgerEntry>) => {
-      const rows = entries.map((entry) => [
-        entry.sequence,
-        entry.kind,
-        entry.amount,
-        entry.balanceAfter,
-        entry.requestId,
-        entry.urls,
-        entry.at,
-        entry.hash,
-      ])
-      return sql`
-        INSERT INTO entries
-          (account_id, sequence, kind, amount, balance_after, request_id, urls, at, hash)
-        SELECT ${accountId}, value->>0, value->>1, value->>2, value->>3, value->>4, value->>5,
-          value->>6, value->>7
-        FROM ${rowsOf(sql, rows)}`
-    }
+    const write = entryInserter(sql)
     let last = Balance.empty
     let piece: Array<LedgerEntry> = []
     for (const { balance, entry } of entriesOf(accountId, count)) {

@@ -240,17 +240,9 @@ const pageSize = 1000
 const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
   page.length < pageSize ? Option.none() : Option.fromNullable(page.at(-1))
 
-const makeQueries = (sql: SqlClient.SqlClient) => {
-  const balanceColumns = sql.literal("account_id, granted, charged, held, entries, head")
-  const holdColumns = sql.literal("request_id, account_id, amount")
-  const entryColumns = sql.literal(
-    "account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash",
-  )
-  const insertHolds = inserter(sql, {
-    table: "holds",
-    columns: { request_id: "TEXT", account_id: "TEXT", amount: "BIGINT", expires_at: "BIGINT" },
-  })
-  const insertEntries = inserter(sql, {
+/** Adds entries as they are. */
+export const entryInserter = (sql: SqlClient.SqlClient) => {
+  const insert = inserter(sql, {
     table: "entries",
     columns: {
       account_id: "TEXT",
@@ -265,6 +257,34 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       hash: "TEXT",
     },
   })
+  return (entries: ReadonlyArray<LedgerEntry>) =>
+    insert(
+      entries.map((entry) => [
+        entry.accountId,
+        entry.sequence,
+        entry.kind,
+        entry.amount,
+        entry.balanceAfter,
+        entry.requestId,
+        entry.urls,
+        entry.note,
+        entry.at,
+        entry.hash,
+      ]),
+    )
+}
+
+const makeQueries = (sql: SqlClient.SqlClient) => {
+  const balanceColumns = sql.literal("account_id, granted, charged, held, entries, head")
+  const holdColumns = sql.literal("request_id, account_id, amount")
+  const entryColumns = sql.literal(
+    "account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash",
+  )
+  const insertHolds = inserter(sql, {
+    table: "holds",
+    columns: { request_id: "TEXT", account_id: "TEXT", amount: "BIGINT", expires_at: "BIGINT" },
+  })
+  const insertEntries = entryInserter(sql)
   const putBalances = inserter(sql, {
     table: "balances",
     columns: {
@@ -368,20 +388,7 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
       yield* insertHolds(
         openedHolds.map((hold) => [hold.requestId, hold.accountId, hold.amount, expiresAt]),
       )
-      yield* insertEntries(
-        newEntries.map((entry) => [
-          entry.accountId,
-          entry.sequence,
-          entry.kind,
-          entry.amount,
-          entry.balanceAfter,
-          entry.requestId,
-          entry.urls,
-          entry.note,
-          entry.at,
-          entry.hash,
-        ]),
-      )
+      yield* insertEntries(newEntries)
       yield* putBalances(
         Array.from(changed, (accountId) => {
           const { charged, entries, granted, head, held } = books.balance(accountId)
