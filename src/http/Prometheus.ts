@@ -1,5 +1,6 @@
 /** Every metric of the process in Prometheus' text format, version 0.0.4. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
+import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
 import type * as MetricPair from "effect/MetricPair"
@@ -8,7 +9,7 @@ import * as Option from "effect/Option"
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
 /** What the process is at this moment, measured when it is asked for. */
-const processGauges = (): string => {
+const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>): string => {
   const { heapUsed, rss } = process.memoryUsage()
   // It measures how long a timer of the resolution took.
   const lag = Math.max(0, eventLoopDelay.mean / 1e9 - resolutionMs / 1000)
@@ -29,17 +30,28 @@ const gauge = (name: string, help: string, value: number) =>
   `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`
 
 const resolutionMs = 20
-const eventLoopDelay = monitorEventLoopDelay({ resolution: resolutionMs })
-eventLoopDelay.enable()
 
-export const text = (): string => {
+/** Watches the event loop from now on; what comes back gives the text. */
+export const make = Effect.map(
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const eventLoopDelay = monitorEventLoopDelay({ resolution: resolutionMs })
+      eventLoopDelay.enable()
+      return eventLoopDelay
+    }),
+    (eventLoopDelay) => Effect.sync(() => eventLoopDelay.disable()),
+  ),
+  (eventLoopDelay) => () => metrics() + processGauges(eventLoopDelay),
+)
+
+const metrics = (): string => {
   const families = new Map<string, Array<MetricPair.MetricPair.Untyped>>()
   for (const pair of Metric.unsafeSnapshot()) {
     const family = families.get(pair.metricKey.name)
     if (family === undefined) families.set(pair.metricKey.name, [pair])
     else family.push(pair)
   }
-  return [...families].map(([name, pairs]) => familyText(name, pairs)).join("") + processGauges()
+  return [...families].map(([name, pairs]) => familyText(name, pairs)).join("")
 }
 
 const familyText = (name: string, pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {

@@ -123,11 +123,13 @@ const operationRoutes = HttpLayerRouter.use((router) =>
 
 const metricsPath = "/metrics"
 
-const metrics = HttpLayerRouter.add(
-  "GET",
-  metricsPath,
-  Effect.sync(() =>
-    HttpServerResponse.text(Prometheus.text(), { contentType: Prometheus.contentType }),
+const metrics = HttpLayerRouter.use((router) =>
+  Effect.flatMap(Prometheus.make, (text) =>
+    router.add(
+      "GET",
+      metricsPath,
+      Effect.sync(() => HttpServerResponse.text(text(), { contentType: Prometheus.contentType })),
+    ),
   ),
 )
 
