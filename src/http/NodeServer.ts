@@ -20,6 +20,8 @@ export interface Options {
   readonly maxConnections: number
 }
 
+type Headers = Http.OutgoingHttpHeaders | Array<Http.OutgoingHttpHeader>
+
 /** The address cannot be listened on; `message` says what to do. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly message: string
@@ -32,8 +34,6 @@ export class Listener extends Context.Tag("authority/http/Listener")<
     readonly server: Http.Server
     /** Where it listens, once it does. */
     readonly address: () => { readonly port: number; readonly url: string }
-    /** The requests in flight. */
-    readonly responses: ReadonlySet<Http.ServerResponse>
     /** True once the server has been told to stop. */
     readonly isDraining: () => boolean
     readonly startDraining: () => void
@@ -43,7 +43,23 @@ export class Listener extends Context.Tag("authority/http/Listener")<
 /** A server that does not listen yet. */
 export const layer = (options: Pick<Options, "maxConnections">) =>
   Layer.sync(Listener, () => {
+    let isDraining = false
+    /**
+     * Says of itself when its connection is to close. To be told, those in flight would have to be in
+     * a `Set`, and that costs much more: `rootFibers.ts` says why.
+     */
+    class Response extends Http.ServerResponse {
+      override writeHead(status: number, message?: string, headers?: Headers): this
+      override writeHead(status: number, headers?: Headers): this
+      override writeHead(status: number, first?: string | Headers, headers?: Headers): this {
+        if (isDraining) this.shouldKeepAlive = false
+        return typeof first === "string"
+          ? super.writeHead(status, first, headers)
+          : super.writeHead(status, first ?? headers)
+      }
+    }
     const server = Http.createServer({
+      ServerResponse: Response,
       headersTimeout: 15_000,
       requestTimeout: 60_000,
       keepAliveTimeout: 60_000,
@@ -53,12 +69,6 @@ export const layer = (options: Pick<Options, "maxConnections">) =>
       requireHostHeader: false,
     })
     server.maxConnections = options.maxConnections
-    const responses = new Set<Http.ServerResponse>()
-    let isDraining = false
-    server.on("request", (_, response: Http.ServerResponse) => {
-      responses.add(response)
-      response.once("close", () => responses.delete(response))
-    })
     // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
     server.on("checkExpectation", (request, response) => {
       server.emit("request", request, response)
@@ -66,7 +76,6 @@ export const layer = (options: Pick<Options, "maxConnections">) =>
     server.on("clientError", refuse)
     return {
       server,
-      responses,
       address: () => addressOf(server),
       isDraining: () => isDraining,
       startDraining: () => {
@@ -111,25 +120,16 @@ export const listen = (
 export const drain = (timeout: Duration.DurationInput): Layer.Layer<never, never, Listener> =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const { responses, server, startDraining } = yield* Listener
+      const { server, startDraining } = yield* Listener
       yield* Effect.addFinalizer(() =>
-        Effect.zipRight(Effect.sync(startDraining), stop(server, responses, timeout)),
+        Effect.zipRight(Effect.sync(startDraining), stop(server, timeout)),
       )
     }),
   )
 
-const stop = (
-  server: Http.Server,
-  responses: ReadonlySet<Http.ServerResponse>,
-  timeout: Duration.DurationInput,
-) =>
+const stop = (server: Http.Server, timeout: Duration.DurationInput) =>
   // Without fibers: a finalizer cannot be interrupted, so in a race the loser would never end.
   Effect.async<void>((resume) => {
-    const closeAfter = (response: Http.ServerResponse) => {
-      response.shouldKeepAlive = false
-    }
-    responses.forEach(closeAfter)
-    server.prependListener("request", (_, response: Http.ServerResponse) => closeAfter(response))
     // Time for a request that was under way when the end came; then idle connections are closed.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
     let isCutOff = false
