@@ -1,7 +1,6 @@
 import * as Fs from "node:fs"
 import { stat } from "node:fs/promises"
 import { pipeline } from "node:stream"
-import { setFlagsFromString } from "node:v8"
 import * as Zlib from "node:zlib"
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
@@ -14,6 +13,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as RankList from "../providers/RankList.ts"
 import { Rankings } from "../Rankings.ts"
+import * as Heap from "./Heap.ts"
 import { json } from "./options.ts"
 import { print } from "./Output.ts"
 import * as Progress from "./Progress.ts"
@@ -59,7 +59,7 @@ const load = Command.make(
         Stream.map((batch) => batch.rows),
         Stream.onEnd(Effect.suspend(() => (rows === 0 ? new EmptyList({ file }) : Effect.void))),
       )
-      yield* keepHeapSmall
+      yield* Heap.ofImport
       yield* rankings.replace(batches)
 
       const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
@@ -79,14 +79,6 @@ const load = Command.make(
 export const dataset = Command.make("dataset").pipe(
   Command.withDescription("The figures of the provider named dataset"),
   Command.withSubcommands([load]),
-)
-
-/**
- * Node would let the garbage of a million rows grow to twice the memory before it looks after it;
- * collecting more often costs no time here. Where the flag is unknown, more memory is all it takes.
- */
-const keepHeapSmall = Effect.ignore(
-  Effect.try(() => setFlagsFromString("--semi-space-growth-factor=1")),
 )
 
 /** How many numbers of broken lines are told. */

@@ -14,6 +14,7 @@ import * as Server from "../http/Server.ts"
 import { Credits } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
+import * as Heap from "./Heap.ts"
 import * as Logging from "./Logging.ts"
 import { isLoopback } from "./Output.ts"
 import * as Provider from "./Provider.ts"
@@ -26,6 +27,7 @@ export const serve = (options: { readonly json: boolean }) =>
     Effect.zipRight(Effect.never),
     Effect.provide(server),
     Effect.provide(sweeper),
+    Effect.provide(thrift),
     Effect.provide(Stores.layer),
     Effect.provide(Telemetry.layer),
     Effect.provide(Logging.layer({ stderr: options.json })),
@@ -53,6 +55,9 @@ const server = Effect.map(Settings.Settings, (settings) =>
     Layer.provide(CachedApiKeys.layer),
   ),
 ).pipe(Layer.unwrapEffect)
+
+/** When the start is over, for what is loaded after it is compiled anew. */
+const thrift = Layer.scopedDiscard(Effect.forkScoped(Effect.delay(Heap.ofService, "1 second")))
 
 /** Any process ends the holds and claims that any other left behind. */
 const sweeper = Layer.scopedDiscard(
