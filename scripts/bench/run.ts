@@ -44,14 +44,15 @@ try {
       const keys = openAccounts(cwd, resolve(program))
       return startService(cwd, resolve(program), keys, vendor.url, env)
     }
-    const started: Array<[string, Server]> = [
-      ["service", await service("service", join(dist, "authority.cjs"))],
-      ["peer", await start(emptyFolder(folder, `peer, ${disk}`), [script("peer.ts")], env)],
-    ]
-    if (options.against !== undefined) {
-      started.push(["against", await service("against", options.against)])
+    const started: Array<[string, Server]> = []
+    const add = (name: string, server: Server) => {
+      // At once, for what is started after it may fail.
+      servers.push(server)
+      started.push([name, server])
     }
-    servers.push(...started.map(([, server]) => server))
+    add("service", await service("service", join(dist, "authority.cjs")))
+    add("peer", await start(emptyFolder(folder, `peer, ${disk}`), [script("peer.ts")], env))
+    if (options.against !== undefined) add("against", await service("against", options.against))
     started.push(["floor", floor])
     return started
   }
