@@ -3,6 +3,7 @@
  * an endpoint's, as all but a few are, take it.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import { nextTick } from "node:process"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberId from "effect/FiberId"
@@ -24,27 +25,32 @@ export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime
   return ({ handler, start }: Endpoint, request: IncomingMessage, response: ServerResponse) => {
     const requestId = newRequestId()
     const stop = start()
-    const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
-    const fiber = runFork(
-      Effect.map(answered, ({ body, headers, status }) => {
-        stop(status)
-        if (response.writableEnded) return
-        const length = Buffer.byteLength(body)
-        response.writeHead(status, {
-          ...headers,
-          "content-type": "application/json",
-          "content-length": length,
-          "x-request-id": requestId,
-        })
-        // Head and body leave in one piece, for the body is a string; plain ASCII, as nearly all
-        // are, needs no encoding.
-        response.end(body, length === body.length ? "latin1" : "utf8")
-      }),
-    )
-    response.on("close", () => {
-      // The client hung up.
-      if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
-    })
+    const begin = () => {
+      const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
+      const fiber = runFork(
+        Effect.map(answered, ({ body, headers, status }) => {
+          stop(status)
+          if (response.writableEnded) return
+          const length = Buffer.byteLength(body)
+          response.writeHead(status, {
+            ...headers,
+            "content-type": "application/json",
+            "content-length": length,
+            "x-request-id": requestId,
+          })
+          // Head and body leave in one piece, for the body is a string; plain ASCII, as nearly all
+          // are, needs no encoding.
+          response.end(body, length === body.length ? "latin1" : "utf8")
+        }),
+      )
+      response.on("close", () => {
+        // The client hung up.
+        if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
+      })
+    }
+    // In the next tick a body that came along with its headers is there, and not waited for.
+    if (request.method === "GET") begin()
+    else nextTick(begin)
   }
 })
 

@@ -19,18 +19,22 @@ const maxDrainedBytes = 16 * 1024 * 1024
 export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decode = ParseResult.decodeUnknownEither(schema, { errors: "all" })
   const isAsItShouldBe = Guard.make(schema)
+  const decodeBytes = (bytes: Buffer): Either.Either<A, InvalidRequest | PayloadTooLarge> =>
+    bytes.length > maxBytes
+      ? Either.left(tooLarge())
+      : Either.flatMap(parse(bytes), (json) =>
+          isAsItShouldBe(json)
+            ? Either.right(json)
+            : Either.mapLeft(decode(json), (issue) =>
+                InvalidRequest.because(Issues.fromParseIssue(issue)),
+              ),
+        )
   return (request: IncomingMessage): Effect.Effect<A, InvalidRequest | PayloadTooLarge> => {
     if (!isJson(request.headers["content-type"])) {
       return Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
     }
-    return Effect.flatMap(read(request), (bytes) =>
-      Either.flatMap(parse(bytes), (json) =>
-        isAsItShouldBe(json)
-          ? Either.right(json)
-          : Either.mapLeft(decode(json), (issue) =>
-              InvalidRequest.because(Issues.fromParseIssue(issue)),
-            ),
-      ),
+    return Effect.suspend(() =>
+      request.complete ? decodeBytes(whole(request)) : Effect.flatMap(read(request), decodeBytes),
     )
   }
 }
@@ -50,6 +54,12 @@ const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
 
 const tooLarge = () =>
   new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBytes} bytes.` })
+
+/** A body that is all there, as one that came along with its headers is; then it is short as well. */
+const whole = (message: IncomingMessage): Buffer => {
+  const bytes: unknown = message.read()
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0)
+}
 
 const read = (message: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.async((resume) => {
