@@ -53,8 +53,14 @@ const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
   }
 }
 
-const loaded = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>): Layer.Layer<A, E, R> =>
-  Layer.unwrapEffect(Effect.promise(load))
+const loaded = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>) => loadedWith(Effect.void, load)
+
+/** Nothing is loaded before it is known that its settings are there. */
+const loadedWith = <Given, E1, A, E, R>(
+  settings: Effect.Effect<Given, E1>,
+  load: (given: Given) => Promise<Layer.Layer<A, E, R>>,
+): Layer.Layer<A, E | E1, R> =>
+  Layer.unwrapEffect(Effect.flatMap(settings, (given) => Effect.promise(() => load(given))))
 
 /** A vendor as it is, without decorators. */
 const vendor = (
@@ -63,42 +69,37 @@ const vendor = (
 ): Layer.Layer<MetricsProvider, ProviderNotConfigured, HttpClient.HttpClient> => {
   switch (name) {
     case "moz":
-      return Effect.flatMap(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), (token) =>
-        Effect.promise(async () => {
-          const Moz = await import("../providers/Moz.ts")
-          return Moz.layer({ url: settings.mozUrl, token })
-        }),
-      ).pipe(Layer.unwrapEffect)
+      return loadedWith(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), async (token) => {
+        const Moz = await import("../providers/Moz.ts")
+        return Moz.layer({ url: settings.mozUrl, token })
+      })
     case "moz-links-v2":
-      return Effect.flatMap(
+      return loadedWith(
         required("AUTHORITY_MOZ_LINKS_V2_TOKEN", settings.mozLinksV2Token),
-        (token) =>
-          Effect.promise(async () => {
-            const MozLinksV2 = await import("../providers/MozLinksV2.ts")
-            return MozLinksV2.layer({ url: settings.mozLinksV2Url, token })
-          }),
-      ).pipe(Layer.unwrapEffect)
+        async (token) => {
+          const MozLinksV2 = await import("../providers/MozLinksV2.ts")
+          return MozLinksV2.layer({ url: settings.mozLinksV2Url, token })
+        },
+      )
     case "open-page-rank":
-      return Effect.flatMap(
+      return loadedWith(
         required("AUTHORITY_OPEN_PAGE_RANK_KEY", settings.openPageRankKey),
-        (key) =>
-          Effect.promise(async () => {
-            const OpenPageRank = await import("../providers/OpenPageRank.ts")
-            return OpenPageRank.layer({ url: settings.openPageRankUrl, key })
-          }),
-      ).pipe(Layer.unwrapEffect)
+        async (key) => {
+          const OpenPageRank = await import("../providers/OpenPageRank.ts")
+          return OpenPageRank.layer({ url: settings.openPageRankUrl, key })
+        },
+      )
     case "dataforseo":
-      return Effect.flatMap(
+      return loadedWith(
         Effect.all({
           login: required("AUTHORITY_DATAFORSEO_LOGIN", settings.dataforseoLogin),
           password: required("AUTHORITY_DATAFORSEO_PASSWORD", settings.dataforseoPassword),
         }),
-        (credentials) =>
-          Effect.promise(async () => {
-            const DataForSeo = await import("../providers/DataForSeo.ts")
-            return DataForSeo.layer({ url: settings.dataforseoUrl, ...credentials })
-          }),
-      ).pipe(Layer.unwrapEffect)
+        async (credentials) => {
+          const DataForSeo = await import("../providers/DataForSeo.ts")
+          return DataForSeo.layer({ url: settings.dataforseoUrl, ...credentials })
+        },
+      )
   }
 }
 
