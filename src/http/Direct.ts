@@ -19,6 +19,10 @@ export interface Endpoint {
   readonly start: ReturnType<typeof Meters.make>
 }
 
+/** A page in a browser asks, which is for CORS to allow or not; this way knows nothing of it. */
+export const needsCors = (corsOrigins: ReadonlyArray<string>, { headers }: IncomingMessage) =>
+  corsOrigins.length > 0 && "origin" in headers
+
 /** Runs a handler for a request, and answers. */
 export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime()), (runtime) => {
   const runFork = Runtime.runFork(runtime)

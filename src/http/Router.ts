@@ -51,8 +51,7 @@ export const make = (options: Options) =>
     const short = yield* Direct.make
     const answer: Router = (request, response) => {
       const endpoint = endpoints.get(`${request.method} ${request.url}`)
-      const isPlain =
-        !options.isTraced && (options.corsOrigins.length === 0 || !("origin" in request.headers))
+      const isPlain = !options.isTraced && !Direct.needsCors(options.corsOrigins, request)
       if (endpoint === undefined || !isPlain) return long(request, response)
       return short(endpoint, request, response)
     }

@@ -45,7 +45,7 @@ const served = (options: Options) =>
 
 const afterStart = "50 millis"
 
-/** Whether it was for these to answer; a browser's page may ask too, which is for CORS to allow. */
+/** Whether it was for these to answer. */
 const atOnce = ({ corsOrigins }: Options) =>
   Effect.gen(function* () {
     const handlers = yield* operations.make
@@ -59,8 +59,7 @@ const atOnce = ({ corsOrigins }: Options) =>
     return (request: IncomingMessage, response: ServerResponse) => {
       if (request.method !== "GET") return false
       const endpoint = endpoints.get(request.url ?? "")
-      if (endpoint === undefined) return false
-      if (corsOrigins.length > 0 && "origin" in request.headers) return false
+      if (endpoint === undefined || Direct.needsCors(corsOrigins, request)) return false
       answer(endpoint, request, response)
       return true
     }
