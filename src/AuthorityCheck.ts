@@ -21,7 +21,8 @@ import {
   type InsufficientCredits,
 } from "./CreditLedger.ts"
 import { Deadline } from "./Deadline.ts"
-import { type Credits, creditsOf, type RequestId } from "./LedgerEntry.ts"
+import { type Credits, creditsOf } from "./LedgerEntry.ts"
+import type { RequestId } from "./RequestId.ts"
 import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type Receipt, Receipts } from "./Receipts.ts"

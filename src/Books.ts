@@ -7,7 +7,8 @@ import * as Either from "effect/Either"
 import type { AccountId } from "./Account.ts"
 import * as Balance from "./Balance.ts"
 import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
-import type { Credits, LedgerEntry, RequestId } from "./LedgerEntry.ts"
+import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
+import type { RequestId } from "./RequestId.ts"
 import type { Receipt } from "./Receipts.ts"
 
 export class Books {

@@ -5,6 +5,7 @@
 import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
 import { AccountId } from "./Account.ts"
+import { RequestId } from "./RequestId.ts"
 
 /** A whole number of credits; sums stay below 2^53, where every integer is exact. */
 export const Credits = Schema.NonNegativeInt.pipe(
@@ -19,10 +20,6 @@ export type Credits = typeof Credits.Type
 /** As `Credits.make`, which tells what is wrong; each request adds and subtracts several times. */
 export const creditsOf = (sum: number): Credits =>
   Credits.make(sum, { disableValidation: Number.isSafeInteger(sum) && sum >= 0 })
-
-/** Names one request from its header `x-request-id` to its line in the statement. */
-export const RequestId = Schema.String.pipe(Schema.brand("RequestId"))
-export type RequestId = typeof RequestId.Type
 
 export const LedgerEntry = Schema.Struct({
   accountId: AccountId,

@@ -7,7 +7,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type { AccountId } from "./Account.ts"
-import type { RequestId } from "./LedgerEntry.ts"
+import type { RequestId } from "./RequestId.ts"
 
 /** One request that its client has named. */
 export interface Claim {

@@ -1,7 +1,7 @@
 /** An answer before it is on the wire, whoever gives it. */
 import type { IncomingMessage } from "node:http"
 import type * as Effect from "effect/Effect"
-import type { RequestId } from "../LedgerEntry.ts"
+import type { RequestId } from "../RequestId.ts"
 
 /** A response as it goes out: all of it at once. */
 export interface Answer {

@@ -1,7 +1,7 @@
 import { randomFillSync } from "node:crypto"
 import * as Context from "effect/Context"
 import { v7 as uuid } from "uuid"
-import { RequestId } from "../LedgerEntry.ts"
+import { RequestId } from "../RequestId.ts"
 
 /** The id of the request being answered; in the header `x-request-id`, the log and the statement. */
 export class CurrentRequestId extends Context.Reference<CurrentRequestId>()(

@@ -8,7 +8,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
-import type { RequestId } from "../LedgerEntry.ts"
+import type { RequestId } from "../RequestId.ts"
 import type { Answer } from "./Answer.ts"
 import { BatchResponse } from "./Api.ts"
 

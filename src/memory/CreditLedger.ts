@@ -10,7 +10,7 @@ import * as Audit from "../Audit.ts"
 import * as Balance from "../Balance.ts"
 import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
-import type { RequestId } from "../LedgerEntry.ts"
+import type { RequestId } from "../RequestId.ts"
 import { Receipts } from "../Receipts.ts"
 
 export const layer = (options: {

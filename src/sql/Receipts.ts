@@ -11,7 +11,7 @@ import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
-import { RequestId } from "../LedgerEntry.ts"
+import { RequestId } from "../RequestId.ts"
 import {
   type Claim,
   KeyReused,

@@ -6,7 +6,8 @@ import { v7 as uuid } from "uuid"
 import type { AccountId } from "../../src/Account.ts"
 import * as Balance from "../../src/Balance.ts"
 import { CreditLedger, type Hold, type Period } from "../../src/CreditLedger.ts"
-import { Credits, RequestId } from "../../src/LedgerEntry.ts"
+import { Credits } from "../../src/LedgerEntry.ts"
+import { RequestId } from "../../src/RequestId.ts"
 
 export const credits = (n: number) => Credits.make(n)
 
