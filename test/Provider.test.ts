@@ -4,12 +4,13 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as Provider from "../src/cli/Provider.ts"
-import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
-import * as MemoryRankings from "../src/memory/Rankings.ts"
 import { Outcome } from "../src/Metrics.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import { Rankings } from "../src/Rankings.ts"
 import * as Settings from "../src/Settings.ts"
+import * as Migrations from "../src/sql/Migrations.ts"
+import * as SqlRankings from "../src/sql/Rankings.ts"
+import * as Sqlite from "../src/sql/Sqlite.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import { targets } from "./support/lookup.ts"
 
@@ -19,8 +20,8 @@ const started = (environment: Readonly<Record<string, string>>) => {
   return Provider.layer.pipe(
     Layer.provide(Settings.layer),
     Layer.provide(Layer.setConfigProvider(variables)),
-    Layer.provide(MemoryMetricsCache.layer),
-    Layer.provideMerge(MemoryRankings.layer),
+    Layer.provideMerge(SqlRankings.layer),
+    Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
   )
 }
 

@@ -1,11 +1,10 @@
-/** The provider that the settings name; of the others nothing is loaded. */
+/** The provider that the settings name, on the database; of the others nothing is loaded. */
 import type * as HttpClient from "@effect/platform/HttpClient"
+import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
-import type { Rankings } from "../Rankings.ts"
 import { type ProviderName, Settings } from "../Settings.ts"
 
 /** A provider was chosen and what it needs was not given. */
@@ -14,7 +13,7 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
 }> {}
 
 /** What a provider may use, and why there may be none. */
-type Provider = Layer.Layer<MetricsProvider, ProviderNotConfigured, MetricsCache | Rankings>
+type Provider = Layer.Layer<MetricsProvider, ProviderNotConfigured, SqlClient>
 
 /** The chain of providers, each with the decorators that become it. */
 export const layer = Effect.flatMap(Settings, (settings) => {
@@ -39,16 +38,21 @@ const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
     case "sandbox":
       return loaded(async () => (await import("../providers/Sandbox.ts")).layer)
     case "dataset":
-      return loaded(async () => (await import("../providers/Dataset.ts")).layer)
+      return loaded(async () => {
+        const Dataset = await import("../providers/Dataset.ts")
+        const SqlRankings = await import("../sql/Rankings.ts")
+        return Layer.provide(Dataset.layer, SqlRankings.layer)
+      })
     default:
       return loaded(async () => {
         const Composed = await import("../providers/Composed.ts")
         const Wire = await import("../providers/Wire.ts")
+        const SqlMetricsCache = await import("../sql/MetricsCache.ts")
         return Composed.bought(vendor(settings, name), {
           timeout: settings.providerTimeout,
           concurrency: settings.providerConcurrency,
           cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
-        }).pipe(Layer.provide(Wire.client))
+        }).pipe(Layer.provide([Wire.client, SqlMetricsCache.layer]))
       })
   }
 }

@@ -12,12 +12,14 @@ import * as Logging from "./Logging.ts"
 /** How much longer than its request a hold may live: the time to settle it on a slow disk. */
 const settleTime = Duration.seconds(30)
 
-const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+/** The database of the settings, with every table in place, and its health. */
+export const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   Effect.promise(async () => {
     const Migrations = await import("../sql/Migrations.ts")
+    const SqlHealth = await import("../sql/Health.ts")
     const url = Redacted.value(databaseUrl)
     return Layer.provideMerge(
-      Migrations.layer,
+      Layer.merge(Migrations.layer, SqlHealth.layer),
       url.startsWith("sqlite:")
         ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length))
         : (await import("../sql/Postgres.ts")).layer(databaseUrl),
@@ -25,14 +27,12 @@ const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   }),
 ).pipe(Layer.unwrapEffect)
 
-/** Accounts, keys, credits, kept figures and the data set, on the database of the settings. */
-export const layer = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
+/** Accounts, keys, credits, receipts and the data set, in a database. */
+export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
   Effect.promise(async () => {
     const SqlAccounts = await import("../sql/Accounts.ts")
     const SqlApiKeys = await import("../sql/ApiKeys.ts")
     const SqlCreditLedger = await import("../sql/CreditLedger.ts")
-    const SqlHealth = await import("../sql/Health.ts")
-    const SqlMetricsCache = await import("../sql/MetricsCache.ts")
     const SqlRankings = await import("../sql/Rankings.ts")
     const SqlReceipts = await import("../sql/Receipts.ts")
     const lease = Duration.sum(requestTimeout, settleTime)
@@ -41,12 +41,13 @@ export const layer = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
       SqlApiKeys.layer,
       SqlCreditLedger.layer({ lease }),
       SqlReceipts.layer({ lease }),
-      SqlMetricsCache.layer,
       SqlRankings.layer,
-      SqlHealth.layer,
     )
   }),
-).pipe(Layer.unwrapEffect, Layer.provide(database))
+).pipe(Layer.unwrapEffect)
+
+/** All of it, in the database of the settings. */
+export const layer = Layer.provideMerge(inDatabase, database)
 
 /** What the verbs of the command line need: the stores, and a log that leaves stdout alone. */
 export const forVerbs = layer.pipe(
