@@ -3,10 +3,14 @@
  * `code-cache.ts SCRIPT CACHE ADDON`, to be run with `flags`. What a start needs shows when the
  * program runs, so it does: it prints its help, then serves a batch and is told to stop.
  */
+import assert from "node:assert/strict"
+import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
+import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
 
@@ -38,15 +42,19 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   for (const name of Object.keys(process.env)) {
     if (/^(AUTHORITY|OTEL)_/.test(name)) delete process.env[name]
   }
-  process.env["AUTHORITY_PORT"] = "0"
+  const port = await freePort()
+  process.env["AUTHORITY_PORT"] = String(port)
   process.env["AUTHORITY_LOG_FORMAT"] = "json"
   withoutTimers()
   const said = listen()
   start("--help")
   await said("USAGE")
   start("serve", "--json")
-  const { demoKey, url } = JSON.parse(await said("demoKey"))
-  await fetch(`${url}/health/ready`)
+  const url = `http://127.0.0.1:${port}`
+  await answered(`${url}/health/ready`)
+  // The rest of the program is loaded for whoever asks for it.
+  await fetch(`${url}/v1/quota/available-credits`)
+  const { demoKey } = JSON.parse(await said("demoKey"))
   await fetch(`${url}/v1/metrics/da-pa/batch`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": demoKey, connection: "close" },
@@ -59,6 +67,23 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   })
   process.kill(process.pid, "SIGTERM")
 }
+
+const freePort = async () => {
+  const probe = createServer().listen(0, "127.0.0.1")
+  await once(probe, "listening")
+  const address = probe.address()
+  assert(typeof address === "object" && address !== null)
+  probe.close()
+  await once(probe, "close")
+  return address.port
+}
+
+/** Refused until the program listens. */
+const answered = async (url: string): Promise<unknown> =>
+  fetch(url).catch(async () => {
+    await setImmediate()
+    return answered(url)
+  })
 
 /** What the program does by the clock would be compiled in some builds and not in others. */
 const withoutTimers = () => {

@@ -1,132 +1,38 @@
-import * as Console from "effect/Console"
+import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
-import * as Redacted from "effect/Redacted"
-import * as Schedule from "effect/Schedule"
-import { AccountName, Accounts } from "../Account.ts"
-import { ApiKeys } from "../ApiKeys.ts"
-import * as AuthorityCheck from "../AuthorityCheck.ts"
-import * as CachedApiKeys from "../CachedApiKeys.ts"
-import { CreditLedger } from "../CreditLedger.ts"
-import { Listener } from "../http/NodeServer.ts"
 import * as Server from "../http/Server.ts"
-import { Credits } from "../LedgerEntry.ts"
-import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
-import * as Heap from "./Heap.ts"
 import * as Logging from "./Logging.ts"
-import { isLoopback } from "./Output.ts"
 import * as Provider from "./Provider.ts"
-import * as Telemetry from "./Telemetry.ts"
 import * as Stores from "./Stores.ts"
+import * as Telemetry from "./Telemetry.ts"
 
-/** Answers requests until it is interrupted. */
+/** Answers requests until it is interrupted, or cannot begin to. */
 export const serve = (options: { readonly json: boolean }) =>
-  greet(options.json).pipe(
-    Effect.zipRight(Effect.never),
-    Effect.provide(server),
-    Effect.provide(sweeper),
-    Effect.provide(thrift),
-    Effect.provide(Stores.layer),
+  Effect.gen(function* () {
+    const settings = yield* Settings.Settings
+    const broken = yield* Deferred.make<never>()
+    const router = Effect.promise(() => import("./service.ts")).pipe(
+      Effect.flatMap(({ make }) => make(options)),
+      Effect.tapErrorCause((cause) => Deferred.failCause(broken, cause)),
+    )
+    return yield* Effect.provide(
+      Deferred.await(broken),
+      Server.layer(
+        {
+          host: settings.host,
+          port: settings.port,
+          corsOrigins: settings.corsOrigins ?? [],
+          shutdownTimeout: settings.shutdownTimeout,
+          maxConnections: settings.maxConnections,
+        },
+        router,
+      ),
+    )
+  }).pipe(
+    Effect.provide(Layer.provideMerge(Provider.layer, Stores.database)),
     Effect.provide(Telemetry.layer),
     Effect.provide(Logging.layer({ stderr: options.json })),
     Effect.provide(Settings.layer),
   )
-
-const server = Effect.map(Settings.Settings, (settings) =>
-  Server.layer({
-    host: settings.host,
-    port: settings.port,
-    corsOrigins: settings.corsOrigins ?? [],
-    shutdownTimeout: settings.shutdownTimeout,
-    maxConnections: settings.maxConnections,
-    rateLimit: settings.rateLimit,
-    isTraced: settings.otlpEndpoint !== undefined,
-    hasSyntheticFigures: settings.providers.includes("sandbox"),
-  }).pipe(
-    Layer.provide(
-      AuthorityCheck.layer({
-        price: Credits.make(settings.creditPrice),
-        timeout: settings.requestTimeout,
-      }),
-    ),
-    Layer.provide(Provider.layer),
-    Layer.provide(CachedApiKeys.layer),
-  ),
-).pipe(Layer.unwrapEffect)
-
-/** When the start is over, for what is loaded after it is compiled anew. */
-const thrift = Layer.scopedDiscard(Effect.forkScoped(Effect.delay(Heap.ofService, "1 second")))
-
-/** Any process ends the holds and claims that any other left behind. */
-const sweeper = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const ledger = yield* CreditLedger
-    const receipts = yield* Receipts
-    const holds = Effect.tap(ledger.expire, (count) =>
-      count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
-    )
-    // An account in disorder must not keep the receipts of all others from being forgotten.
-    yield* Effect.forEach([holds, receipts.expire], (sweep) =>
-      Effect.catchAllCause(sweep, (cause) =>
-        Effect.logError("The sweep failed; it goes on.", cause),
-      ),
-    ).pipe(
-      Effect.repeat(Schedule.spaced("5 seconds")),
-      // What was left behind can wait until the start is over.
-      Effect.delay("1 second"),
-      Effect.forkScoped,
-    )
-  }),
-)
-
-const demoCredits = Credits.make(1000)
-
-/** On the first start with synthetic figures: an account to try them with. */
-const demoKey = Effect.gen(function* () {
-  const { providers } = yield* Settings.Settings
-  const accounts = yield* Accounts
-  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
-  const { id } = yield* accounts.create(AccountName.make("demo"))
-  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
-  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: "demo" })
-  return Option.some(Redacted.value(key))
-})
-
-const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
-  providers.every((name) => name === "sandbox")
-
-const greet = (json: boolean) =>
-  Effect.gen(function* () {
-    const { host, providers } = yield* Settings.Settings
-    const provider = providers.join(",")
-    const { url } = (yield* Listener).address()
-    const key = yield* demoKey
-    const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
-    yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
-    if (isSandbox(providers)) {
-      yield* Effect.logWarning(
-        "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
-      )
-    }
-    if (hasDemo && !isLoopback(host)) {
-      yield* Effect.logWarning(
-        `The account demo exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
-      )
-    }
-    if (json)
-      return yield* Console.log(JSON.stringify({ url, provider, demoKey: Option.getOrNull(key) }))
-    if (Option.isSome(key)) yield* Console.log(invitation(url, key.value))
-  })
-
-/** The key is printed here and nowhere else, so not through the log. */
-const invitation = (url: string, key: string) => `
-The account demo has ${demoCredits} credits. Its key is shown only now:
-
-  ${key}
-
-Try it:
-
-  curl -s ${url}/v1/metrics/da-pa/batch -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '{"urls":["example.com","https://www.wikipedia.org/wiki/Domain","localhost"]}'
-`

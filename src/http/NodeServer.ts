@@ -9,8 +9,8 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Predicate from "effect/Predicate"
+import type * as Scope from "effect/Scope"
 
 export interface Options {
   readonly host: string
@@ -41,48 +41,47 @@ export class Listener extends Context.Tag("authority/http/Listener")<
 >() {}
 
 /** A server that does not listen yet. */
-export const layer = (options: Pick<Options, "maxConnections">) =>
-  Layer.sync(Listener, () => {
-    let isDraining = false
-    /**
-     * Says of itself when its connection is to close. To be told, those in flight would have to be in
-     * a `Set`, and that costs much more: `rootFibers.ts` says why.
-     */
-    class Response extends Http.ServerResponse {
-      override writeHead(status: number, message?: string, headers?: Headers): this
-      override writeHead(status: number, headers?: Headers): this
-      override writeHead(status: number, first?: string | Headers, headers?: Headers): this {
-        if (isDraining) this.shouldKeepAlive = false
-        return typeof first === "string"
-          ? super.writeHead(status, first, headers)
-          : super.writeHead(status, first ?? headers)
-      }
+export const make = (options: Pick<Options, "maxConnections">): Listener["Type"] => {
+  let isDraining = false
+  /**
+   * Says of itself when its connection is to close. To be told, those in flight would have to be in
+   * a `Set`, and that costs much more: `rootFibers.ts` says why.
+   */
+  class Response extends Http.ServerResponse {
+    override writeHead(status: number, message?: string, headers?: Headers): this
+    override writeHead(status: number, headers?: Headers): this
+    override writeHead(status: number, first?: string | Headers, headers?: Headers): this {
+      if (isDraining) this.shouldKeepAlive = false
+      return typeof first === "string"
+        ? super.writeHead(status, first, headers)
+        : super.writeHead(status, first ?? headers)
     }
-    const server = Http.createServer({
-      ServerResponse: Response,
-      headersTimeout: 15_000,
-      requestTimeout: 60_000,
-      keepAliveTimeout: 60_000,
-      // How often Node looks for who exceeds these; by default so seldom that they double.
-      connectionsCheckingInterval: 5000,
-      maxHeaderSize: 16 * 1024,
-      requireHostHeader: false,
-    })
-    server.maxConnections = options.maxConnections
-    // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
-    server.on("checkExpectation", (request, response) => {
-      server.emit("request", request, response)
-    })
-    server.on("clientError", refuse)
-    return {
-      server,
-      address: () => addressOf(server),
-      isDraining: () => isDraining,
-      startDraining: () => {
-        isDraining = true
-      },
-    }
+  }
+  const server = Http.createServer({
+    ServerResponse: Response,
+    headersTimeout: 15_000,
+    requestTimeout: 60_000,
+    keepAliveTimeout: 60_000,
+    // How often Node looks for who exceeds these; by default so seldom that they double.
+    connectionsCheckingInterval: 5000,
+    maxHeaderSize: 16 * 1024,
+    requireHostHeader: false,
   })
+  server.maxConnections = options.maxConnections
+  // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
+  server.on("checkExpectation", (request, response) => {
+    server.emit("request", request, response)
+  })
+  server.on("clientError", refuse)
+  return {
+    server,
+    address: () => addressOf(server),
+    isDraining: () => isDraining,
+    startDraining: () => {
+      isDraining = true
+    },
+  }
+}
 
 const addressOf = (server: Http.Server) => {
   const address = server.address()
@@ -91,10 +90,10 @@ const addressOf = (server: Http.Server) => {
   return { port, url: `http://${family === "IPv6" ? `[${host}]` : host}:${port}` }
 }
 
-/** To be built when the server has its handler: listens, and closes on release. */
+/** For when the server has its handler: listens, until the scope ends. */
 export const listen = (
   options: Pick<Options, "host" | "port">,
-): Layer.Layer<never, CannotListen, Listener> =>
+): Effect.Effect<void, CannotListen, Listener | Scope.Scope> =>
   Effect.flatMap(Listener, ({ server }) =>
     Effect.acquireRelease(
       Effect.async<void, CannotListen>((resume) => {
@@ -111,20 +110,17 @@ export const listen = (
           else resume(Effect.void)
         }),
     ),
-  ).pipe(Layer.scopedDiscard)
+  )
 
 /**
- * To be built after what serves, so that it ends before: accepts no new connection, says on each
- * answer that its connection closes, and waits until the last one is out, or the time is over.
+ * When the scope ends: accepts no new connection, says on each answer that its connection closes,
+ * and waits until the last one is out, or the time is over.
  */
-export const drain = (timeout: Duration.DurationInput): Layer.Layer<never, never, Listener> =>
-  Layer.scopedDiscard(
-    Effect.gen(function* () {
-      const { server, startDraining } = yield* Listener
-      yield* Effect.addFinalizer(() =>
-        Effect.zipRight(Effect.sync(startDraining), stop(server, timeout)),
-      )
-    }),
+export const drain = (
+  timeout: Duration.DurationInput,
+): Effect.Effect<void, never, Listener | Scope.Scope> =>
+  Effect.flatMap(Listener, ({ server, startDraining }) =>
+    Effect.addFinalizer(() => Effect.zipRight(Effect.sync(startDraining), stop(server, timeout))),
   )
 
 const stop = (server: Http.Server, timeout: Duration.DurationInput) =>

@@ -1,0 +1,121 @@
+/** What a service has beside its server: the router over the stores, and what it does by itself. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import * as Schedule from "effect/Schedule"
+import { AccountName, Accounts } from "../Account.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import * as AuthorityCheck from "../AuthorityCheck.ts"
+import * as CachedApiKeys from "../CachedApiKeys.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import { Listener } from "../http/NodeServer.ts"
+import * as Router from "../http/Router.ts"
+import { Credits } from "../LedgerEntry.ts"
+import { Receipts } from "../Receipts.ts"
+import * as Settings from "../Settings.ts"
+import * as Heap from "./Heap.ts"
+import { isLoopback } from "./Output.ts"
+import * as Stores from "./Stores.ts"
+
+/** The router, once the server listens, which it tells. */
+export const make = (options: { readonly json: boolean }) =>
+  Effect.gen(function* () {
+    const settings = yield* Settings.Settings
+    const context = yield* Layer.build(
+      Layer.mergeAll(
+        sweeper,
+        thrift,
+        AuthorityCheck.layer({
+          price: Credits.make(settings.creditPrice),
+          timeout: settings.requestTimeout,
+        }),
+      ).pipe(Layer.provideMerge(CachedApiKeys.layer), Layer.provideMerge(Stores.inDatabase)),
+    )
+    const router = Router.make({
+      corsOrigins: settings.corsOrigins ?? [],
+      rateLimit: settings.rateLimit,
+      isTraced: settings.otlpEndpoint !== undefined,
+      hasSyntheticFigures: settings.providers.includes("sandbox"),
+    })
+    return yield* Effect.provide(Effect.zipLeft(router, greet(options.json)), context)
+  })
+
+/** When the start is over, for what is loaded after it is compiled anew. */
+const thrift = Layer.scopedDiscard(Effect.forkScoped(Effect.delay(Heap.ofService, "1 second")))
+
+/** Any process ends the holds and claims that any other left behind. */
+const sweeper = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const ledger = yield* CreditLedger
+    const receipts = yield* Receipts
+    const holds = Effect.tap(ledger.expire, (count) =>
+      count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
+    )
+    // An account in disorder must not keep the receipts of all others from being forgotten.
+    yield* Effect.forEach([holds, receipts.expire], (sweep) =>
+      Effect.catchAllCause(sweep, (cause) =>
+        Effect.logError("The sweep failed; it goes on.", cause),
+      ),
+    ).pipe(
+      Effect.repeat(Schedule.spaced("5 seconds")),
+      // What was left behind can wait until the start is over.
+      Effect.delay("1 second"),
+      Effect.forkScoped,
+    )
+  }),
+)
+
+const demoCredits = Credits.make(1000)
+
+/** On the first start with synthetic figures: an account to try them with. */
+const demoKey = Effect.gen(function* () {
+  const { providers } = yield* Settings.Settings
+  const accounts = yield* Accounts
+  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
+  const { id } = yield* accounts.create(AccountName.make("demo"))
+  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
+  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: "demo" })
+  return Option.some(Redacted.value(key))
+}).pipe(
+  // Another process that starts on the same database was faster.
+  Effect.catchTag("AccountExists", () => Effect.succeedNone),
+)
+
+const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
+  providers.every((name) => name === "sandbox")
+
+const greet = (json: boolean) =>
+  Effect.gen(function* () {
+    const { host, providers } = yield* Settings.Settings
+    const provider = providers.join(",")
+    const { url } = (yield* Listener).address()
+    const key = yield* demoKey
+    const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
+    yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
+    if (isSandbox(providers)) {
+      yield* Effect.logWarning(
+        "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
+      )
+    }
+    if (hasDemo && !isLoopback(host)) {
+      yield* Effect.logWarning(
+        `The account demo exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
+      )
+    }
+    if (json)
+      return yield* Console.log(JSON.stringify({ url, provider, demoKey: Option.getOrNull(key) }))
+    if (Option.isSome(key)) yield* Console.log(invitation(url, key.value))
+  })
+
+/** The key is printed here and nowhere else, so not through the log. */
+const invitation = (url: string, key: string) => `
+The account demo has ${demoCredits} credits. Its key is shown only now:
+
+  ${key}
+
+Try it:
+
+  curl -s ${url}/v1/metrics/da-pa/batch -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '{"urls":["example.com","https://www.wikipedia.org/wiki/Domain","localhost"]}'
+`
