@@ -37,10 +37,14 @@ export interface Visit {
 }
 
 /**
- * Opens a page of the service; at the end of the scope the visit fails if the page has logged an
- * error, broken its policy, shown a dialog or asked another host for anything.
+ * Opens a page; at the end of the scope the visit fails if the page has logged an error, broken its
+ * policy, shown a dialog or asked anybody for anything but where it is from, and the `service`.
  */
-export const visit = (url: string, path: string, options: BrowserContextOptions = {}) =>
+export const visit = (
+  url: string,
+  path: string,
+  { service = url, ...options }: BrowserContextOptions & { readonly service?: string } = {},
+) =>
   Effect.gen(function* () {
     const complaints: Array<string> = []
     const context = yield* Effect.acquireRelease(
@@ -62,12 +66,14 @@ export const visit = (url: string, path: string, options: BrowserContextOptions 
       void dialog.dismiss()
     })
     page.on("console", (message) => {
-      // The browser logs every answer that is no success, and those are what is tested.
-      const isAnswer = message.location().url.startsWith(`${url}/v1/`)
+      // The browser logs every answer that is no success or not for the page: those are what is tested.
+      const isAnswer = [message.location().url, message.text()].some((said) =>
+        said.includes(`${service}/v1/`),
+      )
       if (message.type() !== "log" && !isAnswer) complaints.push(message.text())
     })
     page.on("request", (request) => {
-      const isOurs = request.url().startsWith(`${url}/`)
+      const isOurs = [url, service].some((ours) => request.url().startsWith(`${ours}/`))
       if (!isOurs && !/^(data|blob):/.test(request.url())) complaints.push(request.url())
     })
     yield* Effect.promise(() => page.goto(url + path))

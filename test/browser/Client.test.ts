@@ -1,0 +1,107 @@
+/** The client in a real browser: a page of one origin, the service on another. */
+import { readFileSync } from "node:fs"
+import { createServer } from "node:http"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { isMissing, visit } from "../support/Browser.ts"
+import { consumer } from "../support/Package.ts"
+import { folder, json, serve } from "../support/Program.ts"
+
+const timeout = 120_000
+
+const files: Readonly<Record<string, string>> = {
+  "/": `<!doctype html><link rel="icon" href="data:,"><script type="module" src="/page.js"></script>`,
+  "/page.js": `import * as client from "/client.js"\nglobalThis.client = client`,
+}
+
+/** The site of somebody who calls the service from a page; what the build makes lies on it. */
+const site = Effect.gen(function* () {
+  const installed = join(yield* consumer, "node_modules/authority-metrics")
+  const client = readFileSync(join(installed, "client.js"), "utf8")
+  const server = createServer(({ url = "" }, response) => {
+    const content = url === "/client.js" ? client : files[url]
+    const type = url === "/" ? "text/html" : "text/javascript"
+    response.writeHead(content === undefined ? 404 : 200, { "content-type": type }).end(content)
+  })
+  return yield* Effect.acquireRelease(
+    Effect.async<string>((resume) => {
+      server.listen(0, "127.0.0.1", () => {
+        const address = server.address()
+        assert(address !== null && typeof address === "object")
+        resume(Effect.succeed(`http://127.0.0.1:${address.port}`))
+      })
+    }),
+    () => Effect.async<void>((resume) => void server.close(() => resume(Effect.void))),
+  )
+})
+
+/** A page of the site, and what its scripts say in JSON. */
+const opened = (credits: number, isWelcome: boolean) =>
+  Effect.gen(function* () {
+    const origin = yield* site
+    const cwd = yield* folder
+    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
+    const { key } = yield* json(cwd, "key", "create", "--account", "acme")
+    const { url } = yield* serve(cwd, isWelcome ? { AUTHORITY_CORS_ORIGINS: origin } : {})
+    const { act, page } = yield* visit(origin, "/", { service: url })
+    yield* act(() => page.waitForFunction("globalThis.client !== undefined"))
+    const told = (expression: string) =>
+      Effect.map(
+        act(() =>
+          page.evaluate(`(async () => {
+            const service = client.AuthorityMetrics({ baseUrl: ${JSON.stringify(url)}, apiKey: ${JSON.stringify(key)}, patienceMs: 3000 })
+            return JSON.stringify(await (${expression}))
+          })()`),
+        ),
+        (text): unknown => JSON.parse(String(text)),
+      )
+    return { cwd, told }
+  })
+
+describe.skipIf(isMissing)("the client in a browser", () => {
+  it.scopedLive(
+    "checks a list for a page that may, and tells what went wrong by class",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, told } = yield* opened(100, true)
+        const urls = JSON.stringify([
+          ...Array.from({ length: 69 }, (_, index) => `site-${index}.com`),
+          "localhost",
+        ])
+        const outcomes = `Array.fromAsync(service.checkAll(${urls}))`
+        const count =
+          "(all) => [all.length, all.filter((one) => 'reason' in one).length, all[0].url]"
+        assert.deepStrictEqual(yield* told(`${outcomes}.then(${count})`), [70, 1, "site-0.com"])
+        assert.strictEqual(yield* told("service.availableCredits()"), 31)
+
+        const again = `service.check(["site-0.com"], { idempotencyKey: "once" })`
+        const replays = `${again}.then(async (one) => [one, await ${again}])`
+        const isReplay = `${replays}.then((both) => both.map((one) => one.isReplay))`
+        assert.deepStrictEqual(yield* told(isReplay), [false, true])
+
+        const refused = `service.check(${JSON.stringify(
+          Array.from({ length: 40 }, (_, index) => `other-${index}.com`),
+        )}).catch((error) => [error instanceof client.InsufficientCredits, error.status, typeof error.requestId])`
+        assert.deepStrictEqual(yield* told(refused), [true, 402, "string"])
+
+        const stopped = `service.check(["slow.example.com"], { signal: AbortSignal.timeout(200) }).catch((error) => error.name)`
+        assert.strictEqual(yield* told(stopped), "TimeoutError")
+        const { charged } = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.strictEqual(charged, 70)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is not let in from a page that is not welcome",
+    () =>
+      Effect.gen(function* () {
+        const { told } = yield* opened(1, false)
+        const refused =
+          "service.availableCredits().catch((error) => error instanceof client.ConnectionFailed)"
+        assert.strictEqual(yield* told(refused), true)
+      }),
+    timeout,
+  )
+})
