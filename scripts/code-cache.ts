@@ -3,16 +3,14 @@
  * `code-cache.ts SCRIPT CACHE ADDON`, to be run with `flags`. What a start needs shows when the
  * program runs, so it does: it prints its help, then serves a batch and is told to stop.
  */
-import assert from "node:assert/strict"
-import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
+import { freePort } from "./free-port.ts"
 
 /**
  * V8 makes the same bytes again only when it draws the same random numbers and collects no garbage,
@@ -66,16 +64,6 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
     writeFileSync(cache, compiled.createCachedData())
   })
   process.kill(process.pid, "SIGTERM")
-}
-
-const freePort = async () => {
-  const probe = createServer().listen(0, "127.0.0.1")
-  await once(probe, "listening")
-  const address = probe.address()
-  assert(typeof address === "object" && address !== null)
-  probe.close()
-  await once(probe, "close")
-  return address.port
 }
 
 /** Refused until the program listens. */

