@@ -12,9 +12,10 @@ const program = new Script(Buffer.from(getRawAsset("authority.cjs")).toString("l
 })
 // Effect looks in a stack trace, as it is loaded, whether its functions keep their names. For the
 // numbers of lines that nobody reads, V8 would look for the end of each in the whole program.
+const { prepareStackTrace } = Error
 Error.prepareStackTrace = (_, frames) => frames.map((frame) => frame.getFunctionName()).join("\n")
 try {
   program.runInThisContext()(require, module)
 } finally {
-  delete Error.prepareStackTrace
+  Error.prepareStackTrace = prepareStackTrace
 }

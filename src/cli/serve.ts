@@ -13,9 +13,13 @@ export const serve = (options: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
     const broken = yield* Deferred.make<never>()
+    const orEnd = <A, E extends never, R>(part: Effect.Effect<A, E, R>) =>
+      Effect.tapErrorCause(part, (cause) => Deferred.failCause(broken, cause))
     const router = Effect.promise(() => import("./service.ts")).pipe(
       Effect.flatMap(({ make }) => make(options)),
-      Effect.tapErrorCause((cause) => Deferred.failCause(broken, cause)),
+      Effect.tap(({ greet }) => Effect.forkScoped(orEnd(greet))),
+      Effect.map(({ router }) => router),
+      orEnd,
     )
     return yield* Effect.provide(
       Deferred.await(broken),

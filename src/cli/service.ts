@@ -19,7 +19,7 @@ import * as Heap from "./Heap.ts"
 import { isLoopback } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
-/** The router, once the server listens, which it tells. */
+/** The router, and what tells that the server listens, once it does. */
 export const make = (options: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
@@ -39,7 +39,10 @@ export const make = (options: { readonly json: boolean }) =>
       isTraced: settings.otlpEndpoint !== undefined,
       hasSyntheticFigures: settings.providers.includes("sandbox"),
     })
-    return yield* Effect.provide(Effect.zipLeft(router, greet(options.json)), context)
+    return {
+      router: yield* Effect.provide(router, context),
+      greet: Effect.provide(greet(options.json), context),
+    }
   })
 
 /** When the start is over, for what is loaded after it is compiled anew. */

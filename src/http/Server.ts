@@ -1,5 +1,6 @@
 /** The interface served over HTTP: what is answered at once, and the rest when it is there. */
 import type { IncomingMessage, ServerResponse } from "node:http"
+import * as Deferred from "effect/Deferred"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as ExecutionStrategy from "effect/ExecutionStrategy"
@@ -7,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import { failure, internalErrorMessage } from "./Answer.ts"
+import { newRequestId } from "./CurrentRequest.ts"
 import * as Direct from "./Direct.ts"
 import * as Meters from "./Meters.ts"
 import * as NodeServer from "./NodeServer.ts"
@@ -24,36 +26,37 @@ export interface Options extends NodeServer.Options {
  * Listens once it is built; on release it stops accepting and answers what is in flight. Whoever
  * starts the service asks first whether it is ready, so that has its answer at hand. The router, for
  * all else, takes much more code: it is made as soon as the start is over, or for the first request
- * that is for it, which waits.
+ * that is for it, which waits. Where it cannot be made, that is for its effect to tell.
  */
 export const layer = <E, R>(options: Options, router: Effect.Effect<Router, E, R>) =>
   Layer.scoped(
     NodeServer.Listener,
-    Effect.gen(function* () {
+    Effect.suspend(() => {
       const listener = NodeServer.make(options)
-      // What the router acquires is acquired last and released last: requests in flight need it.
-      const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
-      yield* Scope.extend(serving(options, router), scope).pipe(
-        Effect.zipRight(NodeServer.listen(options)),
-        Effect.zipRight(NodeServer.drain(options.shutdownTimeout)),
-        Effect.provideService(NodeServer.Listener, listener),
+      return Effect.as(
+        Effect.provideService(serving(options, router), NodeServer.Listener, listener),
+        listener,
       )
-      return listener
     }),
   )
 
+/** Each of these ends before what was begun before it. */
 const serving = <E, R>(options: Options, router: Effect.Effect<Router, E, R>) =>
   Effect.gen(function* () {
     const { server } = yield* NodeServer.Listener
+    // What the router acquires later is needed for as long as there are requests.
+    const scope = yield* Scope.fork(yield* Effect.scope, ExecutionStrategy.sequential)
     const answerAtOnce = yield* atOnce(options)
-    const { answer, load } = yield* late(router)
+    const { answer, load } = yield* late(Scope.extend(router, scope))
     const onRequest = (request: IncomingMessage, response: ServerResponse) =>
       answerAtOnce(request, response) || answer(request, response)
     yield* Effect.acquireRelease(
       Effect.sync(() => server.on("request", onRequest)),
       () => Effect.sync(() => server.off("request", onRequest)),
     )
-    yield* Effect.forkScoped(Effect.delay(load, afterStart))
+    yield* NodeServer.listen(options)
+    yield* Effect.forkScoped(load)
+    yield* NodeServer.drain(options.shutdownTimeout)
   })
 
 const afterStart = "20 millis"
@@ -78,33 +81,36 @@ const atOnce = ({ corsOrigins }: Options) =>
     }
   })
 
-/** The router as one that is there already, made once. */
+/** The router as one that is there already. One fiber makes it: `load`. */
 const late = <E, R>(make: Effect.Effect<Router, E, R>) =>
   Effect.gen(function* () {
-    const runFork = Runtime.runFork(yield* Effect.runtime<R>())
+    const runFork = Runtime.runFork(yield* Effect.runtime())
+    const wanted = yield* Deferred.make<void>()
+    const made = yield* Deferred.make<Router, E>()
     let router: Router | undefined
-    const made = yield* Effect.cached(
-      Effect.tap(make, (it) => {
+    const load = Effect.raceFirst(Effect.sleep(afterStart), Deferred.await(wanted)).pipe(
+      Effect.zipRight(make),
+      Effect.tap((it) => {
         router = it
       }),
-    )
-    const load = Effect.tapErrorCause(made, (cause) =>
-      Effect.logError("The interface cannot be loaded.", cause),
+      Effect.intoDeferred(made),
     )
     const answer: Router = (request, response) => {
       if (router !== undefined) return router(request, response)
+      Deferred.unsafeDone(wanted, Effect.void)
       runFork(
-        Effect.matchCause(load, {
+        Effect.matchCause(Deferred.await(made), {
           onSuccess: (router) => {
             // Else the client hung up meanwhile, and nobody would be told of it again.
             if (!response.destroyed) router(request, response)
           },
           onFailure: () => {
             const { body, status } = failure(500, internalErrorMessage)
-            response.writeHead(status, { "content-type": "application/json" }).end(body)
+            const headers = { "content-type": "application/json", "x-request-id": newRequestId() }
+            response.writeHead(status, headers).end(body)
           },
         }),
       )
     }
-    return { answer, load: Effect.ignore(load) }
+    return { answer, load }
   })
