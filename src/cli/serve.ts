@@ -13,7 +13,7 @@ export const serve = (options: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
     const broken = yield* Deferred.make<never>()
-    const orEnd = <A, E extends never, R>(part: Effect.Effect<A, E, R>) =>
+    const orEnd = <A, R>(part: Effect.Effect<A, never, R>) =>
       Effect.tapErrorCause(part, (cause) => Deferred.failCause(broken, cause))
     const router = Effect.promise(() => import("./service.ts")).pipe(
       Effect.flatMap(({ make }) => make(options)),
