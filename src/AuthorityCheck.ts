@@ -22,10 +22,10 @@ import {
 } from "./CreditLedger.ts"
 import { Deadline } from "./Deadline.ts"
 import { type Credits, creditsOf } from "./LedgerEntry.ts"
-import type { RequestId } from "./RequestId.ts"
 import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type Receipt, Receipts } from "./Receipts.ts"
+import type { RequestId } from "./RequestId.ts"
 import * as Span from "./Span.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 

@@ -8,8 +8,8 @@ import type { AccountId } from "./Account.ts"
 import * as Balance from "./Balance.ts"
 import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
 import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
-import type { RequestId } from "./RequestId.ts"
 import type { Receipt } from "./Receipts.ts"
+import type { RequestId } from "./RequestId.ts"
 
 export class Books {
   /** Accounts whose balance changed since the books were opened. */

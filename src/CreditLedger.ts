@@ -9,8 +9,8 @@ import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
 import type { Balance } from "./Balance.ts"
 import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
-import type { RequestId } from "./RequestId.ts"
 import type { Receipt } from "./Receipts.ts"
+import type { RequestId } from "./RequestId.ts"
 
 /** Credits set aside for one request. */
 export interface Hold {

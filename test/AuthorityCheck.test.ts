@@ -17,12 +17,12 @@ import * as Balance from "../src/Balance.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { Deadline } from "../src/Deadline.ts"
 import { Credits } from "../src/LedgerEntry.ts"
-import { RequestId } from "../src/RequestId.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import * as MemoryReceipts from "../src/memory/Receipts.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { ProviderError } from "../src/MetricsProvider.ts"
 import type { Receipts } from "../src/Receipts.ts"
+import { RequestId } from "../src/RequestId.ts"
 import { checked, failed, figures, knowing, make, succeeding } from "./support/ScriptedProvider.ts"
 
 const account = AccountId.make("acme")

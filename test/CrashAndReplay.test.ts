@@ -15,8 +15,8 @@ import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../src/Account.ts"
 import { CreditLedger, type Hold } from "../src/CreditLedger.ts"
-import type { RequestId } from "../src/RequestId.ts"
 import { type Claim, Receipts, retentionMs } from "../src/Receipts.ts"
+import type { RequestId } from "../src/RequestId.ts"
 import { newAccount } from "./support/accounts.ts"
 import {
   credits,

@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import { type ProviderName, Settings } from "../Settings.ts"
+import * as Stores from "./Stores.ts"
 
 /** A provider was chosen and what it needs was not given. */
 export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{
@@ -40,8 +41,7 @@ const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
     case "dataset":
       return loaded(async () => {
         const Dataset = await import("../providers/Dataset.ts")
-        const SqlRankings = await import("../sql/Rankings.ts")
-        return Layer.provide(Dataset.layer, SqlRankings.layer)
+        return Layer.provide(Dataset.layer, Stores.rankings)
       })
     default:
       return loaded(async () => {

@@ -27,13 +27,12 @@ export const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   }),
 ).pipe(Layer.unwrapEffect)
 
-/** Accounts, keys, credits, receipts and the data set, in a database. */
+/** Accounts, keys, credits and receipts, in a database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
   Effect.promise(async () => {
     const SqlAccounts = await import("../sql/Accounts.ts")
     const SqlApiKeys = await import("../sql/ApiKeys.ts")
     const SqlCreditLedger = await import("../sql/CreditLedger.ts")
-    const SqlRankings = await import("../sql/Rankings.ts")
     const SqlReceipts = await import("../sql/Receipts.ts")
     const lease = Duration.sum(requestTimeout, settleTime)
     return Layer.mergeAll(
@@ -41,13 +40,18 @@ export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout })
       SqlApiKeys.layer,
       SqlCreditLedger.layer({ lease }),
       SqlReceipts.layer({ lease }),
-      SqlRankings.layer,
     )
   }),
 ).pipe(Layer.unwrapEffect)
 
+/** The data set, in a database; one verb fills it, and one provider reads it. */
+export const rankings = Effect.promise(async () => {
+  const SqlRankings = await import("../sql/Rankings.ts")
+  return SqlRankings.layer
+}).pipe(Layer.unwrapEffect)
+
 /** All of it, in the database of the settings. */
-export const layer = Layer.provideMerge(inDatabase, database)
+export const layer = Layer.provideMerge(Layer.merge(inDatabase, rankings), database)
 
 /** What the verbs of the command line need: the stores, and a log that leaves stdout alone. */
 export const forVerbs = layer.pipe(

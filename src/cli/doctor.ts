@@ -2,14 +2,14 @@
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import { Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
+import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
-import { isLoopback, time } from "./Output.ts"
+import { time } from "./Output.ts"
 import * as Provider from "./Provider.ts"
 import * as Stores from "./Stores.ts"
 
@@ -73,13 +73,12 @@ const stores = Effect.gen(function* () {
   const { host, providers } = yield* Settings.Settings
   const { description } = yield* health.stores
   const { accounts, entries, problems } = yield* ledger.verify
-  const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
   return [
     ok("database", description),
     ...(problems.length === 0
       ? [ok("ledger", `${accounts} accounts and ${entries} entries add up`)]
       : problems.map((problem) => failure("ledger", problem))),
-    ...(hasDemo && providers.includes("sandbox") && !isLoopback(host)
+    ...(providers.includes("sandbox") && (yield* isExposed(host))
       ? [warning("demo", `the demo account can be used from beyond this machine: ${host}`)]
       : []),
   ]

@@ -5,7 +5,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
-import { AccountName, Accounts } from "../Account.ts"
+import { Accounts } from "../Account.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../CachedApiKeys.ts"
@@ -15,8 +15,8 @@ import * as Router from "../http/Router.ts"
 import { Credits } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
+import { demoName, isExposed } from "./demo.ts"
 import * as Heap from "./Heap.ts"
-import { isLoopback } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 /** The router, and what tells that the server listens, once it does. */
@@ -77,9 +77,9 @@ const demoKey = Effect.gen(function* () {
   const { providers } = yield* Settings.Settings
   const accounts = yield* Accounts
   if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
-  const { id } = yield* accounts.create(AccountName.make("demo"))
+  const { id } = yield* accounts.create(demoName)
   yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
-  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: "demo" })
+  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: demoName })
   return Option.some(Redacted.value(key))
 }).pipe(
   // Another process that starts on the same database was faster.
@@ -95,16 +95,15 @@ const greet = (json: boolean) =>
     const provider = providers.join(",")
     const { url } = (yield* Listener).address()
     const key = yield* demoKey
-    const hasDemo = (yield* (yield* Accounts).list).some(({ name }) => name === "demo")
     yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
       )
     }
-    if (hasDemo && !isLoopback(host)) {
+    if (yield* isExposed(host)) {
       yield* Effect.logWarning(
-        `The account demo exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
+        `The account ${demoName} exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
       )
     }
     if (json)
@@ -114,7 +113,7 @@ const greet = (json: boolean) =>
 
 /** The key is printed here and nowhere else, so not through the log. */
 const invitation = (url: string, key: string) => `
-The account demo has ${demoCredits} credits. Its key is shown only now:
+The account ${demoName} has ${demoCredits} credits. Its key is shown only now:
 
   ${key}
 

@@ -23,6 +23,25 @@ export interface Endpoint {
 export const needsCors = (corsOrigins: ReadonlyArray<string>, { headers }: IncomingMessage) =>
   corsOrigins.length > 0 && "origin" in headers
 
+/** Writes an answer, unless the response is over. */
+export const send = (
+  response: ServerResponse,
+  requestId: RequestId,
+  { body, headers, status }: Answer,
+) => {
+  if (response.writableEnded) return
+  const length = Buffer.byteLength(body)
+  response.writeHead(status, {
+    ...headers,
+    "content-type": "application/json",
+    "content-length": length,
+    "x-request-id": requestId,
+  })
+  // Head and body leave in one piece, for the body is a string; plain ASCII, as nearly all are, needs
+  // no encoding.
+  response.end(body, length === body.length ? "latin1" : "utf8")
+}
+
 /** Runs a handler for a request, and answers. */
 export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime()), (runtime) => {
   const runFork = Runtime.runFork(runtime)
@@ -32,19 +51,9 @@ export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime
     const begin = () => {
       const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
       const fiber = runFork(
-        Effect.map(answered, ({ body, headers, status }) => {
-          stop(status)
-          if (response.writableEnded) return
-          const length = Buffer.byteLength(body)
-          response.writeHead(status, {
-            ...headers,
-            "content-type": "application/json",
-            "content-length": length,
-            "x-request-id": requestId,
-          })
-          // Head and body leave in one piece, for the body is a string; plain ASCII, as nearly all
-          // are, needs no encoding.
-          response.end(body, length === body.length ? "latin1" : "utf8")
+        Effect.map(answered, (answer) => {
+          stop(answer.status)
+          send(response, requestId, answer)
         }),
       )
       response.on("close", () => {

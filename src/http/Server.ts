@@ -13,11 +13,9 @@ import * as Direct from "./Direct.ts"
 import * as Meters from "./Meters.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as operations from "./operations.ts"
-import type { Router } from "./Router.ts"
+import type { Options as RouterOptions, Router } from "./Router.ts"
 
-export interface Options extends NodeServer.Options {
-  /** Origins whose pages may call the interface from a browser; `*` is every origin. */
-  readonly corsOrigins: ReadonlyArray<string>
+export interface Options extends NodeServer.Options, Pick<RouterOptions, "corsOrigins"> {
   /** How long requests in flight may take once the server is told to stop. */
   readonly shutdownTimeout: Duration.DurationInput
 }
@@ -31,13 +29,10 @@ export interface Options extends NodeServer.Options {
 export const layer = <E, R>(options: Options, router: Effect.Effect<Router, E, R>) =>
   Layer.scoped(
     NodeServer.Listener,
-    Effect.suspend(() => {
-      const listener = NodeServer.make(options)
-      return Effect.as(
-        Effect.provideService(serving(options, router), NodeServer.Listener, listener),
-        listener,
-      )
-    }),
+    Effect.tap(
+      Effect.sync(() => NodeServer.make(options)),
+      (listener) => Effect.provideService(serving(options, router), NodeServer.Listener, listener),
+    ),
   )
 
 /** Each of these ends before what was begun before it. */
@@ -105,9 +100,7 @@ const late = <E, R>(make: Effect.Effect<Router, E, R>) =>
             if (!response.destroyed) router(request, response)
           },
           onFailure: () => {
-            const { body, status } = failure(500, internalErrorMessage)
-            const headers = { "content-type": "application/json", "x-request-id": newRequestId() }
-            response.writeHead(status, headers).end(body)
+            Direct.send(response, newRequestId(), failure(500, internalErrorMessage))
           },
         }),
       )

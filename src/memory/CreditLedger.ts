@@ -10,8 +10,8 @@ import * as Audit from "../Audit.ts"
 import * as Balance from "../Balance.ts"
 import { Books } from "../Books.ts"
 import { CreditLedger, type Hold } from "../CreditLedger.ts"
-import type { RequestId } from "../RequestId.ts"
 import { Receipts } from "../Receipts.ts"
+import type { RequestId } from "../RequestId.ts"
 
 export const layer = (options: {
   readonly lease: Duration.DurationInput
