@@ -6,7 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { isMissing, visit } from "../support/Browser.ts"
 import { consumer } from "../support/Package.ts"
-import { folder, json, serve } from "../support/Program.ts"
+import { folder, json, openAccount, serve } from "../support/Program.ts"
+import { listen } from "../support/Wire.ts"
 
 const timeout = 120_000
 
@@ -24,16 +25,7 @@ const site = Effect.gen(function* () {
     const type = url === "/" ? "text/html" : "text/javascript"
     response.writeHead(content === undefined ? 404 : 200, { "content-type": type }).end(content)
   })
-  return yield* Effect.acquireRelease(
-    Effect.async<string>((resume) => {
-      server.listen(0, "127.0.0.1", () => {
-        const address = server.address()
-        assert(address !== null && typeof address === "object")
-        resume(Effect.succeed(`http://127.0.0.1:${address.port}`))
-      })
-    }),
-    () => Effect.async<void>((resume) => void server.close(() => resume(Effect.void))),
-  )
+  return yield* listen(server)
 })
 
 /** A page of the site, and what its scripts say in JSON. */
@@ -41,8 +33,7 @@ const opened = (credits: number, isWelcome: boolean) =>
   Effect.gen(function* () {
     const origin = yield* site
     const cwd = yield* folder
-    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
-    const { key } = yield* json(cwd, "key", "create", "--account", "acme")
+    const { key } = yield* openAccount(cwd, credits)
     const { url } = yield* serve(cwd, isWelcome ? { AUTHORITY_CORS_ORIGINS: origin } : {})
     const { act, page } = yield* visit(origin, "/", { service: url })
     yield* act(() => page.waitForFunction("globalThis.client !== undefined"))

@@ -4,17 +4,9 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Page } from "playwright-core"
 import { isMissing, visit } from "../support/Browser.ts"
-import { exited, folder, json, serve } from "../support/Program.ts"
+import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
 
 const timeout = 120_000
-
-/** An account with a key, by the verbs. */
-const open = (cwd: string, credits: number) =>
-  Effect.gen(function* () {
-    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
-    const issued = yield* json(cwd, "key", "create", "--account", "acme")
-    return { id: String(issued.id), key: String(issued.key) }
-  })
 
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
@@ -75,7 +67,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, examine } = yield* visit(url, "/console")
         yield* examine("empty")
@@ -119,7 +111,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -180,7 +172,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 10)
+        const { key } = yield* openAccount(cwd, 10)
         const { url } = yield* serve(cwd)
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => paste(page, sites(3)))
@@ -202,7 +194,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 10)
+        const { key } = yield* openAccount(cwd, 10)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -234,7 +226,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 70)
+        const { key } = yield* openAccount(cwd, 70)
         const { url } = yield* serve(cwd)
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -263,7 +255,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const first = yield* serve(cwd)
         const { act, examine, page } = yield* visit(first.url, "/console")
         // So that the waits between the tries can be skipped.
@@ -299,7 +291,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
         let isFirst = true
@@ -327,7 +319,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -347,7 +339,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { id, key } = yield* open(cwd, 1000)
+        const { id, key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -389,7 +381,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -430,7 +422,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -461,7 +453,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 20_000)
+        const { key } = yield* openAccount(cwd, 20_000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
@@ -489,7 +481,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, examine } = yield* visit(url, "/console", {
           viewport: { width: 360, height: 740 },
@@ -515,7 +507,7 @@ describe.skipIf(isMissing)("the console", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 1000)
+        const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => page.getByLabel("API key").focus())

@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { json, run, serve } from "../support/Program.ts"
+import { json, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../support/Wire.ts"
@@ -13,13 +13,6 @@ if (missing !== undefined) {
 }
 
 const timeout = 120_000
-
-const open = (cwd: string) =>
-  Effect.gen(function* () {
-    yield* json(cwd, "account", "create", "acme", "--credits", "1000000")
-    const issued = yield* json(cwd, "key", "create", "--account", "acme")
-    return String(issued.key)
-  })
 
 const check = (url: string, key: string) =>
   request(url, batch(key, JSON.stringify({ urls: ["example.com", "example.org"] })))
@@ -44,7 +37,7 @@ describe.skipIf(missing !== undefined)("a disk that is full for real", () => {
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)
-        const key = yield* open(folder)
+        const { key } = yield* openAccount(folder, 1_000_000)
         const running = yield* serve(folder)
         const acknowledged: Array<string> = []
         const refused: Array<string> = []
@@ -84,7 +77,7 @@ describe.skipIf(missing !== undefined)("a disk that is read-only for real", () =
     () =>
       Effect.gen(function* () {
         const { folder, setReadOnly } = yield* SmallDisk.make(3072, 0)
-        const key = yield* open(folder)
+        const { key } = yield* openAccount(folder, 1_000_000)
         yield* setReadOnly(true)
         for (const args of [
           ["serve"],

@@ -14,7 +14,7 @@ import type { Router } from "../../src/http/Router.ts"
 import * as Server from "../../src/http/Server.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
-import { request } from "../support/Wire.ts"
+import { listen, request } from "../support/Wire.ts"
 
 const answering: Router = (_, response) => void response.end("made")
 
@@ -155,14 +155,7 @@ describe("an interface that is still being made", () => {
 
   it.scopedLive("is not made at all where the port is taken", () =>
     Effect.gen(function* () {
-      const other = yield* Effect.acquireRelease(
-        Effect.async<ReturnType<typeof createServer>>((resume) => {
-          const server = createServer().listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-        }),
-        (server) => Effect.sync(() => void server.close()),
-      )
-      const address = other.address()
-      assert(address !== null && typeof address === "object")
+      const { port } = new URL(yield* listen(createServer()))
       let isMade = false
       const error = yield* Effect.flip(
         listening(
@@ -171,7 +164,7 @@ describe("an interface that is still being made", () => {
               isMade = true
               return answering
             }),
-          address.port,
+          Number(port),
         ),
       )
       assert.instanceOf(error, CannotListen)

@@ -5,7 +5,16 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { bundle, exited, folder, json, type Process, serve, start } from "../support/Program.ts"
+import {
+  bundle,
+  exited,
+  folder,
+  json,
+  openAccount,
+  type Process,
+  serve,
+  start,
+} from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
 import { eventually, request } from "../support/Wire.ts"
 
@@ -15,24 +24,23 @@ const timeout = 240_000
 const service = (credits: number, settings: Record<string, string> = {}) =>
   Effect.gen(function* () {
     const cwd = yield* folder
-    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
-    const { id, key } = yield* json(cwd, "key", "create", "--account", "acme")
+    const { id, key } = yield* openAccount(cwd, credits)
     const server = yield* serve(cwd, settings)
     const { url } = server
     const available = Effect.map(
-      request(url, { path: creditsPath, headers: { "x-api-key": String(key) } }),
+      request(url, { path: creditsPath, headers: { "x-api-key": key } }),
       ({ text }) => Number(JSON.parse(text).data.availableCredits),
     )
     return {
       cwd,
       url,
       server,
-      key: String(key),
-      keyId: String(id),
+      key,
+      keyId: id,
       list: (lines: ReadonlyArray<string>) =>
         writeFileSync(join(cwd, "list.txt"), lines.map((line) => `${line}\n`).join("")),
       read: (name: string) => readFileSync(join(cwd, name), "utf8"),
-      args: ["check", "list.txt", "--key", String(key), "--url", url],
+      args: ["check", "list.txt", "--key", key, "--url", url],
       /** The account has spent so much, or more. */
       spent: (amount: number) =>
         eventually(

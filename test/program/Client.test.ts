@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build } from "esbuild"
 import { consumer } from "../support/Package.ts"
-import { folder, json, serve } from "../support/Program.ts"
+import { folder, json, openAccount, serve } from "../support/Program.ts"
 
 const timeout = 120_000
 
@@ -21,10 +21,9 @@ const examples = [
 
 const started = Effect.gen(function* () {
   const cwd = yield* folder
-  yield* json(cwd, "account", "create", "acme", "--credits", "10")
-  const { key } = yield* json(cwd, "key", "create", "--account", "acme")
+  const { key } = yield* openAccount(cwd, 10)
   const { url } = yield* serve(cwd)
-  return { cwd, key: String(key), url }
+  return { cwd, key, url }
 })
 
 /** What the command prints, on stdout. */

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../support/FakeMoz.ts"
-import { folder, json, serve } from "../support/Program.ts"
+import { folder, json, openAccount, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { request } from "../support/Wire.ts"
 
@@ -12,8 +12,7 @@ it.scopedLive(
     Effect.gen(function* () {
       const cwd = yield* folder
       const moz = yield* FakeMoz.make
-      yield* json(cwd, "account", "create", "acme", "--credits", "100")
-      const { key } = yield* json(cwd, "key", "create", "--account", "acme")
+      const { key } = yield* openAccount(cwd, 100)
       const server = yield* serve(cwd, {
         AUTHORITY_PROVIDER: "moz",
         AUTHORITY_MOZ_TOKEN: FakeMoz.token,
@@ -26,7 +25,7 @@ it.scopedLive(
             ? "https://same.example.com/"
             : `h${i}.example.com/p?q=${i}`,
       )
-      const { text } = yield* request(server.url, batch(String(key), JSON.stringify({ urls })))
+      const { text } = yield* request(server.url, batch(key, JSON.stringify({ urls })))
       const { data, quota } = JSON.parse(text)
       const ok = data.successUrls.map(({ url }: { readonly url: string }) => url)
       const bad = data.failedUrls.map(({ url }: { readonly url: string }) => url)

@@ -1,25 +1,17 @@
 /** What an operator sees of the running program, and does to it. */
 import { writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../support/FakeMoz.ts"
 import * as FakeVendor from "../support/FakeVendor.ts"
-import { exited, folder, json, run, serve } from "../support/Program.ts"
+import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../support/Wire.ts"
+import { eventually, listen, request } from "../support/Wire.ts"
 
 const timeout = 60_000
-
-const open = (cwd: string) =>
-  Effect.gen(function* () {
-    yield* json(cwd, "account", "create", "acme", "--credits", "100")
-    const issued = yield* json(cwd, "key", "create", "--account", "acme")
-    return String(issued.key)
-  })
 
 const get = (url: string, path: string) => request(url, { path })
 
@@ -29,7 +21,7 @@ describe("while it serves", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const key = yield* open(cwd)
+        const { key } = yield* openAccount(cwd, 100)
         const { url } = yield* serve(cwd)
         yield* request(url, batch(key, '{"urls":["example.com","localhost"]}'))
 
@@ -58,7 +50,7 @@ describe("while it serves", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const key = yield* open(cwd)
+        const { key } = yield* openAccount(cwd, 100)
         const collector = yield* receiver
         const { url } = yield* serve(cwd, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
         const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -81,7 +73,7 @@ describe("while it serves", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const key = yield* open(cwd)
+        const { key } = yield* openAccount(cwd, 100)
         const moz = yield* FakeMoz.make
         const collector = yield* receiver
         const running = yield* serve(cwd, {
@@ -151,7 +143,7 @@ describe("while it serves", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const key = yield* open(cwd)
+        const { key } = yield* openAccount(cwd, 100)
         const { url } = yield* serve(cwd)
         yield* request(url, batch(key, '{"urls":["example.com"]}'))
         const copied = yield* json(cwd, "backup", "copy.db")
@@ -234,35 +226,19 @@ describe("a provider that is broken", () => {
 })
 
 /** Stands in for an OTLP collector: keeps what is posted to it. */
-const receiver = Effect.acquireRelease(
-  Effect.async<{
-    readonly url: string
-    readonly received: (path: string, text: string) => boolean
-    readonly close: () => void
-  }>((resume) => {
-    const posted: Array<{ readonly path: string; readonly text: string }> = []
-    const server = createServer((message, response) => {
-      const chunks: Array<Buffer> = []
-      message.on("data", (chunk: Buffer) => chunks.push(chunk))
-      message.on("end", () => {
-        posted.push({ path: message.url ?? "", text: Buffer.concat(chunks).toString() })
-        response.setHeader("content-type", "application/json").end("{}")
-      })
+const receiver = Effect.gen(function* () {
+  const posted: Array<{ readonly path: string; readonly text: string }> = []
+  const server = createServer((message, response) => {
+    const chunks: Array<Buffer> = []
+    message.on("data", (chunk: Buffer) => chunks.push(chunk))
+    message.on("end", () => {
+      posted.push({ path: message.url ?? "", text: Buffer.concat(chunks).toString() })
+      response.setHeader("content-type", "application/json").end("{}")
     })
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      resume(
-        Effect.succeed({
-          url: `http://127.0.0.1:${port}`,
-          received: (path, text) =>
-            posted.some((post) => post.path.includes(path) && post.text.includes(text)),
-          close: () => {
-            server.close()
-            server.closeAllConnections()
-          },
-        }),
-      )
-    })
-  }),
-  ({ close }) => Effect.sync(close),
-)
+  })
+  return {
+    url: yield* listen(server),
+    received: (path: string, text: string) =>
+      posted.some((post) => post.path.includes(path) && post.text.includes(text)),
+  }
+})

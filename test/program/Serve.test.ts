@@ -1,15 +1,15 @@
 /** The service as it is run: a process, a database on disk, signals, and a client on the wire. */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
-import { createServer, type Server } from "node:net"
+import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
-import { exited, folder, json, run, serve } from "../support/Program.ts"
+import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { connect, eventually, request } from "../support/Wire.ts"
+import { connect, eventually, listen, request } from "../support/Wire.ts"
 
 const timeout = 60_000
 
@@ -21,14 +21,6 @@ const available = (url: string, key: string) =>
     request(url, { path: creditsPath, headers: { "x-api-key": key } }),
     ({ text }): number => JSON.parse(text).data.availableCredits,
   )
-
-/** An account with a key, by the verbs. */
-const open = (cwd: string, credits: number) =>
-  Effect.gen(function* () {
-    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
-    const issued = yield* json(cwd, "key", "create", "--account", "acme")
-    return { id: String(issued.id), key: String(issued.key) }
-  })
 
 const balance = (cwd: string) => json(cwd, "credits", "balance", "--account", "acme")
 
@@ -121,7 +113,7 @@ describe("the ledger on disk", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 20)
+        const { key } = yield* openAccount(cwd, 20)
         const { url } = yield* serve(cwd)
         const answers = yield* Effect.all(
           Array.from({ length: 40 }, (_, i) => check(url, key, `site-${i}.example.com`)),
@@ -162,7 +154,7 @@ describe("the ledger on disk", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 5)
+        const { key } = yield* openAccount(cwd, 5)
         const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "trace" })
         assert.strictEqual((yield* check(running.url, key, "example.com")).status, 200)
         assert.strictEqual((yield* check(running.url, `${key}x`, "example.com")).status, 401)
@@ -180,7 +172,7 @@ describe("the ledger on disk", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 10)
+        const { key } = yield* openAccount(cwd, 10)
         const first = yield* serve(cwd)
         assert.strictEqual((yield* check(first.url, key, "example.com")).status, 200)
         const slow = ["slow.example.com", "example.org"]
@@ -216,7 +208,7 @@ describe("while it serves", () => {
       Effect.gen(function* () {
         const cwd = yield* folder
         const { url } = yield* serve(cwd)
-        const { id, key } = yield* open(cwd, 1)
+        const { id, key } = yield* openAccount(cwd, 1)
         assert.strictEqual(yield* available(url, key), 1)
         yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "4")
         assert.strictEqual(yield* available(url, key), 5)
@@ -233,16 +225,8 @@ describe("while it serves", () => {
     "a port that is taken is told in one line, with exit code 1 and no key",
     () =>
       Effect.gen(function* () {
-        const other = yield* Effect.acquireRelease(
-          Effect.async<Server>((resume) => {
-            const server = createServer()
-            server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
-          }),
-          (server) => Effect.sync(() => server.close()),
-        )
-        const address = other.address()
-        assert(typeof address === "object" && address !== null)
-        const settings = { AUTHORITY_PORT: String(address.port) }
+        const { port } = new URL(yield* listen(createServer()))
+        const settings = { AUTHORITY_PORT: port }
         const { code, stderr, stdout } = yield* run(yield* folder, ["serve"], settings)
         assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
         assert.match(stderr, /^authority: cannot listen on .+: another program uses it: .+\n$/)
@@ -257,7 +241,7 @@ describe("told to stop", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 100)
+        const { key } = yield* openAccount(cwd, 100)
         const running = yield* serve(cwd, { AUTHORITY_REQUEST_TIMEOUT: "1500ms" })
         const clients = yield* Effect.fork(
           Effect.all(
@@ -317,7 +301,7 @@ describe("told to stop", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 5)
+        const { key } = yield* openAccount(cwd, 5)
         const running = yield* serve(cwd, { AUTHORITY_SHUTDOWN_TIMEOUT: "10m" })
         const client = yield* Effect.fork(
           Effect.exit(check(running.url, key, "slow.example.com", "slow.example.com")),
@@ -344,7 +328,7 @@ describe("told to stop", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const { key } = yield* open(cwd, 5)
+        const { key } = yield* openAccount(cwd, 5)
         const running = yield* serve(cwd, { AUTHORITY_SHUTDOWN_TIMEOUT: "100ms" })
         const client = yield* Effect.fork(Effect.exit(check(running.url, key, "slow.example.com")))
         yield* eventually(

@@ -5,6 +5,7 @@
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../../src/MetricsProvider.ts"
+import { listen } from "./Wire.ts"
 
 /** One call as it came in. */
 export interface Call {
@@ -66,21 +67,8 @@ export const make = (answer: (call: Call) => Reply) =>
         fault.apply(response, answer(call), call)
       })
     })
-    yield* Effect.acquireRelease(
-      Effect.async<void>((resume) => {
-        server.listen(0, "127.0.0.1", () => resume(Effect.void))
-      }),
-      () =>
-        Effect.async<void>((resume) => {
-          server.close(() => resume(Effect.void))
-          server.closeAllConnections()
-        }),
-    )
-    const address = server.address()
-    if (address === null || typeof address === "string") return yield* Effect.dieMessage("no port")
-
     const vendor: FakeVendor = {
-      address: `http://127.0.0.1:${address.port}`,
+      address: yield* listen(server),
       calls,
       script: (...more) => void faults.push(...more),
       always: (fault) => void (standing = fault),

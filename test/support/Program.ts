@@ -129,6 +129,14 @@ export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
     }),
   )
 
+/** The account `acme` with a key, by the verbs. */
+export const openAccount = (cwd: string, credits: number) =>
+  Effect.gen(function* () {
+    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
+    const issued = yield* json(cwd, "key", "create", "--account", "acme")
+    return { id: String(issued.id), key: String(issued.key) }
+  })
+
 /** `authority serve` on a free port, once it listens. */
 export const serve = (
   cwd: string,

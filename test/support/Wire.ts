@@ -3,6 +3,7 @@ import * as Http from "node:http"
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
+import type * as Scope from "effect/Scope"
 
 export interface Request {
   readonly method?: string
@@ -10,6 +11,25 @@ export interface Request {
   readonly headers?: Http.OutgoingHttpHeaders
   readonly body?: string | Uint8Array
 }
+
+/** Where a server listens, on a free port, until the end of the scope, whatever is still open. */
+export const listen = (server: Http.Server): Effect.Effect<string, never, Scope.Scope> =>
+  Effect.map(
+    Effect.acquireRelease(
+      Effect.async<Net.AddressInfo | string | null>((resume) => {
+        server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server.address())))
+      }),
+      () =>
+        Effect.async<void>((resume) => {
+          server.close(() => resume(Effect.void))
+          server.closeAllConnections()
+        }),
+    ),
+    (address) => {
+      if (address === null || typeof address === "string") throw new Error("no port")
+      return `http://127.0.0.1:${address.port}`
+    },
+  )
 
 export interface Answer {
   readonly status: number
