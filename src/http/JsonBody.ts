@@ -34,7 +34,7 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
       return Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
     }
     return Effect.suspend(() =>
-      request.complete ? decodeBytes(whole(request)) : Effect.flatMap(read(request), decodeBytes),
+      isWhole(request) ? decodeBytes(whole(request)) : Effect.flatMap(read(request), decodeBytes),
     )
   }
 }
@@ -55,7 +55,10 @@ const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
 const tooLarge = () =>
   new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBytes} bytes.` })
 
-/** A body that is all there, as one that came along with its headers is; then it is short as well. */
+/** All that the headers announce is there, as it mostly is when it came along with them. */
+const isWhole = ({ headers, readableLength }: IncomingMessage) =>
+  readableLength > 0 && readableLength === Number(headers["content-length"])
+
 const whole = (message: IncomingMessage): Buffer => {
   const bytes: unknown = message.read()
   return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0)

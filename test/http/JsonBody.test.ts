@@ -1,0 +1,47 @@
+import { createServer } from "node:http"
+import { nextTick } from "node:process"
+import { assert, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { BatchRequest } from "../../src/http/Api.ts"
+import * as JsonBody from "../../src/http/JsonBody.ts"
+import * as Wire from "../support/Wire.ts"
+
+const decode = JsonBody.decoder(BatchRequest)
+
+const body = JSON.stringify({ urls: ["example.com"] })
+const head = [
+  "POST / HTTP/1.1",
+  "host: localhost",
+  "connection: close",
+  "content-type: application/json",
+  `content-length: ${body.length}`,
+  "\r\n",
+].join("\r\n")
+
+/** Tells whether the body could be had in the tick after the headers. */
+const server = Effect.suspend(() =>
+  Wire.listen(
+    createServer((request, response) =>
+      nextTick(() => {
+        const exit = Effect.runSyncExit(decode(request))
+        response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
+      }),
+    ),
+  ),
+)
+
+it.live("a body that comes along with its headers is not waited for", () =>
+  Effect.gen(function* () {
+    const answer = yield* Wire.exchange(yield* server, head + body)
+    assert.match(answer, /\r\n\r\nexample\.com$/)
+  }).pipe(Effect.scoped),
+)
+
+it.live("one of which a part is missing is", () =>
+  Effect.gen(function* () {
+    const connection = yield* Wire.connect(yield* server)
+    connection.send(head + body.slice(0, -1))
+    yield* Wire.eventually("an answer", () => connection.received().endsWith("not yet"))
+  }).pipe(Effect.scoped),
+)
