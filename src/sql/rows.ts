@@ -1,6 +1,8 @@
-import type * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 
 /**
  * Rows as one parameter: `value->>0` is a row's first cell, as text. The statement's own text is
@@ -59,7 +61,7 @@ export const inserter = (
       return (rows: ReadonlyArray<Row>) =>
         Effect.forEach(
           chunked(rows),
-          (chunk) => sql.unsafe(texts.get(chunk.length) ?? "", chunk.flat()),
+          (chunk) => execute(sql, texts.get(chunk.length) ?? "", chunk.flat()),
           { discard: true },
         )
     },
@@ -69,13 +71,26 @@ export const inserter = (
       )
       const text = `${into} SELECT ${cells.join(", ")} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
       return (rows: ReadonlyArray<Row>) =>
-        rows.length === 0 ? Effect.void : Effect.asVoid(sql.unsafe(text, [JSON.stringify(rows)]))
+        rows.length === 0 ? Effect.void : Effect.asVoid(execute(sql, text, [JSON.stringify(rows)]))
     },
   })
 }
 
+/**
+ * Straight on the connection of the transaction, where there is one. Around each statement the client
+ * makes a span and a scope, and looks for the connection anew; for one that takes as long to run as
+ * that, and of which every commit has several, it is too much.
+ */
+const execute = (sql: SqlClient.SqlClient, text: string, parameters: Row) =>
+  Effect.contextWithEffect((context: Context.Context<never>) => {
+    const transaction = Context.getOption(context, SqlClient.TransactionConnection)
+    return Option.isNone(transaction)
+      ? sql.unsafe(text, parameters)
+      : transaction.value[0].execute(text, parameters, undefined)
+  })
+
 /** How many rows a statement of SQLite takes; the last one is 1, so that no row is left over. */
-const sizes = [64, 16, 4, 1]
+const sizes = [64, 32, 16, 8, 4, 2, 1]
 
 const chunked = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
   const chunks: Array<ReadonlyArray<Row>> = []
