@@ -44,13 +44,15 @@ export const make = (options: Options) =>
   Effect.gen(function* () {
     const router = yield* HttpLayerRouter.HttpRouter
     const endpoints = byRoute(yield* handlers.make(options))
-    for (const { handler, method, path } of endpoints.values()) {
-      yield* router.add(method, path, routed(handler))
+    for (const byMethod of endpoints.values()) {
+      for (const { handler, method, path } of byMethod.values()) {
+        yield* router.add(method, path, routed(handler))
+      }
     }
     const long = yield* NodeHttpServer.makeHandler(surround(router.asHttpEffect()))
     const short = yield* Direct.make
     const answer: Router = (request, response) => {
-      const endpoint = endpoints.get(`${request.method} ${request.url}`)
+      const endpoint = endpoints.get(request.url ?? "")?.get(request.method ?? "")
       const isPlain = !options.isTraced && !Direct.needsCors(options.corsOrigins, request)
       if (endpoint === undefined || !isPlain) return long(request, response)
       return short(endpoint, request, response)
@@ -72,15 +74,17 @@ interface Endpoint extends Direct.Endpoint {
   readonly path: HttpLayerRouter.PathInput
 }
 
+/** By path and method, in two maps: a key made of both would have to be put together for each request. */
 const byRoute = (byName: Readonly<Record<string, Handler>>) => {
-  const endpoints = new Map<string, Endpoint>()
+  const endpoints = new Map<string, Map<string, Endpoint>>()
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint: { method, name, path } }) => {
       const handler = byName[name]
       if (handler === undefined || method === "HEAD") return
       const start = Meters.make(method, path)
-      endpoints.set(`${method} ${path}`, { method, path, handler, start })
+      const byMethod = endpoints.get(path) ?? new Map<string, Endpoint>()
+      endpoints.set(path, byMethod.set(method, { method, path, handler, start }))
     },
   })
   return endpoints
