@@ -73,6 +73,7 @@ export const layer = (options: {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
       const receipts = yield* Receipts
+      const clock = yield* Effect.clock
       const timeoutMs = Duration.toMillis(options.timeout)
 
       /** One outcome for each target; a provider's failure is the outcome of all of them. */
@@ -173,7 +174,7 @@ export const layer = (options: {
       }
 
       const check = <Answer>(request: Request<Answer>) =>
-        Effect.clockWith((clock) => {
+        Span.named("AuthorityCheck.check", () => {
           const now = clock.unsafeCurrentTimeMillis()
           const { accountId, receiptOf, requestId, tell, urls } = request
           const parsed = urls.map((url) => Target.parse(url))
@@ -193,7 +194,7 @@ export const layer = (options: {
             Effect.map((outcomes) => reportOf(urls, parsed, outcomes)),
           )
           return bought(hold, report, request)
-        }).pipe(Span.named("AuthorityCheck.check"))
+        })
 
       return { check }
     }),

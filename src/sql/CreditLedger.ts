@@ -40,11 +40,13 @@ export const layer = (options: {
 interface Command {
   readonly accountId: AccountId
   /** The open hold that it ends, if it ends one. */
-  readonly ends?: RequestId
+  readonly ends?: RequestId | undefined
   /** The claim that it answers, if it answers one. */
   readonly answers?: Claim | undefined
   readonly apply: (books: Books, now: number) => void
 }
+
+const notApplied = Exit.die("the command was not applied")
 
 /** Somebody who wants to know a balance. */
 interface Reader {
@@ -102,23 +104,30 @@ const make = (leaseMs: number) =>
     )
 
     /** Durable once it returns, and whole: nobody's interruption tears a change from its answer. */
-    const submit = <A, E>(
-      command: Omit<Command, "apply"> & {
-        readonly apply: (books: Books, now: number) => Either.Either<A, E>
-      },
-    ): Effect.Effect<A, E> =>
-      Effect.suspend(() => {
-        let answer: Exit.Exit<A, E> = Exit.die("the command was not applied")
-        const apply = (books: Books, now: number) => {
+    const submit = <A, E>({
+      accountId,
+      answers,
+      apply,
+      ends,
+    }: Omit<Command, "apply"> & {
+      readonly apply: (books: Books, now: number) => Either.Either<A, E>
+    }): Effect.Effect<A, E> => {
+      let answer: Exit.Exit<A, E> = notApplied
+      const command: Command = {
+        accountId,
+        ends,
+        answers,
+        apply: (books, now) => {
           try {
-            answer = Exit.fromEither(command.apply(books, now))
+            answer = Exit.fromEither(apply(books, now))
           } catch (defect) {
             // One command's fault is not its neighbours'.
             answer = Exit.die(defect)
           }
-        }
-        return enqueue({ ...command, apply }, () => answer)
-      }).pipe(Effect.uninterruptible)
+        },
+      }
+      return Effect.uninterruptible(enqueue(command, () => answer))
+    }
 
     const expireHold = (hold: Hold) =>
       submit({
@@ -148,40 +157,45 @@ const make = (leaseMs: number) =>
 
     return CreditLedger.of({
       balance: (accountId) =>
-        Effect.suspend(() => {
+        Span.named("CreditLedger.balance", () => {
           let balance = Balance.empty
           const answer = (found: Balance.Balance) => {
             balance = found
           }
           return read({ accountId, answer }, () => Effect.succeed(balance))
-        }).pipe(Span.named("CreditLedger.balance")),
+        }),
 
-      hold: (accountId, amount, requestId) => {
-        const hold: Hold = { accountId, amount, requestId }
-        return Span.named("CreditLedger.hold")(
-          submit({ accountId, apply: (books) => books.hold(hold) }),
-        )
-      },
+      hold: (accountId, amount, requestId) =>
+        Span.named("CreditLedger.hold", () => {
+          const hold: Hold = { accountId, amount, requestId }
+          return submit({ accountId, apply: (books) => books.hold(hold) })
+        }),
 
       settle: (hold, charge, receipt) =>
-        submit({
-          accountId: hold.accountId,
-          ends: hold.requestId,
-          answers: receipt?.claim,
-          apply: (books, now) => books.settle(hold, charge, receipt, now),
-        }).pipe(Span.named("CreditLedger.settle")),
+        Span.named("CreditLedger.settle", () =>
+          submit({
+            accountId: hold.accountId,
+            ends: hold.requestId,
+            answers: receipt?.claim,
+            apply: (books, now) => books.settle(hold, charge, receipt, now),
+          }),
+        ),
 
       charge: (hold, charge) =>
-        submit({
-          accountId: hold.accountId,
-          apply: (books, now) => books.charge(hold, charge, now),
-        }).pipe(Span.named("CreditLedger.charge")),
+        Span.named("CreditLedger.charge", () =>
+          submit({
+            accountId: hold.accountId,
+            apply: (books, now) => books.charge(hold, charge, now),
+          }),
+        ),
 
       grant: (accountId, amount, note) =>
-        submit({
-          accountId,
-          apply: (books, now) => books.grant(accountId, amount, note, now),
-        }).pipe(Span.named("CreditLedger.grant")),
+        Span.named("CreditLedger.grant", () =>
+          submit({
+            accountId,
+            apply: (books, now) => books.grant(accountId, amount, note, now),
+          }),
+        ),
 
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
