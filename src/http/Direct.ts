@@ -48,13 +48,20 @@ export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime
   return ({ handler, start }: Endpoint, request: IncomingMessage, response: ServerResponse) => {
     const requestId = newRequestId()
     const stop = start()
+    const give = (answer: Answer) => {
+      stop(answer.status)
+      send(response, requestId, answer)
+      return Effect.void
+    }
     const begin = () => {
-      const answered = Effect.catchAllCause(handler(request, requestId), broken(requestId))
       const fiber = runFork(
-        Effect.map(answered, (answer) => {
-          stop(answer.status)
-          send(response, requestId, answer)
-        }),
+        Effect.matchCauseEffect(
+          Effect.suspend(() => handler(request, requestId)),
+          {
+            onSuccess: give,
+            onFailure: (cause) => Effect.flatMap(broken(requestId)(cause), give),
+          },
+        ),
       )
       response.on("close", () => {
         // The client hung up.

@@ -3,7 +3,7 @@
  * for the many clients that send it so.
  */
 import { createHash } from "node:crypto"
-import * as Either from "effect/Either"
+import * as Effect from "effect/Effect"
 import { InvalidRequest } from "./Envelope.ts"
 import * as Issues from "./Issues.ts"
 
@@ -12,12 +12,12 @@ const maxLength = 255
 /** Undefined when the client sent none. */
 export const fromHeader = (
   header: string | undefined,
-): Either.Either<string | undefined, InvalidRequest> => {
-  if (header === undefined) return Either.right(undefined)
+): Effect.Effect<string | undefined, InvalidRequest> => {
+  if (header === undefined) return Effect.succeed(undefined)
   const key = quoted.test(header) ? header.slice(1, -1).replaceAll(/\\(.)/g, "$1") : header
   return key.length > 0 && key.length <= maxLength && (quoted.test(header) || bare.test(header))
-    ? Either.right(key)
-    : Either.left(InvalidRequest.because([Issues.invalidIdempotencyKey]))
+    ? Effect.succeed(key)
+    : Effect.fail(InvalidRequest.because([Issues.invalidIdempotencyKey]))
 }
 
 /** A string of RFC 8941: printable ASCII in quotes, with quotes and backslashes escaped. */

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
+import * as atOnce from "./atOnce.ts"
 import { InvalidRequest, PayloadTooLarge } from "./Envelope.ts"
 import * as Guard from "./Guard.ts"
 import * as Issues from "./Issues.ts"
@@ -15,16 +16,16 @@ export const maxBytes = 512 * 1024
 /** How much of a refused body is read and thrown away, so that its sender gets to the answer. */
 const maxDrainedBytes = 16 * 1024 * 1024
 
-/** Decodes the body; fails with every violation at once. */
+/** Decodes the body, at once where it is all there; fails with every violation together. */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decode = ParseResult.decodeUnknownEither(schema, { errors: "all" })
   const isAsItShouldBe = Guard.make(schema)
-  const decodeBytes = (bytes: Buffer): Either.Either<A, InvalidRequest | PayloadTooLarge> =>
+  const decodeBytes = (bytes: Buffer): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
     bytes.length > maxBytes
-      ? Either.left(tooLarge())
-      : Either.flatMap(parse(bytes), (json) =>
+      ? Effect.fail(tooLarge())
+      : atOnce.flatMap(parse(bytes), (json) =>
           isAsItShouldBe(json)
-            ? Either.right(json)
+            ? Effect.succeed(json)
             : Either.mapLeft(decode(json), (issue) =>
                 InvalidRequest.because(Issues.fromParseIssue(issue)),
               ),
@@ -42,15 +43,17 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
 const isJson = (contentType: string | undefined) =>
   contentType !== undefined && /^\s*application\/json\s*(;|$)/i.test(contentType)
 
-const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
-  if (!isUtf8(bytes)) {
-    return Either.left(InvalidRequest.because([Issues.invalidJson("The body is not UTF-8")]))
+const parse = (bytes: Buffer): Effect.Effect<unknown, InvalidRequest> => {
+  if (!isUtf8(bytes)) return notJson("The body is not UTF-8")
+  try {
+    return Effect.succeed(JSON.parse(bytes.toString()))
+  } catch {
+    return notJson("The body is not valid JSON")
   }
-  return Either.try({
-    try: (): unknown => JSON.parse(bytes.toString()),
-    catch: () => InvalidRequest.because([Issues.invalidJson("The body is not valid JSON")]),
-  })
 }
+
+const notJson = (problem: string) =>
+  Effect.fail(InvalidRequest.because([Issues.invalidJson(problem)]))
 
 const tooLarge = () =>
   new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBytes} bytes.` })

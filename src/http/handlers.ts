@@ -13,6 +13,7 @@ import { type KeyReused, Receipts, type StillInFlight } from "../Receipts.ts"
 import type { RequestId } from "../RequestId.ts"
 import { type Api, BatchRequest, type CreditsResponse } from "./Api.ts"
 import type { Answer, Handler } from "./Answer.ts"
+import * as atOnce from "./atOnce.ts"
 import * as Authorization from "./Authorization.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import {
@@ -59,7 +60,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
       (handle: Authorized): Handler =>
       (request, requestId) =>
         Effect.catchAll(
-          Effect.flatMap(authorize(request.headers["x-api-key"]), (account) =>
+          atOnce.flatMap(authorize(request.headers["x-api-key"]), (account) =>
             handle(account, request, requestId),
           ),
           (error) => Effect.succeed("_tag" in error ? refusal(error) : error),
@@ -109,15 +110,17 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
 
     const handlers: Handlers = {
       checkBatch: endpoint("checkBatch", (account, request, requestId) =>
-        Effect.flatMap(decodeBatchRequest(request), ({ urls }) =>
-          Effect.flatMap(
-            IdempotencyKey.fromHeader(request.headers["idempotency-key"]?.toString()),
-            (key) =>
-              key === undefined
-                ? checkOnce(account, requestId, urls)
-                : checkNamed(key, account, requestId, urls),
-          ),
-        ).pipe(Effect.catchTags(refusals)),
+        atOnce
+          .flatMap(decodeBatchRequest(request), ({ urls }) =>
+            atOnce.flatMap(
+              IdempotencyKey.fromHeader(request.headers["idempotency-key"]?.toString()),
+              (key) =>
+                key === undefined
+                  ? checkOnce(account, requestId, urls)
+                  : checkNamed(key, account, requestId, urls),
+            ),
+          )
+          .pipe(Effect.catchTags(refusals)),
       ),
 
       availableCredits: endpoint("availableCredits", (account) =>
