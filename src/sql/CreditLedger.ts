@@ -46,6 +46,11 @@ interface Command {
   readonly apply: (books: Books, now: number) => void
 }
 
+/** What an attempt wrote of which nobody knows whether it stands. */
+interface Former {
+  written?: Books
+}
+
 const notApplied = Exit.die("the command was not applied")
 
 /** Somebody who wants to know a balance. */
@@ -60,33 +65,38 @@ const make = (leaseMs: number) =>
     const queries = makeQueries(sql)
     const { keep: keepReceipts, lockClaims } = Receipts.makeQueries(sql)
 
-    const commit = (commands: ReadonlyArray<Command>) => {
-      /** What an attempt wrote of which nobody knows whether it stands. */
-      let written: Books | undefined
-      return Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const balances = yield* queries.lockBalances([
-          ...new Set(commands.map(({ accountId }) => accountId)),
-        ])
-        // With the accounts locked, for by then the attempt is over on the server too.
-        if (written !== undefined && (yield* queries.isWritten(written))) return
-        const ending = commands.flatMap(({ ends }) => (ends === undefined ? [] : [ends]))
-        const holds = ending.length === 0 ? [] : yield* queries.openHolds(ending)
-        const answering = commands.flatMap(({ answers }) =>
-          answers === undefined ? [] : [answers],
-        )
-        const claims = answering.length === 0 ? [] : yield* lockClaims(answering)
-        const books = new Books(
-          balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
-          holds,
-          claims,
-        )
-        for (const command of commands) command.apply(books, now)
-        yield* queries.write(books, now + leaseMs)
-        yield* keepReceipts(books.newReceipts, now)
-        written = books
-      }).pipe(GroupCommit.inTransaction(sql), GroupCommit.measured(commands.length))
-    }
+    /**
+     * A generator function made once, and not for each commit: V8 gives each a hidden class of its own
+     * among the old objects, and that keeps whatever the function sees, here the requests, until a
+     * major collection.
+     */
+    const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
+      const now = yield* Clock.currentTimeMillis
+      const balances = yield* queries.lockBalances([
+        ...new Set(commands.map(({ accountId }) => accountId)),
+      ])
+      // With the accounts locked, for by then the attempt is over on the server too.
+      if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
+      const ending = commands.flatMap(({ ends }) => (ends === undefined ? [] : [ends]))
+      const holds = ending.length === 0 ? [] : yield* queries.openHolds(ending)
+      const answering = commands.flatMap(({ answers }) => (answers === undefined ? [] : [answers]))
+      const claims = answering.length === 0 ? [] : yield* lockClaims(answering)
+      const books = new Books(
+        balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
+        holds,
+        claims,
+      )
+      for (const command of commands) command.apply(books, now)
+      yield* queries.write(books, now + leaseMs)
+      yield* keepReceipts(books.newReceipts, now)
+      former.written = books
+    })
+
+    const commit = (commands: ReadonlyArray<Command>) =>
+      attempt(commands, {}).pipe(
+        GroupCommit.inTransaction(sql),
+        GroupCommit.measured(commands.length),
+      )
 
     const enqueue = yield* GroupCommit.make(commit)
 
