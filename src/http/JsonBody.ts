@@ -34,9 +34,9 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
     if (!isJson(request.headers["content-type"])) {
       return Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
     }
-    return Effect.suspend(() =>
-      isWhole(request) ? decodeBytes(whole(request)) : Effect.flatMap(read(request), decodeBytes),
-    )
+    return isWhole(request)
+      ? decodeBytes(whole(request))
+      : Effect.flatMap(read(request), decodeBytes)
   }
 }
 
