@@ -40,7 +40,7 @@ export const layer = (options: {
 interface Command {
   readonly accountId: AccountId
   /** The open hold that it ends, if it ends one. */
-  readonly ends?: RequestId | undefined
+  readonly ends?: RequestId
   /** The claim that it answers, if it answers one. */
   readonly answers?: Claim | undefined
   readonly apply: (books: Books, now: number) => void
@@ -114,29 +114,21 @@ const make = (leaseMs: number) =>
     )
 
     /** Durable once it returns, and whole: nobody's interruption tears a change from its answer. */
-    const submit = <A, E>({
-      accountId,
-      answers,
-      apply,
-      ends,
-    }: Omit<Command, "apply"> & {
-      readonly apply: (books: Books, now: number) => Either.Either<A, E>
-    }): Effect.Effect<A, E> => {
+    const submit = <A, E>(
+      command: Omit<Command, "apply"> & {
+        readonly apply: (books: Books, now: number) => Either.Either<A, E>
+      },
+    ): Effect.Effect<A, E> => {
       let answer: Exit.Exit<A, E> = notApplied
-      const command: Command = {
-        accountId,
-        ends,
-        answers,
-        apply: (books, now) => {
-          try {
-            answer = Exit.fromEither(apply(books, now))
-          } catch (defect) {
-            // One command's fault is not its neighbours'.
-            answer = Exit.die(defect)
-          }
-        },
+      const apply = (books: Books, now: number) => {
+        try {
+          answer = Exit.fromEither(command.apply(books, now))
+        } catch (defect) {
+          // One command's fault is not its neighbours'.
+          answer = Exit.die(defect)
+        }
       }
-      return Effect.uninterruptible(enqueue(command, () => answer))
+      return Effect.uninterruptible(enqueue({ ...command, apply }, () => answer))
     }
 
     const expireHold = (hold: Hold) =>
