@@ -1,9 +1,10 @@
 /** The program and its libraries in one file of JavaScript, which tells the commit it is from. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
-import { readFile } from "node:fs/promises"
+import { readFile, writeFile } from "node:fs/promises"
 import { build, type BuildOptions, type Plugin, transform } from "esbuild"
 import { makePages } from "./pages.ts"
+import { withYoungFunctions } from "./young-functions.ts"
 
 export const root = join(import.meta.dirname, "..")
 export const dist = join(root, "dist")
@@ -16,8 +17,8 @@ export const bundle = async (options: {
   readonly addon: Addon
   /** What becomes of the addon, which is no JavaScript, and what stands around the program. */
   readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
-}) =>
-  build({
+}) => {
+  await build({
     absWorkingDir: root,
     entryPoints: ["src/main.ts"],
     outfile: options.outfile,
@@ -40,6 +41,9 @@ export const bundle = async (options: {
     ...options.rest,
     plugins: [shortLocals, ...(options.rest.plugins ?? [])],
   })
+  // At the very end, for a comma without effect is what the bundler leaves out.
+  await writeFile(options.outfile, withYoungFunctions(await readFile(options.outfile, "utf8")))
+}
 
 /**
  * Libraries keep the names of what stands at the top of a module, which stack traces tell, but not
