@@ -21,6 +21,7 @@ import {
   type InsufficientCredits,
 } from "./CreditLedger.ts"
 import { Deadline } from "./Deadline.ts"
+import * as Fiberless from "./Fiberless.ts"
 import { type Credits, creditsOf } from "./LedgerEntry.ts"
 import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
@@ -133,7 +134,7 @@ export const layer = (options: {
       /** Nothing is waited for in between, so the hold and its settlement are one. */
       const charged = <Answer>(hold: Hold, { creditsUsed, successes }: Report, answer: Answer) =>
         // Nothing but the answer is kept in memory meanwhile.
-        Effect.map(ledger.charge(hold, { amount: creditsUsed, urls: successes }), () => {
+        Fiberless.map(ledger.charge(hold, { amount: creditsUsed, urls: successes }), () => {
           creditsCharged.unsafeUpdate(creditsUsed, [])
           return answer
         })

@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
+import * as Fiberless from "./Fiberless.ts"
 
 /**
  * A span around what `evaluate` gives, where somebody listens. Where nobody does there is nothing, not
@@ -10,8 +11,10 @@ export const named = <A, E, R>(
   name: string,
   evaluate: () => Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> =>
-  Effect.withFiberRuntime((fiber) =>
-    fiber.getFiberRef(FiberRef.currentTracerEnabled)
-      ? Effect.withSpan(Effect.suspend(evaluate), name)
-      : evaluate(),
+  Fiberless.suspend(evaluate, () =>
+    Effect.withFiberRuntime((fiber) =>
+      fiber.getFiberRef(FiberRef.currentTracerEnabled)
+        ? Effect.withSpan(Effect.suspend(evaluate), name)
+        : evaluate(),
+    ),
   )

@@ -1,13 +1,15 @@
 /**
- * The short way of a request: straight from Node to a fiber of its own. The requests that are plainly
- * an endpoint's, as all but a few are, take it.
+ * The short way of a request: straight from Node to its handler, in a fiber only where it needs one.
+ * The requests that are plainly an endpoint's, as all but a few are, take it.
  */
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { nextTick } from "node:process"
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
 import * as Runtime from "effect/Runtime"
+import * as Fiberless from "../Fiberless.ts"
 import type { RequestId } from "../RequestId.ts"
 import { type Answer, failure, type Handler, internalErrorMessage } from "./Answer.ts"
 import { newRequestId } from "./CurrentRequest.ts"
@@ -51,23 +53,31 @@ export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime
     const give = (answer: Answer) => {
       stop(answer.status)
       send(response, requestId, answer)
-      return Effect.void
     }
-    const begin = () => {
-      const fiber = runFork(
-        Effect.matchCauseEffect(
-          Effect.suspend(() => handler(request, requestId)),
-          {
-            onSuccess: give,
-            onFailure: (cause) => Effect.flatMap(broken(requestId)(cause), give),
-          },
-        ),
-      )
+    /** Never throws, for whoever calls back has others to call. */
+    const end = (exit: Exit.Exit<Answer>) => {
+      try {
+        if (Exit.isSuccess(exit)) give(exit.value)
+        else runFork(Effect.map(broken(requestId)(exit.cause), give))
+      } catch (defect) {
+        response.destroy()
+        runFork(broken(requestId)(Cause.die(defect)))
+      }
+    }
+    const fork: Fiberless.Fork<never> = (effect, callback) => {
+      const fiber = runFork(effect)
+      fiber.addObserver(callback)
       response.on("close", () => {
         // The client hung up.
         if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
       })
     }
+    const begin = () =>
+      Fiberless.run(
+        Fiberless.suspend(() => handler(request, requestId)),
+        end,
+        fork,
+      )
     // In the next tick a body that came along with its headers is there, and not waited for.
     if (request.method === "GET") begin()
     else nextTick(begin)

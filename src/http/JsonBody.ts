@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
-import * as atOnce from "./atOnce.ts"
+import * as Fiberless from "../Fiberless.ts"
 import { InvalidRequest, PayloadTooLarge } from "./Envelope.ts"
 import * as Guard from "./Guard.ts"
 import * as Issues from "./Issues.ts"
@@ -23,7 +23,7 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decodeBytes = (bytes: Buffer): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
     bytes.length > maxBytes
       ? Effect.fail(tooLarge())
-      : atOnce.flatMap(parse(bytes), (json) =>
+      : Fiberless.flatMap(parse(bytes), (json) =>
           isAsItShouldBe(json)
             ? Effect.succeed(json)
             : Either.mapLeft(decode(json), (issue) =>

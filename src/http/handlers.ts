@@ -8,12 +8,12 @@ import type { AccountId } from "../Account.ts"
 import { AuthorityCheck, type Report } from "../AuthorityCheck.ts"
 import * as Balance from "../Balance.ts"
 import { CreditLedger, type HoldExpired, type InsufficientCredits } from "../CreditLedger.ts"
+import * as Fiberless from "../Fiberless.ts"
 import { creditsOf } from "../LedgerEntry.ts"
 import { type KeyReused, Receipts, type StillInFlight } from "../Receipts.ts"
 import type { RequestId } from "../RequestId.ts"
 import { type Api, BatchRequest, type CreditsResponse } from "./Api.ts"
 import type { Answer, Handler } from "./Answer.ts"
-import * as atOnce from "./atOnce.ts"
 import * as Authorization from "./Authorization.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import {
@@ -59,8 +59,8 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
     const authorized =
       (handle: Authorized): Handler =>
       (request, requestId) =>
-        Effect.catchAll(
-          atOnce.flatMap(authorize(request.headers["x-api-key"]), (account) =>
+        Fiberless.catchAll(
+          Fiberless.flatMap(authorize(request.headers["x-api-key"]), (account) =>
             handle(account, request, requestId),
           ),
           (error) => Effect.succeed("_tag" in error ? refusal(error) : error),
@@ -110,21 +110,22 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
 
     const handlers: Handlers = {
       checkBatch: endpoint("checkBatch", (account, request, requestId) =>
-        atOnce
-          .flatMap(decodeBatchRequest(request), ({ urls }) =>
-            atOnce.flatMap(
+        Fiberless.catchAll(
+          Fiberless.flatMap(decodeBatchRequest(request), ({ urls }) =>
+            Fiberless.flatMap(
               IdempotencyKey.fromHeader(request.headers["idempotency-key"]?.toString()),
               (key) =>
                 key === undefined
                   ? checkOnce(account, requestId, urls)
                   : checkNamed(key, account, requestId, urls),
             ),
-          )
-          .pipe(Effect.catchTags(refusals)),
+          ),
+          (error) => Effect.catchTags(Effect.fail(error), refusals),
+        ),
       ),
 
       availableCredits: endpoint("availableCredits", (account) =>
-        Effect.map(ledger.balance(account), (balance) => {
+        Fiberless.map(ledger.balance(account), (balance) => {
           const response: typeof CreditsResponse.Encoded = {
             success: true,
             // Books that went wrong are a defect of ours, so this throws.

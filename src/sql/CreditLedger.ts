@@ -128,7 +128,7 @@ const make = (leaseMs: number) =>
           answer = Exit.die(defect)
         }
       }
-      return Effect.uninterruptible(enqueue({ ...command, apply }, () => answer))
+      return enqueue({ ...command, apply }, () => answer)
     }
 
     const expireHold = (hold: Hold) =>

@@ -14,6 +14,7 @@ import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import * as Fiberless from "../Fiberless.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 
@@ -105,7 +106,7 @@ export const make = <Command, E>(
     )
 
     const submit: Submit<Command> = (command, answer) =>
-      Effect.async((resume) => {
+      Fiberless.async((resume) => {
         // Whoever asks behind the end has outlived the store.
         if (isClosed) return resume(Effect.interrupt)
         if (queue.length === capacity) {

@@ -3,7 +3,7 @@ import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../support/FakeMoz.ts"
 import { folder, json, openAccount, serve } from "../support/Program.ts"
-import { batch } from "../support/TestServer.ts"
+import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../support/Wire.ts"
 
 it.scopedLive(
@@ -41,6 +41,34 @@ it.scopedLive(
       const balance = yield* json(cwd, "credits", "balance", "--account", "acme")
       assert.deepStrictEqual([balance.charged, balance.held], [40, 0])
       assert.strictEqual(moz.calls.length, 1)
+    }),
+  60_000,
+)
+
+it.scopedLive(
+  "a request for figures that are known, and one for the balance, are answered without a fiber",
+  () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const moz = yield* FakeMoz.make
+      const { key } = yield* openAccount(cwd, 100)
+      const { url } = yield* serve(cwd, {
+        AUTHORITY_PROVIDER: "moz",
+        AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+        AUTHORITY_MOZ_URL: moz.url,
+      })
+      const check = request(url, batch(key, JSON.stringify({ urls: ["example.com"] })))
+      const credits = request(url, { path: creditsPath, headers: { "x-api-key": key } })
+      const fibers = Effect.map(request(url, { path: "/metrics" }), ({ text }) =>
+        Number(/^effect_fiber_started (\d+)$/m.exec(text)?.[1]),
+      )
+      yield* check
+      const before = yield* fibers
+      const answers = yield* Effect.replicateEffect(Effect.zip(check, credits), 40)
+      assert.strictEqual((yield* credits).text, answers.at(-1)?.[1].text)
+      assert.match((yield* credits).text, /"availableCredits":59\b/)
+      // Asking for the number takes one itself, and what was just learned is stored meanwhile.
+      assert.isBelow((yield* fibers) - before, 20)
     }),
   60_000,
 )
