@@ -1,5 +1,6 @@
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
+import type * as Tracer from "effect/Tracer"
 import * as Fiberless from "./Fiberless.ts"
 
 /**
@@ -10,11 +11,12 @@ import * as Fiberless from "./Fiberless.ts"
 export const named = <A, E, R>(
   name: string,
   evaluate: () => Effect.Effect<A, E, R>,
+  options?: Tracer.SpanOptions,
 ): Effect.Effect<A, E, R> =>
   Fiberless.suspend(evaluate, () =>
     Effect.withFiberRuntime((fiber) =>
       fiber.getFiberRef(FiberRef.currentTracerEnabled)
-        ? Effect.withSpan(Effect.suspend(evaluate), name)
+        ? Effect.withSpan(Effect.suspend(evaluate), name, options)
         : evaluate(),
     ),
   )

@@ -1,7 +1,6 @@
 /** The one place that knows what goes wrong with a database, and what to do about it. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import type { ParseError } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
@@ -60,14 +59,6 @@ export const isConflict = (error: unknown): boolean => {
 
 /** The connection is gone, and whether a commit that was under way stands is not known. */
 export const isDisconnection = (error: unknown): boolean => signsOf(rootCause(error)).some(isGone)
-
-/** The client dies when COMMIT fails; to us that is a failure like any other. */
-export const ofCommit = <A, E, R>(
-  effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E | SqlError, R> =>
-  Effect.catchSomeDefect(effect, (defect) =>
-    isSqlError(defect) ? Option.some(Effect.fail(defect)) : Option.none(),
-  )
 
 const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 

@@ -17,6 +17,7 @@ import type * as Scope from "effect/Scope"
 import * as Fiberless from "../Fiberless.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
+import { retry } from "./retry.ts"
 
 /** How many commands one transaction takes. */
 const batchSize = 512
@@ -129,8 +130,8 @@ export const inTransaction =
   <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
     statements.pipe(
       sql.withTransaction,
-      Effect.retry({ while: Failure.isConflict, times: 10 }),
-      Effect.retry({ while: Failure.isDisconnection, schedule: reconnection }),
+      retry({ while: Failure.isConflict, schedule: Schedule.recurs(10) }),
+      retry({ while: Failure.isDisconnection, schedule: reconnection }),
       Effect.catchAll((error) =>
         Failure.isBadData(error)
           ? Effect.fail(Failure.describe(error))

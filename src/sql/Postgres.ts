@@ -2,16 +2,15 @@
 import { Socket } from "node:net"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
-import type { Connection } from "@effect/sql/SqlConnection"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type * as Redacted from "effect/Redacted"
-import * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
+import * as transaction from "./transaction.ts"
 
 /**
  * Connects to `postgres://user:password@host:port/database`; fails when it is not to be reached. A
@@ -57,28 +56,12 @@ const impatientSocket = (silenceMs: number) => {
  * every other one from the accounts it has locked; the server ends it instead. It also ends a
  * statement that takes long, before the client takes its silence for death.
  */
-const boundedTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
-  const run = (connection: Connection, statements: string) =>
-    connection.executeUnprepared(statements, [], undefined)
-  const withTransaction = SqlClient.makeWithTransaction({
-    transactionTag: SqlClient.TransactionConnection,
-    spanAttributes: [],
-    acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
-      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const),
-    ),
-    begin: (connection) =>
-      run(
-        connection,
-        "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '10s'",
-      ),
-    savepoint: (connection, id) => run(connection, `SAVEPOINT s${id}`),
-    commit: (connection) => run(connection, "COMMIT"),
-    // Of a connection that is gone the server has rolled back already.
-    rollback: (connection) => Effect.ignore(run(connection, "ROLLBACK")),
-    rollbackSavepoint: (connection, id) => run(connection, `ROLLBACK TO s${id}`),
-  })
-  return (effect) => Failure.ofCommit(withTransaction(effect))
-}
+const boundedTransaction = (sql: SqlClient.SqlClient) =>
+  transaction.make(
+    sql,
+    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '10s'",
+    (connection, statements) => connection.executeUnprepared(statements, [], undefined),
+  )
 
 /**
  * Every column of ours is TEXT or a number that JavaScript holds exactly. The client would hand

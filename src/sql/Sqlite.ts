@@ -2,15 +2,15 @@
 import { closeSync, fsyncSync, openSync } from "node:fs"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
-import type { Connection } from "@effect/sql/SqlConnection"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
-import * as Scope from "effect/Scope"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
+import { retry } from "./retry.ts"
+import * as transaction from "./transaction.ts"
 
 /** Opens, or creates, the file; `:memory:` keeps nothing. */
 export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
@@ -63,32 +63,16 @@ const make = Effect.fnUntraced(
 /**
  * A deferred transaction that reads before it writes can fail halfway when another process wrote
  * in between; an immediate one waits for its turn at the start. And a commit that failed, as on a
- * full disk, leaves the transaction open, which would fail every later one: roll it back.
+ * full disk, leaves the transaction open, which would fail every later one, if it were not rolled back.
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
-  /** Whatever it throws happens inside the transaction, which then gives its connection back. */
-  const run = (connection: Connection, statement: string) =>
-    Effect.suspend(() => connection.execute(statement, [], undefined))
-  const withTransaction = SqlClient.makeWithTransaction({
-    transactionTag: SqlClient.TransactionConnection,
-    spanAttributes: [],
-    acquireConnection: Effect.flatMap(Scope.make(), (scope) =>
-      Effect.map(Scope.extend(sql.reserve, scope), (connection) => [scope, connection] as const),
-    ),
-    begin: (connection) => run(connection, "BEGIN IMMEDIATE"),
-    savepoint: (connection, id) => run(connection, `SAVEPOINT s${id}`),
-    commit: (connection) =>
-      Effect.tapError(run(connection, "COMMIT"), () => Effect.ignore(run(connection, "ROLLBACK"))),
-    // SQLite has rolled back already after some errors, a full disk among them.
-    rollback: (connection) => Effect.ignore(run(connection, "ROLLBACK")),
-    rollbackSavepoint: (connection, id) => run(connection, `ROLLBACK TO s${id}`),
-  })
+  const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
+    // Whatever it throws happens inside the transaction, which then gives its connection back.
+    Effect.suspend(() => connection.execute(statement, [], undefined)),
+  )
   // From the outside, so that the connection is free for readers meanwhile.
   return (effect) =>
-    Effect.retry(Failure.ofCommit(withTransaction(effect)), {
-      while: Failure.isBusy,
-      schedule: waitForLock,
-    })
+    retry({ while: Failure.isBusy, schedule: waitForLock })(withTransaction(effect))
 }
 
 const waitForLock = Schedule.spaced("10 millis").pipe(Schedule.upTo("5 seconds"))
