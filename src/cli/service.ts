@@ -16,7 +16,6 @@ import { Credits } from "../LedgerEntry.ts"
 import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
 import { demoName, isExposed } from "./demo.ts"
-import * as Heap from "./Heap.ts"
 import * as Stores from "./Stores.ts"
 
 /** The router, and what tells that the server listens, once it does. */
@@ -26,7 +25,6 @@ export const make = (options: { readonly json: boolean }) =>
     const context = yield* Layer.build(
       Layer.mergeAll(
         sweeper,
-        thrift,
         AuthorityCheck.layer({
           price: Credits.make(settings.creditPrice),
           timeout: settings.requestTimeout,
@@ -44,9 +42,6 @@ export const make = (options: { readonly json: boolean }) =>
       greet: Effect.provide(greet(options.json), context),
     }
   })
-
-/** When the start is over, for what is loaded after it is compiled anew. */
-const thrift = Layer.scopedDiscard(Effect.forkScoped(Effect.delay(Heap.ofService, "1 second")))
 
 /** Any process ends the holds and claims that any other left behind. */
 const sweeper = Layer.scopedDiscard(
