@@ -14,7 +14,6 @@ import type { RequestId } from "../RequestId.ts"
 import { type Answer, failure, type Handler, internalErrorMessage } from "./Answer.ts"
 import { newRequestId } from "./CurrentRequest.ts"
 import type * as Meters from "./Meters.ts"
-import * as rootFibers from "./rootFibers.ts"
 
 export interface Endpoint {
   readonly handler: Handler
@@ -45,7 +44,7 @@ export const send = (
 }
 
 /** Runs a handler for a request, and answers. */
-export const make = Effect.map(Effect.zipRight(rootFibers.forget, Effect.runtime()), (runtime) => {
+export const make = Effect.map(Effect.runtime(), (runtime) => {
   const runFork = Runtime.runFork(runtime)
   return ({ handler, start }: Endpoint, request: IncomingMessage, response: ServerResponse) => {
     const requestId = newRequestId()

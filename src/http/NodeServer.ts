@@ -45,7 +45,8 @@ export const make = (options: Pick<Options, "maxConnections">): Listener["Type"]
   let isDraining = false
   /**
    * Says of itself when its connection is to close. To be told, those in flight would have to be in
-   * a `Set`, and that costs much more: `rootFibers.ts` says why.
+   * a `Set`. One that fills and empties all the time moves from table to table, each linked to the
+   * next; once V8 takes one for old, all that was ever in the next ones is kept for long.
    */
   class Response extends Http.ServerResponse {
     override writeHead(status: number, message?: string, headers?: Headers): this
