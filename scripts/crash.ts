@@ -249,9 +249,7 @@ const programOn = (databaseUrl: string, vendorUrl: string, cwd: string, main: st
     NODE_COMPILE_CACHE: join(cwd, "compiled"),
     AUTHORITY_DATABASE_URL: databaseUrl,
     AUTHORITY_PORT: "0",
-    AUTHORITY_PROVIDER: "moz",
-    AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-    AUTHORITY_MOZ_URL: vendorUrl,
+    ...FakeMoz.settings(vendorUrl),
     AUTHORITY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
     AUTHORITY_LOG_LEVEL: "error",
   }

@@ -13,11 +13,7 @@ it.scopedLive(
       const cwd = yield* folder
       const moz = yield* FakeMoz.make
       const { key } = yield* openAccount(cwd, 100)
-      const server = yield* serve(cwd, {
-        AUTHORITY_PROVIDER: "moz",
-        AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-        AUTHORITY_MOZ_URL: moz.url,
-      })
+      const server = yield* serve(cwd, FakeMoz.settings(moz.url))
       const urls = Array.from({ length: 50 }, (_, i) =>
         i % 5 === 0
           ? `localhost${i}`
@@ -52,11 +48,7 @@ it.scopedLive(
       const cwd = yield* folder
       const moz = yield* FakeMoz.make
       const { key } = yield* openAccount(cwd, 100)
-      const { url } = yield* serve(cwd, {
-        AUTHORITY_PROVIDER: "moz",
-        AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-        AUTHORITY_MOZ_URL: moz.url,
-      })
+      const { url } = yield* serve(cwd, FakeMoz.settings(moz.url))
       const check = request(url, batch(key, JSON.stringify({ urls: ["example.com"] })))
       const credits = request(url, { path: creditsPath, headers: { "x-api-key": key } })
       const fibers = Effect.map(request(url, { path: "/metrics" }), ({ text }) =>

@@ -77,9 +77,7 @@ describe("while it serves", () => {
         const moz = yield* FakeMoz.make
         const collector = yield* receiver
         const running = yield* serve(cwd, {
-          AUTHORITY_PROVIDER: "moz",
-          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-          AUTHORITY_MOZ_URL: moz.url,
+          ...FakeMoz.settings(moz.url),
           AUTHORITY_LOG_LEVEL: "trace",
           OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         })
@@ -166,11 +164,7 @@ describe("the doctor", () => {
       Effect.gen(function* () {
         const cwd = yield* folder
         const moz = yield* FakeMoz.make
-        const { code, stdout } = yield* run(cwd, ["doctor"], {
-          AUTHORITY_PROVIDER: "moz",
-          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-          AUTHORITY_MOZ_URL: moz.url,
-        })
+        const { code, stdout } = yield* run(cwd, ["doctor"], FakeMoz.settings(moz.url))
         assert.strictEqual(code, 0, stdout)
         assert.match(stdout, /AUTHORITY_MOZ_TOKEN: hidden \(environment\)/)
         assert.match(stdout, /AUTHORITY_PORT: 8080 \(default\)/)
@@ -211,11 +205,7 @@ describe("a provider that is broken", () => {
         Effect.gen(function* () {
           const moz = yield* FakeMoz.make
           moz.always(fault)
-          const { code, stdout } = yield* run(yield* folder, ["doctor"], {
-            AUTHORITY_PROVIDER: "moz",
-            AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-            AUTHORITY_MOZ_URL: moz.url,
-          })
+          const { code, stdout } = yield* run(yield* folder, ["doctor"], FakeMoz.settings(moz.url))
           assert.strictEqual(code, 1)
           assert.match(stdout, mend)
           assert.notInclude(stdout, FakeMoz.token)

@@ -11,6 +11,13 @@ import { figure } from "./figures.ts"
 
 export const token = "a-moz-token-for-tests"
 
+/** With these the program asks the fake at this address. */
+export const settings = (url: string) => ({
+  AUTHORITY_PROVIDER: "moz",
+  AUTHORITY_MOZ_TOKEN: token,
+  AUTHORITY_MOZ_URL: url,
+})
+
 /** What the fake says of a page: the same figures every time. */
 export const figures = (page: string) => ({
   domainAuthority: figure(page, "domain"),
