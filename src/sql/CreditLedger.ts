@@ -28,7 +28,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import * as Receipts from "./Receipts.ts"
-import { inserter, isAmong } from "./rows.ts"
+import { execute, inserter, isAmong } from "./rows.ts"
 
 /** A hold whose owner is gone goes back to its account after `lease`. */
 export const layer = (options: {
@@ -88,7 +88,7 @@ const make = (leaseMs: number) =>
       )
       for (const command of commands) command.apply(books, now)
       yield* queries.write(books, now + leaseMs)
-      yield* keepReceipts(books.newReceipts, now)
+      if (books.newReceipts.length > 0) yield* keepReceipts(books.newReceipts, now)
       former.written = books
     })
 
@@ -235,6 +235,7 @@ const make = (leaseMs: number) =>
   })
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
+const decodeBalances = Schema.decodeUnknown(Schema.Array(BalanceRow))
 const HoldRow = Schema.Struct({ requestId: RequestId, accountId: AccountId, amount: Credits })
 const BooksRow = Schema.Struct({
   ...BalanceRow.fields,
@@ -321,15 +322,13 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
     // An immediate transaction has the whole file to itself.
     orElse: () => sql.literal(""),
   })
+  /** In one order everywhere, so that two processes never wait for each other in a circle. */
+  const [lockBalances] = sql`
+    SELECT account_id AS "accountId", granted, charged, held, entries, head FROM balances
+    WHERE account_id ${isAmong(sql, [])} ORDER BY account_id ${forUpdate}`.compile()
   return {
-    /** In one order everywhere, so that two processes never wait for each other in a circle. */
-    lockBalances: SqlSchema.findAll({
-      Request: Schema.Array(AccountId),
-      Result: BalanceRow,
-      execute: (accounts) => sql`
-        SELECT ${balanceColumns} FROM balances WHERE account_id ${isAmong(sql, accounts)}
-        ORDER BY account_id ${forUpdate}`,
-    }),
+    lockBalances: (accounts: ReadonlyArray<AccountId>) =>
+      Effect.flatMap(execute(sql, lockBalances, [JSON.stringify(accounts)]), decodeBalances),
 
     openHolds: SqlSchema.findAll({
       Request: Schema.Array(RequestId),

@@ -47,7 +47,7 @@ export const inserter = (
     readonly columns: Readonly<Record<string, "TEXT" | "BIGINT">>
     readonly onConflict?: string
   },
-): ((rows: ReadonlyArray<Row>) => Effect.Effect<void, SqlError>) => {
+): ((rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>) => {
   const into = `INSERT INTO ${table} (${Object.keys(columns).join(", ")})`
   return sql.onDialectOrElse({
     sqlite: () => {
@@ -59,10 +59,10 @@ export const inserter = (
         ]),
       )
       return (rows: ReadonlyArray<Row>) =>
-        Effect.forEach(
-          chunked(rows),
-          (chunk) => execute(sql, texts.get(chunk.length) ?? "", chunk.flat()),
-          { discard: true },
+        chunked(rows).reduce(
+          (before: Effect.Effect<unknown, SqlError>, chunk) =>
+            Effect.zipRight(before, execute(sql, texts.get(chunk.length) ?? "", chunk.flat())),
+          Effect.void,
         )
     },
     orElse: () => {
@@ -71,7 +71,7 @@ export const inserter = (
       )
       const text = `${into} SELECT ${cells.join(", ")} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
       return (rows: ReadonlyArray<Row>) =>
-        rows.length === 0 ? Effect.void : Effect.asVoid(execute(sql, text, [JSON.stringify(rows)]))
+        rows.length === 0 ? Effect.void : execute(sql, text, [JSON.stringify(rows)])
     },
   })
 }
@@ -79,9 +79,13 @@ export const inserter = (
 /**
  * Straight on the connection of the transaction, where there is one. Around each statement the client
  * makes a span and a scope, and looks for the connection anew; for one that takes as long to run as
- * that, and of which every commit has several, it is too much.
+ * that, and of which every commit has several, it is too much. Columns keep the names they have.
  */
-const execute = (sql: SqlClient.SqlClient, text: string, parameters: Row) =>
+export const execute = (
+  sql: SqlClient.SqlClient,
+  text: string,
+  parameters: Row,
+): Effect.Effect<ReadonlyArray<unknown>, SqlError> =>
   Effect.contextWithEffect((context: Context.Context<never>) => {
     const transaction = Context.getOption(context, SqlClient.TransactionConnection)
     return Option.isNone(transaction)
@@ -89,8 +93,11 @@ const execute = (sql: SqlClient.SqlClient, text: string, parameters: Row) =>
       : transaction.value[0].execute(text, parameters, undefined)
   })
 
-/** How many rows a statement of SQLite takes; the last one is 1, so that no row is left over. */
-const sizes = [64, 32, 16, 8, 4, 2, 1]
+/**
+ * How many rows a statement of SQLite takes. With these any number up to 64 takes three statements at
+ * most; with one for each number, hardly any would be used often enough to be fast.
+ */
+const sizes = [64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]
 
 const chunked = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
   const chunks: Array<ReadonlyArray<Row>> = []
