@@ -9,6 +9,7 @@ import * as Fiberless from "../Fiberless.ts"
 import { InvalidRequest, PayloadTooLarge } from "./Envelope.ts"
 import * as Guard from "./Guard.ts"
 import * as Issues from "./Issues.ts"
+import { Request } from "./Request.ts"
 
 /** The longest valid request: 50 URLs of 1,000 code units, each escaped to 6 bytes, is 300 kB. */
 export const maxBytes = 512 * 1024
@@ -34,9 +35,8 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
     if (!isJson(request.headers["content-type"])) {
       return Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
     }
-    return isWhole(request)
-      ? decodeBytes(whole(request))
-      : Effect.flatMap(read(request), decodeBytes)
+    const bytes = request instanceof Request ? request.body : undefined
+    return bytes === undefined ? Effect.flatMap(read(request), decodeBytes) : decodeBytes(bytes)
   }
 }
 
@@ -57,15 +57,6 @@ const notJson = (problem: string) =>
 
 const tooLarge = () =>
   new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBytes} bytes.` })
-
-/** All that the headers announce is there, as it mostly is when it came along with them. */
-const isWhole = ({ headers, readableLength }: IncomingMessage) =>
-  readableLength > 0 && readableLength === Number(headers["content-length"])
-
-const whole = (message: IncomingMessage): Buffer => {
-  const bytes: unknown = message.read()
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.alloc(0)
-}
 
 const read = (message: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.async((resume) => {

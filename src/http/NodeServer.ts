@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
+import { Request } from "./Request.ts"
 
 export interface Options {
   readonly host: string
@@ -48,7 +49,7 @@ export const make = (options: Pick<Options, "maxConnections">): Listener["Type"]
    * a `Set`. One that fills and empties all the time moves from table to table, each linked to the
    * next; once V8 takes one for old, all that was ever in the next ones is kept for long.
    */
-  class Response extends Http.ServerResponse {
+  class Response extends Http.ServerResponse<Request> {
     override writeHead(status: number, message?: string, headers?: Headers): this
     override writeHead(status: number, headers?: Headers): this
     override writeHead(status: number, first?: string | Headers, headers?: Headers): this {
@@ -59,6 +60,7 @@ export const make = (options: Pick<Options, "maxConnections">): Listener["Type"]
     }
   }
   const server = Http.createServer({
+    IncomingMessage: Request,
     ServerResponse: Response,
     headersTimeout: 15_000,
     requestTimeout: 60_000,

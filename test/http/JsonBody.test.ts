@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import { BatchRequest } from "../../src/http/Api.ts"
 import * as JsonBody from "../../src/http/JsonBody.ts"
+import { Request } from "../../src/http/Request.ts"
 import * as Wire from "../support/Wire.ts"
 
 const decode = JsonBody.decoder(BatchRequest)
@@ -22,7 +23,7 @@ const head = [
 /** Tells whether the body could be had in the tick after the headers. */
 const server = Effect.suspend(() =>
   Wire.listen(
-    createServer((request, response) =>
+    createServer({ IncomingMessage: Request }, (request, response) =>
       nextTick(() => {
         const exit = Effect.runSyncExit(decode(request))
         response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
