@@ -138,6 +138,8 @@ const staged =
       INSERT INTO staged_ranks (name, rank) SELECT key, value FROM json_each(${jsonOf(some)})`
 
     return Effect.gen(function* () {
+      // What is staged may be larger than memory.
+      yield* described(sql`PRAGMA temp_store = FILE`)
       // Its cache is memory on top of that of the database itself.
       yield* described(sql`PRAGMA temp.cache_size = -2000`)
       yield* described(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
