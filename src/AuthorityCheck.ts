@@ -139,32 +139,34 @@ export const layer = (options: {
           return answer
         })
 
-      /** Between hold and settlement anything can happen, but not that neither follows. */
-      const bought = <Answer>(
+      /**
+       * Between hold and settlement anything can happen, but not that neither follows; what is restored
+       * to interruption is only the lookup. Its generator function is made once, and not for each
+       * request: what one of these keeps is said in `sql/CreditLedger.ts`.
+       */
+      const buy = Effect.fnUntraced(function* <Answer>(
         hold: Hold,
+        restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>,
         report: Effect.Effect<Report>,
         { receiptOf, tell }: Request<Answer>,
-      ) =>
-        Effect.uninterruptibleMask((restore) =>
-          Effect.gen(function* () {
-            yield* ledger.hold(hold.accountId, hold.amount, hold.requestId)
-            const exit = yield* restore(report).pipe(
-              Effect.map((checked) => {
-                const answer = tell(checked)
-                return { answer, receipt: receiptOf?.(answer), ...checked }
-              }),
-              Effect.exit,
-            )
-            if (Exit.isSuccess(exit)) {
-              const { answer, creditsUsed, receipt, successes } = exit.value
-              yield* ledger.settle(hold, { amount: creditsUsed, urls: successes }, receipt)
-              creditsCharged.unsafeUpdate(creditsUsed, [])
-              return answer
-            }
-            yield* ledger.settle(hold, { amount: creditsOf(0), urls: 0 })
-            return yield* Effect.failCause(exit.cause)
+      ) {
+        yield* ledger.hold(hold.accountId, hold.amount, hold.requestId)
+        const exit = yield* restore(report).pipe(
+          Effect.map((checked) => {
+            const answer = tell(checked)
+            return { answer, receipt: receiptOf?.(answer), ...checked }
           }),
+          Effect.exit,
         )
+        if (Exit.isSuccess(exit)) {
+          const { answer, creditsUsed, receipt, successes } = exit.value
+          yield* ledger.settle(hold, { amount: creditsUsed, urls: successes }, receipt)
+          creditsCharged.unsafeUpdate(creditsUsed, [])
+          return answer
+        }
+        yield* ledger.settle(hold, { amount: creditsOf(0), urls: 0 })
+        return yield* Effect.failCause(exit.cause)
+      })
 
       /** All URLs are invalid. */
       const free = <Answer>({ receiptOf, tell }: Request<Answer>, report: Report) => {
@@ -194,7 +196,7 @@ export const layer = (options: {
             Effect.annotateLogs("requestId", requestId),
             Effect.map((outcomes) => reportOf(urls, parsed, outcomes)),
           )
-          return bought(hold, report, request)
+          return Effect.uninterruptibleMask((restore) => buy(hold, restore, report, request))
         })
 
       return { check }

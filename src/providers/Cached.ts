@@ -105,21 +105,20 @@ export const make = (
 
     const keeps = (inner: Provider): Provider => ({
       ...inner,
-      lookup: (targets) =>
-        Effect.gen(function* () {
-          // Somebody may have got it while these were queueing.
-          const known = recall(targets, yield* Clock.currentTimeMillis)
-          const outcomes = yield* askFor(inner, targets, known)
-          const fetchedAt = yield* Clock.currentTimeMillis
-          targets.forEach(({ page }, i) => {
-            const outcome = outcomes[i]
-            if (known[i] !== undefined || outcome?._tag !== "Checked") return
-            const figures = { provider, page, metrics: outcome.metrics, fetchedAt }
-            learn(figures)
-            store.put(figures)
-          })
-          return outcomes
-        }),
+      lookup: Effect.fnUntraced(function* (targets) {
+        // Somebody may have got it while these were queueing.
+        const known = recall(targets, yield* Clock.currentTimeMillis)
+        const outcomes = yield* askFor(inner, targets, known)
+        const fetchedAt = yield* Clock.currentTimeMillis
+        targets.forEach(({ page }, i) => {
+          const outcome = outcomes[i]
+          if (known[i] !== undefined || outcome?._tag !== "Checked") return
+          const figures = { provider, page, metrics: outcome.metrics, fetchedAt }
+          learn(figures)
+          store.put(figures)
+        })
+        return outcomes
+      }),
     })
 
     return { reads, keeps }
