@@ -293,7 +293,9 @@ export const entryInserter = (sql: SqlClient.SqlClient) => {
 }
 
 const makeQueries = (sql: SqlClient.SqlClient) => {
-  const balanceColumns = sql.literal("account_id, granted, charged, held, entries, head")
+  const balanceColumns = sql.literal(
+    `account_id AS "accountId", granted, charged, held, entries, head`,
+  )
   const holdColumns = sql.literal("request_id, account_id, amount")
   const entryColumns = sql.literal(
     "account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash",
@@ -324,8 +326,8 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
   })
   /** In one order everywhere, so that two processes never wait for each other in a circle. */
   const [lockBalances] = sql`
-    SELECT account_id AS "accountId", granted, charged, held, entries, head FROM balances
-    WHERE account_id ${isAmong(sql, [])} ORDER BY account_id ${forUpdate}`.compile()
+    SELECT ${balanceColumns} FROM balances WHERE account_id ${isAmong(sql, [])}
+    ORDER BY account_id ${forUpdate}`.compile()
   return {
     lockBalances: (accounts: ReadonlyArray<AccountId>) =>
       Effect.flatMap(execute(sql, lockBalances, [JSON.stringify(accounts)]), decodeBalances),

@@ -51,8 +51,8 @@ const make = Effect.fnUntraced(
     // In KiB. The default of better-sqlite3 is four times that; for what is read and written again and
     // again a fraction of it is enough.
     yield* sql`PRAGMA cache_size = -4000`
-    // To undo half a statement, SQLite keeps what the pages held, and beyond 64 KiB in a file: with some
-    // forty requests in a commit, it would make and delete one for each.
+    // To undo half a statement, SQLite keeps what the pages held, and beyond 64 KiB in a file: from
+    // sixteen requests in a commit on, it would make and delete one for nearly each commit.
     yield* sql`PRAGMA temp_store = MEMORY`
     // better-sqlite3 waits without yielding, so the long wait for a lock is ours, below.
     yield* sql`PRAGMA busy_timeout = 50`
