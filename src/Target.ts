@@ -5,6 +5,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import { parse as parseHost } from "tldts"
+import { Lru } from "./Lru.ts"
 
 /** The input cannot be a public web address; `problem` says why in a few words. */
 export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
@@ -44,10 +45,7 @@ export class Target {
     const known = parsed.get(input)
     if (known !== undefined) return known
     const target = Target.read(input)
-    if (input.length <= maxKeptLength) {
-      if (parsed.size === maxKept) parsed.clear()
-      parsed.set(input, target)
-    }
+    if (input.length <= maxKeptLength) parsed.set(input, target)
     return target
   }
 
@@ -85,10 +83,9 @@ export class Target {
  * What was submitted lately and what it is: popular addresses come again and again, and to read one
  * takes longer than everything else that is done for it.
  */
-const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
+const parsed = new Lru<string, Either.Either<Target, InvalidUrl>>(10_000)
 
-/** At the limits, some 5 MB. */
-const maxKept = 10_000
+/** With as many of these, some 5 MB. */
 const maxKeptLength = 200
 
 const maxHostLength = 253

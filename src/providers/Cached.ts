@@ -17,7 +17,7 @@ import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
-import { Lru } from "./Lru.ts"
+import { Lru } from "../Lru.ts"
 import * as Meters from "./Meters.ts"
 
 type Provider = MetricsProvider["Type"]
