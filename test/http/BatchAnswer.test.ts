@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as fc from "effect/FastCheck"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../../src/http/Api.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import { Credits } from "../../src/LedgerEntry.ts"
 import { FailureReason, Metrics, Outcome } from "../../src/Metrics.ts"
@@ -22,6 +24,48 @@ const told = fc
     outcomes: checks.map(([, outcome]) => outcome),
     creditsUsed,
   }))
+
+const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
+  onExcessProperty: "error",
+})
+
+describe("an answer", () => {
+  it.prop("fits the contract, and says of each URL what became of it", { told }, ({ told }) => {
+    const { data, quota, success } = decode(BatchAnswer.body(told))
+    const checks = told.urls.map((url, i) => ({ url, outcome: told.outcomes[i] }))
+    assert.deepStrictEqual(
+      data.successUrls,
+      checks.flatMap(({ outcome, url }) =>
+        outcome?._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
+      ),
+    )
+    assert.deepStrictEqual(
+      data.failedUrls,
+      checks.flatMap(({ outcome, url }) =>
+        outcome?._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
+      ),
+    )
+    assert.deepStrictEqual([success, quota], [true, { creditsUsed: told.creditsUsed }])
+  })
+
+  it.prop(
+    "says what is known now, and not what was said before",
+    { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
+    ({ former, latter, url }) => {
+      const told = [former, latter, former].map((metrics) =>
+        BatchAnswer.body({
+          urls: [url],
+          outcomes: [Outcome.Checked({ metrics })],
+          creditsUsed: Credits.make(1),
+        }),
+      )
+      assert.deepStrictEqual(
+        told.map((body) => decode(body).data.successUrls),
+        [former, latter, former].map((metrics) => [{ url, ...metrics }]),
+      )
+    },
+  )
+})
 
 describe("an answer that is kept", () => {
   it.prop("gives the same bytes for the same URLs", { told }, ({ told }) => {
