@@ -42,6 +42,27 @@ describe("a guard", () => {
     assert.isFalse(isBatch(urls(1, 1001)))
   })
 
+  it("knows a filter that bounds a length from one that does more", () => {
+    const isPair = Guard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
+    assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
+    const isWord = Guard.make(
+      Schema.String.pipe(
+        Schema.maxLength(9),
+        Schema.filter((word) => !word.includes(" "), { jsonSchema: { minLength: 1 } }),
+        Schema.minLength(3),
+        Schema.minLength(2),
+      ),
+    )
+    assert.deepStrictEqual(["", "ab", "abc", "a c", "abcdefghi", "abcdefghij"].map(isWord), [
+      false,
+      false,
+      true,
+      false,
+      true,
+      false,
+    ])
+  })
+
   it("leaves what only the decoder knows to it", () => {
     const transformed = Guard.make(Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })))
     assert.isFalse(transformed({ at: new Date() }))

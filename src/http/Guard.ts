@@ -5,8 +5,8 @@
  */
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
-import type * as Schema from "effect/Schema"
-import type * as SchemaAST from "effect/SchemaAST"
+import * as Schema from "effect/Schema"
+import * as SchemaAST from "effect/SchemaAST"
 
 type Test = (value: unknown) => boolean
 
@@ -19,16 +19,19 @@ export const make = <A>(schema: Schema.Schema<A>): ((value: unknown) => value is
   return (value): value is A => test(value)
 }
 
-const testOf = (ast: SchemaAST.AST): Test => {
+/** `size`: what the refinements around a string or an array leave of its lengths. */
+const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
   switch (ast._tag) {
     case "StringKeyword":
-      return (value) => typeof value === "string"
+      return stringTest(size)
     case "Refinement": {
-      const isFrom = testOf(ast.from)
+      const bound = boundOf(ast)
+      if (bound !== undefined) return testOf(ast.from, narrowed(size, bound))
+      const isFrom = testOf(ast.from, size)
       return (value) => isFrom(value) && Option.isNone(ast.filter(value, options, ast))
     }
     case "TupleType":
-      return ast.elements.length === 0 && ast.rest.length === 1 ? arrayTest(ast) : decoderOnly
+      return ast.elements.length === 0 && ast.rest.length === 1 ? arrayTest(ast, size) : decoderOnly
     case "TypeLiteral":
       return ast.indexSignatures.length === 0 ? structTest(ast) : decoderOnly
     default:
@@ -40,12 +43,50 @@ const options: SchemaAST.ParseOptions = {}
 
 const decoderOnly: Test = () => false
 
-const arrayTest = ({ rest }: SchemaAST.TupleType): Test => {
+const stringTest =
+  ({ max, min }: Size): Test =>
+  (value) =>
+    typeof value === "string" && min <= value.length && value.length <= max
+
+const arrayTest = ({ rest }: SchemaAST.TupleType, { max, min }: Size): Test => {
   const tests = rest.map(({ type }) => testOf(type))
-  return (value) => Array.isArray(value) && tests.every((test) => value.every(test))
+  return (value) =>
+    Array.isArray(value) &&
+    min <= value.length &&
+    value.length <= max &&
+    tests.every((test) => value.every(test))
 }
 
 const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   const tests = propertySignatures.map(({ name, type }) => [name, testOf(type)] as const)
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
+
+interface Size {
+  readonly min: number
+  readonly max: number
+}
+
+const anySize: Size = { min: 0, max: Number.POSITIVE_INFINITY }
+
+const narrowed = (one: Size, other: Size): Size => ({
+  min: Math.max(one.min, other.min),
+  max: Math.min(one.max, other.max),
+})
+
+/** Of a filter that bounds a length and does nothing else. */
+const boundOf = (ast: SchemaAST.Refinement): Size | undefined => {
+  const name = boundNames.get(Option.getOrUndefined(SchemaAST.getSchemaIdAnnotation(ast)))
+  const bounds = Option.getOrUndefined(SchemaAST.getJSONSchemaAnnotation(ast))
+  if (name === undefined || !Predicate.hasProperty(bounds, name)) return undefined
+  const bound = bounds[name]
+  if (!Predicate.isNumber(bound)) return undefined
+  return name.startsWith("min") ? { ...anySize, min: bound } : { ...anySize, max: bound }
+}
+
+const boundNames = new Map<unknown, string>([
+  [Schema.MinLengthSchemaId, "minLength"],
+  [Schema.MaxLengthSchemaId, "maxLength"],
+  [Schema.MinItemsSchemaId, "minItems"],
+  [Schema.MaxItemsSchemaId, "maxItems"],
+])
