@@ -4,7 +4,7 @@ import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/http/Api.ts"
-import * as Guard from "../src/http/Guard.ts"
+import * as Guard from "../src/Guard.ts"
 
 const isBatch = Guard.make(BatchRequest)
 const decodeBatch = Schema.decodeUnknownEither(BatchRequest)

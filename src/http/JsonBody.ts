@@ -3,11 +3,10 @@ import { isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import * as Fiberless from "../Fiberless.ts"
+import * as Guard from "../Guard.ts"
 import { InvalidRequest, PayloadTooLarge } from "./Envelope.ts"
-import * as Guard from "./Guard.ts"
 import * as Issues from "./Issues.ts"
 import { Request } from "./Request.ts"
 
@@ -19,17 +18,15 @@ const maxDrainedBytes = 16 * 1024 * 1024
 
 /** Decodes the body, at once where it is all there; fails with every violation together. */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
-  const decode = ParseResult.decodeUnknownEither(schema, { errors: "all" })
-  const isAsItShouldBe = Guard.make(schema)
+  const decode = Guard.decoder(schema, { errors: "all" })
   const decodeBytes = (bytes: Buffer): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
     bytes.length > maxBytes
       ? Effect.fail(tooLarge())
       : Fiberless.flatMap(parse(bytes), (json) =>
-          isAsItShouldBe(json)
-            ? Effect.succeed(json)
-            : Either.mapLeft(decode(json), (issue) =>
-                InvalidRequest.because(Issues.fromParseIssue(issue)),
-              ),
+          Either.match(decode(json), {
+            onLeft: (issue) => Effect.fail(InvalidRequest.because(Issues.fromParseIssue(issue))),
+            onRight: Effect.succeed,
+          }),
         )
   return (request: IncomingMessage): Effect.Effect<A, InvalidRequest | PayloadTooLarge> => {
     if (!isJson(request.headers["content-type"])) {

@@ -4,17 +4,19 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
 import type * as Audit from "../Audit.ts"
 import * as Balance from "../Balance.ts"
 import type { Books } from "../Books.ts"
+import * as Guard from "../Guard.ts"
 import { Credits, LedgerEntry } from "../LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { execute, inserter, isAmong } from "./rows.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
-const decodeBalances = Schema.decodeUnknown(Schema.Array(BalanceRow))
+const decodeBalances = Guard.decoder(Schema.Array(BalanceRow))
 const HoldRow = Schema.Struct({ requestId: RequestId, accountId: AccountId, amount: Credits })
 const BooksRow = Schema.Struct({
   ...BalanceRow.fields,
@@ -112,7 +114,9 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
     ORDER BY account_id ${forUpdate}`.compile()
   return {
     lockBalances: (accounts: ReadonlyArray<AccountId>) =>
-      Effect.flatMap(execute(sql, lockBalances, [JSON.stringify(accounts)]), decodeBalances),
+      Effect.flatMap(execute(sql, lockBalances, [JSON.stringify(accounts)]), (rows) =>
+        Either.mapLeft(decodeBalances(rows), ParseResult.parseError),
+      ),
 
     openHolds: SqlSchema.findAll({
       Request: Schema.Array(RequestId),

@@ -1,9 +1,11 @@
 /**
- * A schema's own filters without its machinery. Nearly every body is as it should be, and to see
+ * A schema's own filters without its machinery. Nearly every value is as it should be, and to see
  * that takes a few comparisons; the decoder, which is there to tell what is wrong, takes many times
  * as long to say that nothing is.
  */
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -14,9 +16,19 @@ type Test = (value: unknown) => boolean
  * True for a value that the schema takes as it is. False says nothing: the value may be wrong, or
  * the schema have a part that only its decoder knows.
  */
-export const make = <A>(schema: Schema.Schema<A>): ((value: unknown) => value is A) => {
+export const make = <A, I>(schema: Schema.Schema<A, I>): ((value: unknown) => value is A) => {
   const test = testOf(schema.ast)
   return (value): value is A => test(value)
+}
+
+/** As the schema's decoder, but that it takes a value with more properties than it knows as it is. */
+export const decoder = <A, I>(
+  schema: Schema.Schema<A, I>,
+  options?: SchemaAST.ParseOptions,
+): ((value: unknown) => Either.Either<A, ParseResult.ParseIssue>) => {
+  const isAsItShouldBe = make(schema)
+  const decode = ParseResult.decodeUnknownEither(schema, options)
+  return (value) => (isAsItShouldBe(value) ? Either.right(value) : decode(value))
 }
 
 /** `size`: what the refinements around a string or an array leave of its lengths. */
@@ -24,6 +36,8 @@ const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
   switch (ast._tag) {
     case "StringKeyword":
       return stringTest(size)
+    case "NumberKeyword":
+      return Predicate.isNumber
     case "Refinement": {
       const bound = boundOf(ast)
       if (bound !== undefined) return testOf(ast.from, narrowed(size, bound))
