@@ -94,10 +94,10 @@ export const execute = (
   })
 
 /**
- * How many rows a statement of SQLite takes. With these any number up to 64 takes three statements at
- * most; with one for each number, hardly any would be used often enough to be fast.
+ * How many rows a statement of SQLite takes: any number up to 64 in two statements at most. With a
+ * statement for each number, hardly any would be used often enough to be fast.
  */
-const sizes = [64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1]
+const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 
 const chunked = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
   const chunks: Array<ReadonlyArray<Row>> = []
