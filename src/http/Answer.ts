@@ -9,6 +9,8 @@ export interface Answer {
   readonly headers: Readonly<Record<string, string>>
   /** JSON. */
   readonly body: string
+  /** Whether each character of the body is a byte, where that is known. */
+  readonly isAscii?: boolean
 }
 
 /** An error that the contract does not declare, by its status. */

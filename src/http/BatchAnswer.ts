@@ -8,51 +8,62 @@ import type { Report } from "../AuthorityCheck.ts"
 import { Credits } from "../LedgerEntry.ts"
 import { Lru } from "../Lru.ts"
 import { FailureReason, type Metrics, Outcome, Score } from "../Metrics.ts"
+import type { Answer } from "./Answer.ts"
 import type { BatchResponse } from "./Api.ts"
 
 /** Its types say that it fits the schema, and the use case lets no figure off the scale through. */
-export const body = ({ creditsUsed, outcomes, urls }: Told): string => {
-  let [successUrls, failedUrls] = ["", ""]
+export const json = ({ creditsUsed, outcomes, urls }: Told): Json => {
+  let [successUrls, failedUrls, isAscii] = ["", "", true]
   outcomes.forEach((outcome, i) => {
     const url = urls[i] ?? ""
     if (outcome._tag === "Failed") {
-      failedUrls = listed(failedUrls, failure({ url, reason: outcome.reason }))
+      const failure = jsonOf<Failure>({ url, reason: outcome.reason })
+      failedUrls = listed(failedUrls, failure)
+      isAscii &&= failure.isAscii
     } else {
-      successUrls = listed(successUrls, success(url, outcome.metrics))
+      const success = successOf(url, outcome.metrics)
+      successUrls = listed(successUrls, success)
+      isAscii &&= success.isAscii
     }
   })
-  return (
+  const body =
     `{"success":true,"data":{"successUrls":[${successUrls}],"failedUrls":[${failedUrls}]},` +
     `"quota":{"creditsUsed":${creditsUsed}}}`
-  )
+  return { body, isAscii }
 }
 
-const listed = (before: string, next: string) => (before === "" ? next : `${before},${next}`)
+/** That it is plain ASCII is seen once of each piece, for to look through a long answer takes a while. */
+type Json = Required<Pick<Answer, "body" | "isAscii">>
 
-const failure = (failure: Failure) => JSON.stringify(failure)
+const jsonOf = <A>(value: A): Json => {
+  const body = JSON.stringify(value)
+  return { body, isAscii: Buffer.byteLength(body) === body.length }
+}
 
-const success = (url: string, metrics: Metrics): string => {
-  const before = written.get(url)
+const listed = (before: string, { body }: Json) => (before === "" ? body : `${before},${body}`)
+
+const successOf = (url: string, metrics: Metrics): Json => {
+  const before = said.get(url)
   // Figures are never changed, but replaced.
-  if (before?.metrics === metrics) return before.json
+  if (before?.metrics === metrics) return before
   const { domainAuthority, pageAuthority, spamScore } = metrics
-  const success: Success =
+  const success = jsonOf<Success>(
     spamScore === undefined
       ? { url, domainAuthority, pageAuthority }
-      : { url, domainAuthority, pageAuthority, spamScore }
-  const json = JSON.stringify(success)
-  if (url.length <= maxWrittenLength) written.set(url, { metrics, json })
-  return json
+      : { url, domainAuthority, pageAuthority, spamScore },
+  )
+  if (url.length <= maxSaidLength) said.set(url, { metrics, ...success })
+  return success
 }
 
 /**
  * What was said lately of a URL. To write fifty of these takes as long as all else that a request
  * does for itself, and popular addresses come again and again.
  */
-const written = new Lru<string, { readonly metrics: Metrics; readonly json: string }>(10_000)
+const said = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
 /** With as many of these, some 6 MB. */
-const maxWrittenLength = 200
+const maxSaidLength = 200
 
 /** What there is to know beside the URLs. */
 export const kept = ({ creditsUsed, outcomes }: Told): string => {

@@ -28,10 +28,10 @@ export const needsCors = (corsOrigins: ReadonlyArray<string>, { headers }: Incom
 export const send = (
   response: ServerResponse,
   requestId: RequestId,
-  { body, headers, status }: Answer,
+  { body, headers, isAscii = false, status }: Answer,
 ) => {
   if (response.writableEnded) return
-  const length = Buffer.byteLength(body)
+  const length = isAscii ? body.length : Buffer.byteLength(body)
   response.writeHead(status, {
     ...headers,
     "content-type": "application/json",

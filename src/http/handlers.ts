@@ -131,7 +131,7 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
             // Books that went wrong are a defect of ours, so this throws.
             data: { availableCredits: creditsOf(Balance.available(balance)) },
           }
-          return success(JSON.stringify(response))
+          return { status: 200, headers: noHeaders, body: JSON.stringify(response) }
         }),
       ),
     }
@@ -152,11 +152,10 @@ const noHeaders = {}
 
 const replayed = { "idempotent-replayed": "true" }
 
-const success = (body: string, headers: Readonly<Record<string, string>> = noHeaders): Answer => ({
-  status: 200,
-  headers,
-  body,
-})
-
-const answerOf = (report: BatchAnswer.Told, headers?: Readonly<Record<string, string>>): Answer =>
-  success(BatchAnswer.body(report), headers)
+const answerOf = (
+  report: BatchAnswer.Told,
+  headers: Readonly<Record<string, string>> = noHeaders,
+): Answer => {
+  const { body, isAscii } = BatchAnswer.json(report)
+  return { status: 200, headers, body, isAscii }
+}

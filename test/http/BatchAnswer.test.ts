@@ -31,7 +31,7 @@ const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
 
 describe("an answer", () => {
   it.prop("fits the contract, and says of each URL what became of it", { told }, ({ told }) => {
-    const { data, quota, success } = decode(BatchAnswer.body(told))
+    const { data, quota, success } = decode(BatchAnswer.json(told).body)
     const checks = told.urls.map((url, i) => ({ url, outcome: told.outcomes[i] }))
     assert.deepStrictEqual(
       data.successUrls,
@@ -48,19 +48,24 @@ describe("an answer", () => {
     assert.deepStrictEqual([success, quota], [true, { creditsUsed: told.creditsUsed }])
   })
 
+  it.prop("knows whether each of its characters is a byte", { told }, ({ told }) => {
+    const { body, isAscii } = BatchAnswer.json(told)
+    assert.strictEqual(isAscii, Buffer.byteLength(body) === body.length)
+  })
+
   it.prop(
     "says what is known now, and not what was said before",
     { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
     ({ former, latter, url }) => {
       const told = [former, latter, former].map((metrics) =>
-        BatchAnswer.body({
+        BatchAnswer.json({
           urls: [url],
           outcomes: [Outcome.Checked({ metrics })],
           creditsUsed: Credits.make(1),
         }),
       )
       assert.deepStrictEqual(
-        told.map((body) => decode(body).data.successUrls),
+        told.map(({ body }) => decode(body).data.successUrls),
         [former, latter, former].map((metrics) => [{ url, ...metrics }]),
       )
     },
@@ -70,7 +75,7 @@ describe("an answer", () => {
 describe("an answer that is kept", () => {
   it.prop("gives the same bytes for the same URLs", { told }, ({ told }) => {
     const recalled = BatchAnswer.recalled(told.urls, BatchAnswer.kept(told))
-    assert.strictEqual(BatchAnswer.body(recalled), BatchAnswer.body(told))
+    assert.strictEqual(BatchAnswer.json(recalled).body, BatchAnswer.json(told).body)
   })
 
   it("takes a few kilobytes, however long its URLs", () => {
@@ -78,7 +83,7 @@ describe("an answer that is kept", () => {
     const metrics = { domainAuthority: 1 / 3, pageAuthority: 100 / 7, spamScore: 200 / 3 }
     const outcomes = Array<Outcome>(50).fill(Outcome.Checked({ metrics }))
     const told = { urls, outcomes, creditsUsed: Credits.make(50) }
-    assert.isAbove(BatchAnswer.body(told).length, 300_000)
+    assert.isAbove(BatchAnswer.json(told).body.length, 300_000)
     assert.isBelow(BatchAnswer.kept(told).length, 4000)
   })
 })
