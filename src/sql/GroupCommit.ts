@@ -96,7 +96,11 @@ export const make = <Command, E>(
     )
     // A daemon, for it must outlive interruption of whoever waits, until all is committed.
     const worker = yield* Effect.forkDaemon(
-      Effect.repeat(step, { until: () => isClosed && queue.length === 0 }),
+      Effect.whileLoop({
+        while: () => !isClosed || queue.length > 0,
+        body: () => step,
+        step: () => {},
+      }),
     )
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
