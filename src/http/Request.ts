@@ -16,8 +16,11 @@ export class Request extends IncomingMessage {
     if (this.isStream || !(piece instanceof Uint8Array)) return undefined
     // That it is over is told a turn after its last piece.
     const isWhole = this.isOver || piece.length === Number(this.headers["content-length"])
+    if (!isWhole) return undefined
     // Deno's are no buffers.
-    return isWhole ? Buffer.from(piece.buffer, piece.byteOffset, piece.length) : undefined
+    return Buffer.isBuffer(piece)
+      ? piece
+      : Buffer.from(piece.buffer, piece.byteOffset, piece.length)
   }
 
   /** Node's parser gives each piece of the body, and null behind the last one. */
