@@ -62,7 +62,7 @@ const successOf = (url: string, metrics: Metrics): Json => {
  */
 const said = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
-/** With as many of these, some 6 MB. */
+/** With as many of these, some 6 MB; of characters that JSON must escape, three times that. */
 const maxSaidLength = 200
 
 /** What there is to know beside the URLs. */
