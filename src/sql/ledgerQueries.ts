@@ -42,23 +42,22 @@ const pageSize = 1000
 export const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
   page.length < pageSize ? Option.none() : Option.fromNullable(page.at(-1))
 
+const entryColumns = {
+  account_id: "TEXT",
+  sequence: "BIGINT",
+  kind: "TEXT",
+  amount: "BIGINT",
+  balance_after: "BIGINT",
+  request_id: "TEXT",
+  urls: "BIGINT",
+  note: "TEXT",
+  at: "BIGINT",
+  hash: "TEXT",
+} as const
+
 /** Adds entries as they are. */
 export const entryInserter = (sql: SqlClient.SqlClient) => {
-  const insert = inserter(sql, {
-    table: "entries",
-    columns: {
-      account_id: "TEXT",
-      sequence: "BIGINT",
-      kind: "TEXT",
-      amount: "BIGINT",
-      balance_after: "BIGINT",
-      request_id: "TEXT",
-      urls: "BIGINT",
-      note: "TEXT",
-      at: "BIGINT",
-      hash: "TEXT",
-    },
-  })
+  const insert = inserter(sql, { table: "entries", columns: entryColumns })
   return (entries: ReadonlyArray<LedgerEntry>) =>
     insert(
       entries.map((entry) => [
@@ -81,9 +80,7 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
     `account_id AS "accountId", granted, charged, held, entries, head`,
   )
   const holdColumns = sql.literal("request_id, account_id, amount")
-  const entryColumns = sql.literal(
-    "account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash",
-  )
+  const entryNames = sql.literal(Object.keys(entryColumns).join(", "))
   const insertHolds = inserter(sql, {
     table: "holds",
     columns: { request_id: "TEXT", account_id: "TEXT", amount: "BIGINT", expires_at: "BIGINT" },
@@ -162,7 +159,7 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
       Request: EntriesAfter,
       Result: EntryRow,
       execute: ({ account, after }) => sql`
-        SELECT ${entryColumns} FROM entries WHERE account_id = ${account} AND sequence > ${after}
+        SELECT ${entryNames} FROM entries WHERE account_id = ${account} AND sequence > ${after}
         ORDER BY sequence LIMIT ${pageSize}`,
     }),
 
