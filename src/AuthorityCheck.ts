@@ -14,15 +14,11 @@ import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
 import { CurrentAccount, type AccountId } from "./Account.ts"
-import {
-  CreditLedger,
-  type Hold,
-  type HoldExpired,
-  type InsufficientCredits,
-} from "./CreditLedger.ts"
+import { CreditLedger } from "./CreditLedger.ts"
+import type { Hold, HoldExpired, InsufficientCredits } from "./ledger/Hold.ts"
 import { Deadline } from "./Deadline.ts"
 import * as Fiberless from "./Fiberless.ts"
-import { type Credits, creditsOf } from "./LedgerEntry.ts"
+import { type Credits, creditsOf } from "./ledger/LedgerEntry.ts"
 import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type Receipt, Receipts } from "./Receipts.ts"

@@ -3,58 +3,15 @@
  * rest returned. A hold whose owner is gone ends with its lease.
  */
 import * as Context from "effect/Context"
-import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
-import type { Balance } from "./Balance.ts"
-import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
+import type { Verification } from "./ledger/Audit.ts"
+import type { Balance } from "./ledger/Balance.ts"
+import type { Charge, Hold, HoldExpired, InsufficientCredits } from "./ledger/Hold.ts"
+import type { Credits, LedgerEntry } from "./ledger/LedgerEntry.ts"
 import type { Receipt } from "./Receipts.ts"
 import type { RequestId } from "./RequestId.ts"
-
-/** Credits set aside for one request. */
-export interface Hold {
-  readonly accountId: AccountId
-  /** A request holds once, so its id is the hold's. */
-  readonly requestId: RequestId
-  readonly amount: Credits
-}
-
-/** What a request turned out to cost. */
-export interface Charge {
-  /** At most the hold's amount; 0 returns the whole hold and leaves no entry. */
-  readonly amount: Credits
-  /** How many checks it pays for. */
-  readonly urls: number
-}
-
-export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")<{
-  readonly required: number
-  readonly available: number
-}> {
-  override get message() {
-    return `This request needs ${this.required} credits and the account has ${this.available}.`
-  }
-}
-
-/**
- * The hold outlived its lease, or its request lost the idempotency key to another one: the credits
- * went back to the account, and nothing was charged.
- */
-export class HoldExpired extends Data.TaggedError("HoldExpired")<{
-  readonly requestId: RequestId
-}> {
-  override get message() {
-    return `the hold of request ${this.requestId} has ended before it was settled`
-  }
-}
-
-/** What an examination of the books found; `problems` are sentences that name the place. */
-export interface Verification {
-  readonly accounts: number
-  readonly entries: number
-  readonly problems: ReadonlyArray<string>
-}
 
 /** Epoch milliseconds: `since` included, `until` not. */
 export interface Period {

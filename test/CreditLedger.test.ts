@@ -9,8 +9,9 @@ import * as Fiber from "effect/Fiber"
 import type * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../src/Account.ts"
-import * as Balance from "../src/Balance.ts"
-import { CreditLedger, type Hold, HoldExpired, InsufficientCredits } from "../src/CreditLedger.ts"
+import * as Balance from "../src/ledger/Balance.ts"
+import { CreditLedger } from "../src/CreditLedger.ts"
+import { type Hold, HoldExpired, InsufficientCredits } from "../src/ledger/Hold.ts"
 import { newAccount, newAccountWith } from "./support/accounts.ts"
 import {
   charge,

@@ -5,7 +5,7 @@
  */
 import * as Schema from "effect/Schema"
 import type { Report } from "../AuthorityCheck.ts"
-import { Credits } from "../LedgerEntry.ts"
+import { Credits } from "../ledger/LedgerEntry.ts"
 import { Lru } from "../Lru.ts"
 import { FailureReason, type Metrics, Outcome, Score } from "../Metrics.ts"
 import type { Answer } from "./Answer.ts"

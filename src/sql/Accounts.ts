@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
-import { genesisHash } from "../LedgerEntry.ts"
+import { genesisHash } from "../ledger/LedgerEntry.ts"
 import * as Failure from "./Failure.ts"
 
 export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.effect(

@@ -4,9 +4,10 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { v7 as uuid } from "uuid"
 import type { AccountId } from "../../src/Account.ts"
-import * as Balance from "../../src/Balance.ts"
-import { CreditLedger, type Hold, type Period } from "../../src/CreditLedger.ts"
-import { Credits } from "../../src/LedgerEntry.ts"
+import * as Balance from "../../src/ledger/Balance.ts"
+import { CreditLedger, type Period } from "../../src/CreditLedger.ts"
+import type { Hold } from "../../src/ledger/Hold.ts"
+import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import { RequestId } from "../../src/RequestId.ts"
 
 export const credits = (n: number) => Credits.make(n)

@@ -4,8 +4,8 @@
  */
 import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
-import { AccountId } from "./Account.ts"
-import { RequestId } from "./RequestId.ts"
+import { AccountId } from "../Account.ts"
+import { RequestId } from "../RequestId.ts"
 
 /** A whole number of credits; sums stay below 2^53, where every integer is exact. */
 export const Credits = Schema.NonNegativeInt.pipe(

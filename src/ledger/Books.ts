@@ -4,12 +4,12 @@
  * locked and written back from what changed.
  */
 import * as Either from "effect/Either"
-import type { AccountId } from "./Account.ts"
+import type { AccountId } from "../Account.ts"
 import * as Balance from "./Balance.ts"
-import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./CreditLedger.ts"
+import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./Hold.ts"
 import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
-import type { Receipt } from "./Receipts.ts"
-import type { RequestId } from "./RequestId.ts"
+import type { Receipt } from "../Receipts.ts"
+import type { RequestId } from "../RequestId.ts"
 
 export class Books {
   /** Accounts whose balance changed since the books were opened. */

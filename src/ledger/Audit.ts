@@ -2,13 +2,19 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
-import type { AccountId } from "./Account.ts"
+import type { AccountId } from "../Account.ts"
 import type { Balance } from "./Balance.ts"
-import type { Verification } from "./CreditLedger.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** How many problems are told before the rest is left out. */
 const maxProblems = 100
+
+/** What an examination of the books found; `problems` are sentences that name the place. */
+export interface Verification {
+  readonly accounts: number
+  readonly entries: number
+  readonly problems: ReadonlyArray<string>
+}
 
 interface AccountBooks {
   readonly accountId: AccountId

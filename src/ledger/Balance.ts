@@ -4,8 +4,8 @@
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import type { AccountId } from "./Account.ts"
-import { type Charge, type Hold, InsufficientCredits } from "./CreditLedger.ts"
+import type { AccountId } from "../Account.ts"
+import { type Charge, type Hold, InsufficientCredits } from "./Hold.ts"
 import { chainHash, Credits, creditsOf, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** One account's books in short. */
