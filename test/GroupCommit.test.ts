@@ -39,7 +39,8 @@ const blockedRecorder = Effect.gen(function* () {
 const committing = (commit: (commands: ReadonlyArray<number>) => Effect.Effect<void>) =>
   Effect.map(
     GroupCommit.make(commit),
-    (submit) => (command: number) => submit(command, () => Effect.void),
+    (queue) => (command: number) =>
+      GroupCommit.awaited((callback) => queue.submit(command, callback)),
   )
 
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
@@ -95,7 +96,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("more than one commit takes, and more than may wait, all get their turn in order", () =>
+  it.scoped("more than one commit takes, all get their turn in order", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -125,6 +126,22 @@ describe("what goes wrong stays where it is", () => {
       assert.deepStrictEqual(together, Array(3).fill(Exit.die(broken)))
       assert.deepStrictEqual(yield* asked(3), Exit.void)
       assert.deepStrictEqual(commits, [[3]])
+    }),
+  )
+
+  it.scoped("a callback that throws is called once, and harms nobody", () =>
+    Effect.gen(function* () {
+      const { commit, commits } = recorder()
+      const queue = yield* GroupCommit.make(commit)
+      let calls = 0
+      queue.submit(0, () => {
+        calls++
+        throw new Error("a bug of the caller")
+      })
+      yield* GroupCommit.awaited((callback) => queue.submit(1, callback))
+      yield* GroupCommit.awaited((callback) => queue.submit(2, callback))
+      assert.deepStrictEqual(commits, [[0, 1], [2]])
+      assert.strictEqual(calls, 1)
     }),
   )
 

@@ -96,10 +96,10 @@ const make = (leaseMs: number) =>
         GroupCommit.measured(commands.length),
       )
 
-    const enqueue = yield* GroupCommit.make(commit)
+    const queue = yield* GroupCommit.make(commit)
 
     /** Who asks in the same turn shares a query, as who changes something shares a commit. */
-    const read = yield* GroupCommit.make((readers: ReadonlyArray<Reader>) =>
+    const readers = yield* GroupCommit.make((readers: ReadonlyArray<Reader>) =>
       Effect.map(
         Failure.orDie(queries.balances([...new Set(readers.map(({ accountId }) => accountId))])),
         (rows) => {
@@ -126,7 +126,11 @@ const make = (leaseMs: number) =>
           answer = Exit.die(defect)
         }
       }
-      return enqueue({ ...command, apply }, () => answer)
+      return GroupCommit.awaited((callback) =>
+        queue.submit({ ...command, apply }, (exit) =>
+          callback(Exit.isSuccess(exit) ? answer : Exit.failCause(exit.cause)),
+        ),
+      )
     }
 
     const expireHold = (hold: Hold) =>
@@ -161,7 +165,10 @@ const make = (leaseMs: number) =>
           const answer = (found: Balance.Balance) => {
             balance = found
           }
-          return read({ accountId, answer }, () => Effect.succeed(balance))
+          return Effect.map(
+            GroupCommit.awaited((callback) => readers.submit({ accountId, answer }, callback)),
+            () => balance,
+          )
         }),
 
       hold: (accountId, amount, requestId) =>

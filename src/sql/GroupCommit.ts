@@ -6,15 +6,16 @@
 import { setImmediate } from "node:timers"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
+import * as FiberId from "effect/FiberId"
 import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import * as Fiberless from "../Fiberless.ts"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { retry } from "./retry.ts"
@@ -22,35 +23,35 @@ import { retry } from "./retry.ts"
 /** How many commands one transaction takes. */
 const batchSize = 512
 
-/** How many commands may wait; past that, asking waits too. */
-const capacity = 8192
-
 /** For how many turns of the event loop a commit waits at most while each brings more commands. */
 const maxTurns = 16
 
-interface Pending<Command> {
-  readonly command: Command
-  /** With the exit of a commit that came to nothing; without one, the commit is on disk. */
-  readonly end: (failure?: Exit.Exit<never>) => void
+/** Where commands wait for their commit. */
+export interface Queue<Command> {
+  /**
+   * Calls back once: when the command is on disk, or with the failure of its commit, or with an
+   * interrupt when the queue is closed. Never throws, and the callback must not throw either.
+   */
+  readonly submit: (command: Command, callback: (exit: Exit.Exit<void>) => void) => void
 }
 
-/** Returns what `answer` gives once the command is committed, or dies with its commit. */
-export type Submit<Command> = <A, E>(
-  command: Command,
-  answer: () => Effect.Effect<A, E>,
-) => Effect.Effect<A, E>
+interface Pending<Command> {
+  readonly command: Command
+  readonly callback: (exit: Exit.Exit<void>) => void
+}
 
 /**
- * `commit` runs the commands in one transaction; it fails when one of them is at fault and nothing
- * was done, and dies when the store is at fault. Closing the scope commits what is queued first.
+ * `commit` runs the commands in one transaction. It fails when one of the commands is at fault and
+ * nothing was done; it dies when the store is at fault. Closing the scope commits what is queued
+ * first. `nextTurn` runs a function in the next turn of the event loop.
  */
 export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
-): Effect.Effect<Submit<Command>, never, Scope.Scope> =>
+  nextTurn: (run: () => void) => void = setImmediate,
+): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     // A list and callbacks: a queue with deferreds costs each command more than its commit does.
     let queue: Array<Pending<Command>> = []
-    const hasRoom = yield* Effect.makeLatch(true)
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false
 
@@ -61,7 +62,7 @@ export const make = <Command, E>(
         const isGrowing = queue.length > seen && queue.length < batchSize && turns++ < maxTurns
         if (!isGrowing) return resume(Effect.void)
         seen = queue.length
-        setImmediate(turn)
+        nextTurn(turn)
       }
       turn()
     })
@@ -70,24 +71,25 @@ export const make = <Command, E>(
       const batch = queue.slice(0, batchSize)
       queue = queue.slice(batchSize)
       if (queue.length === 0 && !isClosed) hasWork.unsafeClose()
-      hasRoom.unsafeOpen()
       return batch
     })
 
-    const commitAll = (batch: Arr.NonEmptyReadonlyArray<Pending<Command>>) =>
-      Effect.catchAll(
-        Effect.zipRight(commit(Arr.map(batch, ({ command }) => command)), endAll(batch)),
-        (error) =>
-          batch.length === 1
-            ? Effect.die(error)
-            : // One command's fault is not its neighbours': in halves, and in order, down to it.
-              Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch),
-      )
-
     const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>
       Arr.isNonEmptyReadonlyArray(batch)
-        ? Effect.catchAllCause(commitAll(batch), (cause) => endAll(batch, Exit.failCause(cause)))
+        ? Effect.matchCauseEffect(commit(Arr.map(batch, ({ command }) => command)), {
+            onSuccess: () => callBack(batch, Exit.void),
+            onFailure: (cause) =>
+              batch.length > 1 && Cause.isFailure(cause)
+                ? commitHalves(batch)
+                : callBack(batch, Exit.failCause(Cause.flatMap(cause, Cause.die))),
+          })
         : Effect.void
+
+    /** One command's fault is not its neighbours': halves, in order, find the one at fault. */
+    const commitHalves = (batch: ReadonlyArray<Pending<Command>>) =>
+      Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch, {
+        discard: true,
+      })
 
     const step = hasWork.await.pipe(
       Effect.zipRight(gathered),
@@ -110,24 +112,21 @@ export const make = <Command, E>(
       }),
     )
 
-    const submit: Submit<Command> = (command, answer) =>
-      Fiberless.async((resume) => {
-        // Whoever asks behind the end has outlived the store.
-        if (isClosed) return resume(Effect.interrupt)
-        if (queue.length === capacity) {
-          hasRoom.unsafeClose()
-          return resume(Effect.zipRight(hasRoom.await, submit(command, answer)))
-        }
-        queue.push({ command, end: (failure) => resume(failure ?? answer()) })
+    return {
+      submit: (command, callback) => {
+        // The queue is closed: interrupt late callers.
+        if (isClosed) return callback(Exit.interrupt(FiberId.none))
+        // Every command has somebody who waits for it, so the list is no longer than there are callers.
+        queue.push({ command, callback })
         hasWork.unsafeOpen()
-      })
-    return submit
+      },
+    }
   })
 
 /**
- * Makes of statements what `make` takes: one transaction that tells whose fault its failure is. Where
- * the connection is lost they are run again, and must find out by themselves whether what they did
- * before stands, for the connection may have been lost with nothing but the answer to COMMIT.
+ * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
+ * is. After a lost connection the statements run again: they must find out whether the former
+ * attempt stands, because only the answer to COMMIT may be lost.
  */
 export const inTransaction =
   (sql: SqlClient.SqlClient) =>
@@ -168,5 +167,23 @@ export const measured =
       commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
     })
 
-const endAll = <Command>(batch: ReadonlyArray<Pending<Command>>, failure?: Exit.Exit<never>) =>
-  Effect.sync(() => batch.forEach(({ end }) => end(failure)))
+/** One caller's fault is not its neighbours': what a callback throws is logged. */
+const callBack = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>
+  Effect.suspend(() => {
+    const thrown: Array<unknown> = []
+    for (const { callback } of batch) {
+      try {
+        callback(exit)
+      } catch (defect) {
+        thrown.push(defect)
+      }
+    }
+    return Effect.forEach(thrown, (defect) => Effect.logError("A callback threw.", defect), {
+      discard: true,
+    })
+  })
+
+/** What calls back, as an effect. Nobody can interrupt it. */
+export const awaited = <A, E = never>(
+  ask: (callback: (exit: Exit.Exit<A, E>) => void) => void,
+): Effect.Effect<A, E> => Effect.uninterruptible(Effect.async<A, E>((resume) => ask(resume)))

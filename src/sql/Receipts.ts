@@ -50,7 +50,7 @@ export const layer = (options: {
           : Either.left(new StillInFlight())
       })
 
-      const enqueue = yield* GroupCommit.make((claims: ReadonlyArray<PendingClaim>) =>
+      const queue = yield* GroupCommit.make((claims: ReadonlyArray<PendingClaim>) =>
         Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           for (const { answer, claim } of Arr.sort(claims, inOrderOfKeys)) {
@@ -68,7 +68,11 @@ export const layer = (options: {
             ) => {
               outcome = Exit.fromEither(either)
             }
-            return enqueue({ claim, answer }, () => outcome)
+            return GroupCommit.awaited<string | undefined, KeyReused | StillInFlight>((callback) =>
+              queue.submit({ claim, answer }, (exit) =>
+                callback(Exit.isSuccess(exit) ? outcome : Exit.failCause(exit.cause)),
+              ),
+            )
             // A key is not taken for somebody who does not know of it.
           }).pipe(Effect.uninterruptible),
         ),
