@@ -38,6 +38,10 @@ const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
       return stringTest(size)
     case "NumberKeyword":
       return Predicate.isNumber
+    case "Literal":
+      return (value) => value === ast.literal
+    case "Union":
+      return unionTest(ast)
     case "Refinement": {
       const bound = boundOf(ast)
       if (bound !== undefined) return testOf(ast.from, narrowed(size, bound))
@@ -75,6 +79,15 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   const tests = propertySignatures.map(({ name, type }) => [name, testOf(type)] as const)
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
+
+/** Of plain members only: the decoder of any other one may change a value that a later one takes. */
+const unionTest = ({ types }: SchemaAST.Union): Test => {
+  const tests = types.map((member) => testOf(member))
+  const arePlain = types.every(({ _tag }) => plain.has(_tag))
+  return arePlain ? (value) => tests.some((test) => test(value)) : decoderOnly
+}
+
+const plain = new Set<SchemaAST.AST["_tag"]>(["StringKeyword", "NumberKeyword", "Literal"])
 
 interface Size {
   readonly min: number

@@ -63,6 +63,13 @@ describe("a guard", () => {
     ])
   })
 
+  it("knows a value that may be null", () => {
+    const isText = Guard.make(Schema.NullOr(Schema.String))
+    assert.deepStrictEqual([null, "", 1, undefined].map(isText), [true, true, false, false])
+    const isTime = Guard.make(Schema.Union(Schema.DateFromString, Schema.String))
+    assert.isFalse(isTime("2026-01-01"))
+  })
+
   it("leaves what only the decoder knows to it", () => {
     const transformed = Guard.make(Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })))
     assert.isFalse(transformed({ at: new Date() }))
