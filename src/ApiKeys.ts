@@ -27,11 +27,6 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   {
     /** What is known of a key that may be used now; fails with InvalidApiKey. */
     readonly authenticate: (key: Redacted.Redacted<string>) => Effect.Effect<ApiKey, InvalidApiKey>
-    /**
-     * The same where it is known already and nobody has to be asked; otherwise undefined. `now` is
-     * in epoch milliseconds. Absent where nothing is kept.
-     */
-    readonly recall?: (key: string, now: number) => ApiKey | undefined
     /** A new key for an account; without `expiresIn` it lives until it is revoked. */
     readonly issue: (options: {
       readonly account: AccountId

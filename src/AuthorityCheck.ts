@@ -24,6 +24,7 @@ import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import { type Receipt, Receipts } from "./Receipts.ts"
 import type { RequestId } from "./RequestId.ts"
 import * as Span from "./Span.ts"
+import { recallOf } from "./providers/Recall.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
 /** What became of the submitted URLs, and what it cost. */
@@ -182,7 +183,7 @@ export const layer = (options: {
 
           const hold = { accountId, requestId, amount: creditsOf(options.price * targets.length) }
           // A named request may have lost its name to another one meanwhile: that is for settle to see.
-          const known = receiptOf === undefined ? provider.recall?.(targets, now) : undefined
+          const known = receiptOf === undefined ? recallOf(provider)?.(targets, now) : undefined
           if (known !== undefined) {
             const report = reportOf(urls, parsed, known)
             return charged(hold, report, tell(report))

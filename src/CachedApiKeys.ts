@@ -21,6 +21,14 @@ interface Known {
   readonly since: number
 }
 
+/** A key that is known to be usable at a time in epoch milliseconds; undefined for any other. */
+export type Recall = (key: string, nowMs: number) => ApiKey.ApiKey | undefined
+
+const recalls = new WeakMap<ApiKeys["Type"], Recall>()
+
+/** For keys that this layer has made, a look into its memory; undefined for any others. */
+export const recallOf = (keys: ApiKeys["Type"]): Recall | undefined => recalls.get(keys)
+
 /** ApiKeys over ApiKeys. */
 export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   ApiKeys,
@@ -48,16 +56,15 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
       known.clear()
     })
 
-    const recall = (secret: string, now: number) => {
+    const recall: Recall = (secret, now) => {
       const hit = known.get(secret)
       return hit !== undefined && isFresh(hit, now) && ApiKey.isUsable(hit.record, now)
         ? hit.record
         : undefined
     }
 
-    return ApiKeys.of({
+    const cached = ApiKeys.of({
       ...keys,
-      recall,
       authenticate: (key) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const secret = Redacted.value(key)
@@ -71,6 +78,8 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
       revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
     })
+    recalls.set(cached, recall)
+    return cached
   }),
 )
 

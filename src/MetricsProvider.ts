@@ -2,7 +2,8 @@
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
-import type * as Effect from "effect/Effect"
+import * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { Outcome } from "./Metrics.ts"
 import type { Target } from "./Target.ts"
@@ -48,6 +49,9 @@ export interface Circuit {
   readonly objection: string | undefined
 }
 
+/** The method `known` of a provider without a memory. */
+export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succeedNone
+
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
@@ -61,13 +65,12 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
     /**
-     * What is known of the targets already, all of them, in their order; undefined when somebody
-     * would have to be asked. `now` is in epoch milliseconds. Absent where nothing is kept.
+     * The outcomes of all targets, in their order, where nobody has to be asked; none otherwise. They
+     * count as cache hits.
      */
-    readonly recall?: (
+    readonly known: (
       targets: NonEmptyReadonlyArray<Target>,
-      now: number,
-    ) => ReadonlyArray<Outcome> | undefined
+    ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
     /** How many targets one call to the provider takes; absent where there is no such limit. */
     readonly batchSize?: number
     /** What is left of the subscription; absent where there is none. Free of charge. */

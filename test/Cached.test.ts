@@ -2,10 +2,12 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { MetricsCache } from "../src/MetricsCache.ts"
 import * as Cached from "../src/providers/Cached.ts"
+import * as Recall from "../src/providers/Recall.ts"
 import { StoreFailure } from "../src/StoreFailure.ts"
 import { tags, targets } from "./support/lookup.ts"
 import * as ScriptedVendor from "./support/ScriptedVendor.ts"
@@ -25,8 +27,15 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
     return {
       vendor,
       lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)),
-      recall: (...urls: ReadonlyArray<string>) =>
-        Effect.map(Clock.currentTimeMillis, (now) => provider.recall?.(targets(...urls), now)),
+      known: (...urls: ReadonlyArray<string>) =>
+        Effect.gen(function* () {
+          const known = yield* provider.known(targets(...urls))
+          const now = yield* Clock.currentTimeMillis
+          // The plain call says the same.
+          const recalled = Recall.recallOf(provider)?.(targets(...urls), now)
+          expect(recalled).toEqual(Option.getOrUndefined(known))
+          return recalled
+        }),
     }
   })
 
@@ -58,14 +67,14 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("recalls what it was asked for, all or nothing, while it lives", () =>
+  it.scoped("knows what it was asked for, all or nothing, while it lives", () =>
     Effect.gen(function* () {
-      const { lookup, recall } = yield* setUp()
+      const { known, lookup } = yield* setUp()
       yield* lookup("example.com")
-      expect(yield* recall("example.com")).toEqual([checked("example.com/")])
-      expect(yield* recall("example.com", "example.org")).toBeUndefined()
+      expect(yield* known("example.com")).toEqual([checked("example.com/")])
+      expect(yield* known("example.com", "example.org")).toBeUndefined()
       yield* TestClock.adjust("24 hours")
-      expect(yield* recall("example.com")).toBeUndefined()
+      expect(yield* known("example.com")).toBeUndefined()
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 

@@ -18,18 +18,13 @@ export type Authorize = (
 export const make = (options: {
   readonly rateLimit: RateLimit.Limit | undefined
 }): Effect.Effect<Authorize, never, ApiKeys> =>
-  Effect.map(Effect.all([ApiKeys, Effect.clock]), ([keys, clock]) => {
+  Effect.map(ApiKeys, (keys) => {
     const admit = options.rateLimit === undefined ? Effect.succeed : limited(options.rateLimit)
-    const find = (key: string) =>
-      Effect.matchEffect(keys.authenticate(Redacted.make(key)), {
+    return (header) =>
+      Effect.matchEffect(keys.authenticate(Redacted.make(header?.toString() ?? "")), {
         onFailure: ({ message }) => Effect.fail(refusal(new Unauthorized({ message }))),
         onSuccess: ({ accountId }) => admit(accountId),
       })
-    return (header) => {
-      const key = header?.toString() ?? ""
-      const known = keys.recall?.(key, clock.unsafeCurrentTimeMillis())
-      return known === undefined ? find(key) : admit(known.accountId)
-    }
   })
 
 const limited = (limit: RateLimit.Limit) => {

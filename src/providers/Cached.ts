@@ -19,6 +19,7 @@ import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 import { Lru } from "../Lru.ts"
 import * as Meters from "./Meters.ts"
+import * as Recall from "./Recall.ts"
 
 type Provider = MetricsProvider["Type"]
 
@@ -88,10 +89,8 @@ export const make = (
       })
     }
 
-    const reads = (inner: Provider): Provider => ({
-      ...inner,
-      recall: recallAll,
-      lookup: (targets) =>
+    const reads = (inner: Provider): Provider => {
+      const lookup: Provider["lookup"] = (targets) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const known = recall(targets, now)
           const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
@@ -100,8 +99,9 @@ export const make = (
             figures.forEach(learn)
             return askFor(inner, targets, recall(targets, now))
           })
-        }),
-    })
+        })
+      return Recall.remembering({ ...inner, lookup }, recallAll)
+    }
 
     const keeps = (inner: Provider): Provider => ({
       ...inner,

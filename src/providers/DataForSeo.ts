@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Outcome, Score } from "../Metrics.ts"
-import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import * as Wire from "./Wire.ts"
@@ -96,6 +96,7 @@ const make = ({ login, password, url }: Options) =>
     return MetricsProvider.of({
       name: "dataforseo",
       batchSize,
+      known: nothingKnown,
       lookup: Effect.fn("DataForSeo.lookup")(inBatchesOf(batchSize, ask)),
     })
   })

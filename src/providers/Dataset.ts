@@ -11,7 +11,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Outcome } from "../Metrics.ts"
-import { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
 import { Rankings } from "../Rankings.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
@@ -21,6 +21,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
   Effect.map(Rankings, (rankings) =>
     MetricsProvider.of({
       name: "dataset",
+      known: nothingKnown,
       lookup: Effect.fn("Dataset.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
         const [first, ...rest] = targets
         const names = new Set(rest.flatMap(({ domain, host }) => [domain, host]))

@@ -10,6 +10,7 @@ import type { Outcome } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
+import { recallOf, remembering } from "./Recall.ts"
 
 type Provider = MetricsProvider["Type"]
 type Lookup = Provider["lookup"]
@@ -17,7 +18,14 @@ type Lookup = Provider["lookup"]
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
 
-const orElse = (former: Provider, latter: Provider): Provider => ({
+const orElse = (former: Provider, latter: Provider): Provider => {
+  const chain = both(former, latter)
+  const recall = recallOf(former)
+  // What is known are figures, so nobody else would be asked for them.
+  return recall === undefined ? { ...chain, known: former.known } : remembering(chain, recall)
+}
+
+const both = (former: Provider, latter: Provider): Omit<Provider, "known"> => ({
   name: `${former.name},${latter.name}`,
   lookup: (targets) =>
     Effect.gen(function* () {
@@ -29,8 +37,6 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
       return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? unanswered)
     }),
   circuits: Effect.zipWith(circuitsOf(former), circuitsOf(latter), (a, b) => [...a, ...b]),
-  // What is kept are figures, so nobody else would be asked for them.
-  ...(former.recall === undefined ? {} : { recall: former.recall }),
 })
 
 const circuitsOf = ({ circuits }: Provider) => circuits ?? Effect.succeed([])

@@ -16,7 +16,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { type Metrics, Outcome, Score } from "../Metrics.ts"
-import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import * as Wire from "./Wire.ts"
@@ -70,6 +70,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     return MetricsProvider.of({
       name: "moz",
       batchSize,
+      known: nothingKnown,
       lookup: Effect.fn("Moz.lookup")(inBatchesOf(batchSize, ask)),
       quota: Effect.map(
         call("quota.lookup", { path: "api.limits.data.rows" }, QuotaResult),

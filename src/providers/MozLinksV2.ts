@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Outcome } from "../Metrics.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import { SiteMetrics } from "./Moz.ts"
 import * as Wire from "./Wire.ts"
@@ -72,6 +72,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     return MetricsProvider.of({
       name: "moz-links-v2",
       batchSize,
+      known: nothingKnown,
       lookup: Effect.fn("MozLinksV2.lookup")(inBatchesOf(batchSize, lookup)),
     })
   })

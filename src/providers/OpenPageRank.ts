@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Outcome } from "../Metrics.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import * as Wire from "./Wire.ts"
 
@@ -53,6 +53,7 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     return MetricsProvider.of({
       name: "open-page-rank",
       batchSize,
+      known: nothingKnown,
       lookup: Effect.fn("OpenPageRank.lookup")(inBatchesOf(batchSize, ask)),
     })
   })

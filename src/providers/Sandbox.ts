@@ -14,11 +14,12 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Deadline } from "../Deadline.ts"
 import { type Metrics, Outcome } from "../Metrics.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 export const layer: Layer.Layer<MetricsProvider> = Layer.succeed(MetricsProvider, {
   name: "sandbox",
+  known: nothingKnown,
   lookup: Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
     const isLate = targets.some(isSlow) ? yield* waitFor(slownessMs) : false
     return targets.map((target) => (isLate && isSlow(target) ? late : outcomeOf(target)))

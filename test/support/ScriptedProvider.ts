@@ -4,7 +4,8 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type Metrics, Outcome } from "../../src/Metrics.ts"
-import { MetricsProvider, type ProviderError } from "../../src/MetricsProvider.ts"
+import { MetricsProvider, nothingKnown, type ProviderError } from "../../src/MetricsProvider.ts"
+import { remembering } from "../../src/providers/Recall.ts"
 import type { Target } from "../../src/Target.ts"
 
 type Lookup = (
@@ -30,7 +31,7 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
   return {
     calls,
     layer: Layer.map(layer, (context) =>
-      Context.make(MetricsProvider, { ...Context.get(context, MetricsProvider), recall }),
+      Context.make(MetricsProvider, remembering(Context.get(context, MetricsProvider), recall)),
     ),
   }
 }
@@ -40,6 +41,7 @@ export const make = (lookup: Lookup) => {
   const calls: Array<ReadonlyArray<string>> = []
   const layer = Layer.succeed(MetricsProvider, {
     name: "scripted",
+    known: nothingKnown,
     lookup: (targets) =>
       Effect.suspend(() => {
         calls.push(targets.map(({ page }) => page))

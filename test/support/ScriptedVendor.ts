@@ -3,7 +3,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/Metrics.ts"
-import { type MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
+import { type MetricsProvider, nothingKnown, ProviderError } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
 import { figure } from "./figures.ts"
 
@@ -59,6 +59,7 @@ export const make = (options: { readonly name?: string; readonly batchSize?: num
   let standing = right
   const provider: MetricsProvider["Type"] = {
     name: options.name ?? "scripted",
+    known: nothingKnown,
     batchSize: options.batchSize ?? 50,
     lookup: (targets) =>
       Effect.suspend(() => {
