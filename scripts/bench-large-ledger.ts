@@ -23,7 +23,7 @@ import * as Migrations from "../src/sql/Migrations.ts"
 import * as PostgresClient from "../src/sql/Postgres.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "../test/support/accounts.ts"
-import { credits, newRequest } from "../test/support/ledger.ts"
+import { credits, newHold } from "../test/support/ledger.ts"
 import * as Postgres from "../test/support/Postgres.ts"
 
 const { values: options } = parseArgs({
@@ -115,10 +115,11 @@ const turn = (account: AccountId) =>
     const start = performance.now()
     yield* Effect.forEach(
       Array(pairs).keys(),
-      () =>
-        Effect.flatMap(ledger.hold(account, credits(1), newRequest()), (hold) =>
-          ledger.settle(hold, { amount: credits(1), urls: 1 }),
-        ),
+      () => {
+        const hold = newHold(account, 1)
+        const charge = { amount: credits(1), urls: 1 }
+        return Effect.zipRight(ledger.open(hold), ledger.settle(hold, charge))
+      },
       { concurrency, discard: true },
     )
     return performance.now() - start

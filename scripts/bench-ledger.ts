@@ -24,14 +24,13 @@ import type { AccountId, Accounts } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import * as MemoryAccounts from "../src/memory/Accounts.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
-import * as MemoryReceipts from "../src/memory/Receipts.ts"
 import * as SqlAccounts from "../src/sql/Accounts.ts"
 import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as PostgresClient from "../src/sql/Postgres.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
 import { newAccountWith } from "../test/support/accounts.ts"
-import { credits, figures, newRequest, problemsOf } from "../test/support/ledger.ts"
+import { credits, figures, newHold, problemsOf } from "../test/support/ledger.ts"
 import * as Postgres from "../test/support/Postgres.ts"
 
 const { values: options } = parseArgs({
@@ -62,10 +61,13 @@ const bench = (account: AccountId) =>
     const ledger = yield* CreditLedger
     const oneByOne = yield* Effect.makeSemaphore(1)
     const pairWith =
-      (apart: <A, E>(operation: Effect.Effect<A, E>) => Effect.Effect<A, E>) => (i: number) =>
-        Effect.flatMap(apart(ledger.hold(account, credits(1), newRequest())), (hold) =>
+      (apart: <A, E>(operation: Effect.Effect<A, E>) => Effect.Effect<A, E>) => (i: number) => {
+        const hold = newHold(account, 1)
+        return Effect.zipRight(
+          apart(ledger.open(hold)),
           apart(ledger.settle(hold, { amount: credits(i % 2), urls: 1 })),
         )
+      }
     const alone = rate(baselinePairs / 2, pairWith(oneByOne.withPermits(1)))
 
     const before = yield* alone
@@ -81,10 +83,7 @@ type Ports = Accounts | CreditLedger
 
 const lease = "1 hour"
 
-const memory = Layer.merge(
-  MemoryAccounts.layer,
-  Layer.provide(MemoryCreditLedger.layer({ lease }), MemoryReceipts.layer({ lease })),
-)
+const memory = Layer.merge(MemoryAccounts.layer, MemoryCreditLedger.layer({ lease }))
 
 const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
   Layer.merge(SqlAccounts.layer, SqlCreditLedger.layer({ lease })).pipe(

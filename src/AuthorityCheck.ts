@@ -1,8 +1,10 @@
 /**
- * The use case: each submitted URL becomes a target or is invalid; the credits for the targets are
- * held; the provider is asked once for each distinct target; what succeeded is charged, and the
- * rest of the hold goes back, whatever happens in between.
+ * The use case. Each submitted URL becomes a target or is invalid. Where every figure is known, the
+ * request is charged in one commit. Otherwise the credits for the targets are held, the provider is
+ * asked once for each distinct target, and what succeeded is charged; whatever happens in between,
+ * the rest of the hold goes back.
  */
+import { createHash } from "node:crypto"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -10,22 +12,29 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
 import { CurrentAccount, type AccountId } from "./Account.ts"
 import { CreditLedger } from "./CreditLedger.ts"
-import type { Hold, HoldExpired, InsufficientCredits } from "./ledger/Hold.ts"
 import { Deadline } from "./Deadline.ts"
-import * as Fiberless from "./Fiberless.ts"
+import type { Refusal } from "./ledger/Books.ts"
+import type { Charge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import { type Credits, creditsOf } from "./ledger/LedgerEntry.ts"
 import { isWithinScale, Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
-import { type Receipt, Receipts } from "./Receipts.ts"
 import type { RequestId } from "./RequestId.ts"
 import * as Span from "./Span.ts"
-import { recallOf } from "./providers/Recall.ts"
+import * as StoredAnswer from "./StoredAnswer.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
+
+export interface Request {
+  readonly accountId: AccountId
+  readonly requestId: RequestId
+  readonly urls: ReadonlyArray<string>
+  /** The client's name for the request. */
+  readonly idempotencyKey?: string | undefined
+}
 
 /** What became of the submitted URLs, and what it cost. */
 export interface Report {
@@ -33,30 +42,21 @@ export interface Report {
   readonly urls: ReadonlyArray<string>
   /** One for each URL, in their order. */
   readonly outcomes: ReadonlyArray<Outcome>
-  readonly successes: number
   readonly creditsUsed: Credits
-}
-
-export interface Request<Answer> {
-  readonly accountId: AccountId
-  readonly requestId: RequestId
-  readonly urls: ReadonlyArray<string>
-  /** Makes the answer out of the report, before anything is charged for it. */
-  readonly tell: (report: Report) => Answer
-  /** The receipt that is kept along with the charge, if one is to be kept. */
-  readonly receiptOf?: (answer: Answer) => Receipt
+  /** True for the stored answer of an earlier request: nothing was charged this time. */
+  readonly isReplay: boolean
 }
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   AuthorityCheck,
   {
     /**
-     * Checks the URLs at the account's expense. Fails with InsufficientCredits before the provider
-     * is asked, and with HoldExpired when so much time went by that nothing could be charged.
+     * Checks the URLs at the account's expense. Before the provider is asked it fails with
+     * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
+     * IdempotencyKeyInUse when the first request with the key has no answer yet. It fails with
+     * HoldExpired when so much time went by that nothing could be charged. May die with StoreFailure.
      */
-    readonly check: <Answer>(
-      request: Request<Answer>,
-    ) => Effect.Effect<Answer, InsufficientCredits | HoldExpired>
+    readonly check: (request: Request) => Effect.Effect<Report, Refusal | HoldExpired>
   }
 >() {}
 
@@ -64,14 +64,12 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
 export const layer = (options: {
   readonly price: Credits
   readonly timeout: Duration.DurationInput
-}): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider | Receipts> =>
+}): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
   Layer.effect(
     AuthorityCheck,
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
-      const receipts = yield* Receipts
-      const clock = yield* Effect.clock
       const timeoutMs = Duration.toMillis(options.timeout)
 
       /** One outcome for each target; a provider's failure is the outcome of all of them. */
@@ -112,93 +110,128 @@ export const layer = (options: {
         })
       }
 
-      /** `outcomes` are of the targets, in their order. */
-      const reportOf = (
-        urls: ReadonlyArray<string>,
-        parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>,
-        outcomes: ReadonlyArray<Outcome>,
-      ): Report => {
-        let [next, successes] = [0, 0]
-        const all = parsed.map((target) => {
-          if (Either.isLeft(target)) return invalid(target.left)
-          const outcome = withinScale(outcomes[next++] ?? unanswered)
-          if (outcome._tag === "Checked") successes++
-          return outcome
-        })
-        return { urls, outcomes: all, successes, creditsUsed: creditsOf(options.price * successes) }
-      }
-
-      /** Nothing is waited for in between, so the hold and its settlement are one. */
-      const charged = <Answer>(hold: Hold, { creditsUsed, successes }: Report, answer: Answer) =>
-        // Nothing but the answer is kept in memory meanwhile.
-        Fiberless.map(ledger.charge(hold, { amount: creditsUsed, urls: successes }), () => {
-          creditsCharged.unsafeUpdate(creditsUsed, [])
-          return answer
-        })
-
-      /**
-       * Between hold and settlement anything can happen, but not that neither follows; what is restored
-       * to interruption is only the lookup. Its generator function is made once, and not for each
-       * request: what one of these keeps is said in `sql/CreditLedger.ts`.
-       */
-      const buy = Effect.fnUntraced(function* <Answer>(
-        hold: Hold,
-        restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>,
-        report: Effect.Effect<Report>,
-        { receiptOf, tell }: Request<Answer>,
-      ) {
-        yield* ledger.hold(hold.accountId, hold.amount, hold.requestId)
-        const exit = yield* restore(report).pipe(
-          Effect.map((checked) => {
-            const answer = tell(checked)
-            return { answer, receipt: receiptOf?.(answer), ...checked }
-          }),
-          Effect.exit,
-        )
-        if (Exit.isSuccess(exit)) {
-          const { answer, creditsUsed, receipt, successes } = exit.value
-          yield* ledger.settle(hold, { amount: creditsUsed, urls: successes }, receipt)
-          creditsCharged.unsafeUpdate(creditsUsed, [])
-          return answer
-        }
-        yield* ledger.settle(hold, { amount: creditsOf(0), urls: 0 })
-        return yield* Effect.failCause(exit.cause)
+      /** The credits that the request may cost. */
+      const holdOf = (
+        { accountId, idempotencyKey: key, requestId, urls }: Request,
+        targets: ReadonlyArray<Target>,
+      ): Hold => ({
+        accountId,
+        requestId,
+        amount: creditsOf(options.price * targets.length),
+        idempotencyKey: key === undefined ? undefined : { key, fingerprint: fingerprint(urls) },
       })
 
-      /** All URLs are invalid. */
-      const free = <Answer>({ receiptOf, tell }: Request<Answer>, report: Report) => {
-        const answer = tell(report)
-        return receiptOf === undefined
-          ? Effect.succeed(answer)
-          : Effect.as(receipts.keep(receiptOf(answer)), answer)
+      const chargeOf = ({ outcomes }: Checked): Charge => {
+        const urls = outcomes.filter(({ _tag }) => _tag === "Checked").length
+        return { amount: creditsOf(options.price * urls), urls }
       }
 
-      const check = <Answer>(request: Request<Answer>) =>
-        Span.named("AuthorityCheck.check", () => {
-          const now = clock.unsafeCurrentTimeMillis()
-          const { accountId, receiptOf, requestId, tell, urls } = request
-          const parsed = urls.map((url) => Target.parse(url))
-          const targets = Arr.getRights(parsed)
-          if (!Arr.isNonEmptyArray(targets)) return free(request, reportOf(urls, parsed, []))
+      const reportOf = ({ outcomes, urls }: Checked, { amount }: Charge): Report => ({
+        urls,
+        outcomes,
+        creditsUsed: amount,
+        isReplay: false,
+      })
 
-          const hold = { accountId, requestId, amount: creditsOf(options.price * targets.length) }
-          // A named request may have lost its name to another one meanwhile: that is for settle to see.
-          const known = receiptOf === undefined ? recallOf(provider)?.(targets, now) : undefined
-          if (known !== undefined) {
-            const report = reportOf(urls, parsed, known)
-            return charged(hold, report, tell(report))
-          }
-          const report = lookupDistinct(targets, now + timeoutMs).pipe(
-            Effect.provideService(CurrentAccount, accountId),
-            Effect.annotateLogs("requestId", requestId),
-            Effect.map((outcomes) => reportOf(urls, parsed, outcomes)),
-          )
-          return Effect.uninterruptibleMask((restore) => buy(hold, restore, report, request))
-        })
+      /** Nothing is waited for in between, so the hold and its settlement are one commit. */
+      const charge = Effect.fnUntraced(function* (hold: Hold, checked: Checked) {
+        const charge = chargeOf(checked)
+        const report = reportOf(checked, charge)
+        const stored = yield* ledger.charge(hold, charge, answerOf(hold, report))
+        if (Option.isSome(stored)) return replayOf(checked.urls, stored.value)
+        yield* Metric.incrementBy(creditsCharged, charge.amount)
+        return report
+      })
 
-      return { check }
+      /** Asks the provider between two commits. */
+      const buy = Effect.fnUntraced(function* (
+        hold: Hold,
+        urls: ReadonlyArray<string>,
+        lookup: Effect.Effect<Checked>,
+      ) {
+        const stored = yield* ledger.open(hold)
+        if (Option.isSome(stored)) return replayOf(urls, stored.value)
+        const checked = yield* lookup
+        const charge = chargeOf(checked)
+        const report = reportOf(checked, charge)
+        yield* ledger.settle(hold, charge, answerOf(hold, report))
+        yield* Metric.incrementBy(creditsCharged, charge.amount)
+        return report
+      })
+
+      /** What is refused holds nothing. After anything else the hold and the key are released. */
+      const releaseUnlessRefused = (hold: Hold, cause: Cause.Cause<Refusal | HoldExpired>) =>
+        Option.exists(Cause.failureOption(cause), ({ _tag }) => _tag !== "HoldExpired")
+          ? Effect.void
+          : Effect.catchAllCause(ledger.release(hold), (cause) =>
+              Effect.logError("A hold was not released; its lease ends it.", cause),
+            )
+
+      /** Only the lookup can be interrupted. */
+      const check = Effect.fnUntraced(function* (request: Request, restore: Restore) {
+        const { accountId, requestId, urls } = request
+        const deadline = (yield* Clock.currentTimeMillis) + timeoutMs
+        const parsed = urls.map((url) => Target.parse(url))
+        const targets = Arr.getRights(parsed)
+        // Nobody is asked and nothing is charged, so there is nothing that a repeat could do twice.
+        if (!Arr.isNonEmptyArray(targets)) {
+          return reportOf(checkedOf(urls, parsed, []), { amount: creditsOf(0), urls: 0 })
+        }
+        const hold = holdOf(request, targets)
+        const known = yield* provider.known(targets)
+        if (Option.isSome(known)) return yield* charge(hold, checkedOf(urls, parsed, known.value))
+        const lookup = lookupDistinct(targets, deadline).pipe(
+          Effect.provideService(CurrentAccount, accountId),
+          Effect.annotateLogs("requestId", requestId),
+          Effect.map((outcomes) => checkedOf(urls, parsed, outcomes)),
+        )
+        return yield* Effect.onError(buy(hold, urls, restore(lookup)), (cause) =>
+          releaseUnlessRefused(hold, cause),
+        )
+      })
+
+      return {
+        check: (request) =>
+          Span.named("AuthorityCheck.check", () =>
+            Effect.uninterruptibleMask((restore) => check(request, restore)),
+          ),
+      }
     }),
   )
+
+type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+/** The submitted URLs and what became of them. */
+type Checked = Pick<Report, "urls" | "outcomes">
+
+/** `outcomes` are of the targets, in their order. */
+const checkedOf = (
+  urls: ReadonlyArray<string>,
+  parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>,
+  outcomes: ReadonlyArray<Outcome>,
+): Checked => {
+  let next = 0
+  return {
+    urls,
+    outcomes: parsed.map((target) =>
+      Either.isLeft(target) ? invalid(target.left) : withinScale(outcomes[next++] ?? unanswered),
+    ),
+  }
+}
+
+/** Two requests that ask for the same URLs in the same order are the same question. */
+const fingerprint = (urls: ReadonlyArray<string>): string =>
+  createHash("sha256").update(JSON.stringify(urls)).digest("hex")
+
+/** Stored under the key of the request, if the client has named it. */
+const answerOf = ({ idempotencyKey }: Hold, report: Report): string | undefined =>
+  idempotencyKey === undefined ? undefined : StoredAnswer.encode(report)
+
+const replayOf = (urls: ReadonlyArray<string>, answer: string): Report => ({
+  urls,
+  ...StoredAnswer.decode(answer),
+  isReplay: true,
+})
 
 const creditsCharged = Metric.counter("authority_credits_charged", {
   description: "credits charged by this process",

@@ -5,8 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Fiber from "effect/Fiber"
-import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
+import * as MetricState from "effect/MetricState"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as Struct from "effect/Struct"
@@ -18,12 +19,13 @@ import { CreditLedger } from "../src/CreditLedger.ts"
 import { Deadline } from "../src/Deadline.ts"
 import { Credits } from "../src/ledger/LedgerEntry.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
-import * as MemoryReceipts from "../src/memory/Receipts.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { ProviderError } from "../src/MetricsProvider.ts"
-import type { Receipts } from "../src/Receipts.ts"
 import { RequestId } from "../src/RequestId.ts"
+import { newAccountWith } from "./support/accounts.ts"
+import { newRequest } from "./support/ledger.ts"
 import { checked, failed, figures, knowing, make, succeeding } from "./support/ScriptedProvider.ts"
+import { sqliteFile } from "./support/Stores.ts"
 
 const account = AccountId.make("acme")
 const leaseMs = 60_000
@@ -33,7 +35,7 @@ interface World {
   readonly provider?: ReturnType<typeof make>
   readonly price?: number
   readonly credits?: number
-  readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
+  readonly ledger?: Layer.Layer<CreditLedger>
 }
 
 const memoryLedger = MemoryCreditLedger.layer({ lease: leaseMs })
@@ -46,12 +48,16 @@ const within =
       Effect.zipRight(test),
       Effect.provide(AuthorityCheck.layer({ price: Credits.make(price), timeout: timeoutMs })),
       Effect.provide(Layer.merge(ledger, provider.layer)),
-      Effect.provide(MemoryReceipts.layer({ lease: leaseMs })),
     )
 
-const check = (urls: ReadonlyArray<string>, requestId = "request-1") =>
+const check = (urls: ReadonlyArray<string>, requestId = "request-1", idempotencyKey?: string) =>
   Effect.flatMap(AuthorityCheck.AuthorityCheck, (use) =>
-    use.check({ accountId: account, requestId: RequestId.make(requestId), urls, tell: identity }),
+    use.check({
+      accountId: account,
+      requestId: RequestId.make(requestId),
+      urls,
+      idempotencyKey,
+    }),
   )
 
 const books = Effect.gen(function* () {
@@ -73,6 +79,12 @@ const reasons = ({ outcomes }: AuthorityCheck.Report) => outcomes.map(reasonOf)
 const until = (isReached: () => boolean) =>
   Effect.yieldNow().pipe(Effect.repeat({ until: isReached, times: 10_000 }))
 
+const breakingLedger = (broken: Partial<CreditLedger["Type"]>) =>
+  Layer.effect(
+    CreditLedger,
+    Effect.map(CreditLedger, (ledger) => ({ ...ledger, ...broken })),
+  ).pipe(Layer.provide(memoryLedger))
+
 describe("a batch", () => {
   it.effect("gives each URL its own outcome, in the order of submission", () => {
     const provider = make((targets) =>
@@ -84,7 +96,6 @@ describe("a batch", () => {
       assert.deepStrictEqual(report.urls, urls)
       assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL", "ok", "ok"])
       assert.deepStrictEqual(report.outcomes[2], checked(figures))
-      assert.strictEqual(report.successes, 2)
       assert.strictEqual(report.creditsUsed, 2)
       assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
     }).pipe(within({ provider }))
@@ -396,14 +407,18 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider, ledger: MemoryCreditLedger.layer({ lease: 0 }) }))
   })
 
-  it.effect("by a ledger that breaks at the end fails, and the lease returns the hold", () => {
-    const breaking = Layer.effect(
-      CreditLedger,
-      Effect.map(CreditLedger, (ledger) => ({
-        ...ledger,
-        settle: () => Effect.die(new Error("the disk is full")),
-      })),
-    ).pipe(Layer.provide(memoryLedger))
+  it.effect("by a charge that fails gets its hold back", () => {
+    const settle = () => Effect.die(new Error("the disk is full"))
+    return Effect.gen(function* () {
+      const exit = yield* Effect.exit(check(["example.com"]))
+      assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+    }).pipe(within({ ledger: breakingLedger({ settle }) }))
+  })
+
+  it.effect("by a ledger that breaks fails, and the lease returns the hold", () => {
+    const broken = () => Effect.die(new Error("the disk is full"))
+    const breaking = breakingLedger({ settle: broken, release: broken })
     return Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const exit = yield* Effect.exit(check(["example.com"]))
@@ -416,6 +431,125 @@ describe("a request that ends early", () => {
       assert.deepStrictEqual((yield* ledger.verify).problems, [])
     }).pipe(within({ ledger: breaking }))
   })
+})
+
+describe("a batch that its client has named", () => {
+  const named = (urls: ReadonlyArray<string>, requestId: string) => check(urls, requestId, "key")
+
+  for (const [name, provider] of [
+    ["known", () => knowing(() => checked(), succeeding)],
+    ["bought", () => make(succeeding)],
+  ] as const) {
+    it.effect(`and is ${name} gets the same answer again, and is charged once`, () =>
+      Effect.gen(function* () {
+        const urls = ["example.com", "localhost", "example.org"]
+        const first = yield* named(urls, "first")
+        const again = yield* named(urls, "again")
+        assert.deepStrictEqual([first.isReplay, again.isReplay], [false, true])
+        assert.deepStrictEqual(reasons(again), reasons(first))
+        assert.deepStrictEqual(again.outcomes[0], first.outcomes[0])
+        assert.deepStrictEqual([again.urls, again.creditsUsed], [urls, first.creditsUsed])
+        assert.deepStrictEqual(yield* books, { available: 0, charged: 2, held: 0 })
+        const other = yield* Effect.flip(named(["example.com"], "other"))
+        assert.strictEqual(other._tag, "IdempotencyKeyReused")
+      }).pipe(within({ provider: provider(), credits: 2 })),
+    )
+  }
+
+  it.effect("and is in flight keeps a repeat waiting", () => {
+    const provider = make(() => Effect.never)
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(named(["example.com"], "first"))
+      yield* until(() => provider.calls.length === 1)
+      const error = yield* Effect.flip(named(["example.com"], "again"))
+      assert.strictEqual(error._tag, "IdempotencyKeyInUse")
+      assert.strictEqual((yield* books).held, 1)
+      yield* Fiber.interrupt(fiber)
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("and ends early frees its key with its hold", () => {
+    let hangs = true
+    const provider = make((targets) => (hangs ? Effect.never : succeeding(targets)))
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(named(["example.com"], "first"))
+      yield* until(() => provider.calls.length === 1)
+      yield* Fiber.interrupt(fiber)
+      hangs = false
+      const report = yield* named(["example.com"], "again")
+      assert.isFalse(report.isReplay)
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
+  it.effect("and cannot be paid takes no key", () =>
+    Effect.gen(function* () {
+      const { grant } = yield* CreditLedger
+      const error = yield* Effect.flip(named(["example.com", "example.org"], "first"))
+      assert.strictEqual(error._tag, "InsufficientCredits")
+      yield* grant(account, Credits.make(1), null)
+      assert.isFalse((yield* named(["example.com", "example.org"], "again")).isReplay)
+    }).pipe(within({ credits: 1 })),
+  )
+
+  it.effect("and is charged with nobody to hear of it leaves the answer for a repeat", () => {
+    const provider = make(succeeding)
+    const unheard = Layer.effect(
+      CreditLedger,
+      Effect.map(CreditLedger, (ledger) => ({
+        ...ledger,
+        settle: (...args: Parameters<typeof ledger.settle>) =>
+          Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
+      })),
+    ).pipe(Layer.provide(memoryLedger))
+    return Effect.gen(function* () {
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
+      assert.isTrue((yield* named(["example.com"], "again")).isReplay)
+      assert.strictEqual(provider.calls.length, 1)
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider, ledger: unheard }))
+  })
+})
+
+describe("a request in commits", () => {
+  /** How many commits of the ledger there were since the process started. */
+  const commits = Effect.map(Metric.snapshot, (pairs) =>
+    pairs.reduce(
+      (sum, { metricKey, metricState }) =>
+        metricKey.name === "authority_ledger_commit_seconds" &&
+        MetricState.isHistogramState(metricState)
+          ? sum + metricState.count
+          : sum,
+      0,
+    ),
+  )
+  const costs = [
+    ["known", knowing(() => checked(), succeeding), 1],
+    ["bought", make(succeeding), 2],
+  ] as const
+
+  for (const [kind, provider, cost] of costs) {
+    for (const key of [undefined, "key"]) {
+      it.scopedLive(`costs ${cost} when it is ${kind} and ${key ? "named" : "not named"}`, () =>
+        Effect.gen(function* () {
+          const context = yield* Layer.build(
+            AuthorityCheck.layer({ price: Credits.make(1), timeout: timeoutMs }).pipe(
+              Layer.provide(provider.layer),
+              Layer.provideMerge(sqliteFile(":memory:")),
+            ),
+          )
+          yield* Effect.gen(function* () {
+            const accountId = yield* newAccountWith(10)
+            const service = yield* AuthorityCheck.AuthorityCheck
+            const request = { accountId, urls: ["example.com"], idempotencyKey: key }
+            const before = yield* commits
+            yield* service.check({ ...request, requestId: newRequest() })
+            assert.strictEqual((yield* commits) - before, cost)
+          }).pipe(Effect.provide(context))
+        }),
+      )
+    }
+  }
 })
 
 describe("many batches at once", () => {

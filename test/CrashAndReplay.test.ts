@@ -14,18 +14,19 @@ import * as Layer from "effect/Layer"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../src/Account.ts"
-import { CreditLedger } from "../src/CreditLedger.ts"
-import type { Hold } from "../src/ledger/Hold.ts"
-import { type Claim, Receipts, retentionMs } from "../src/Receipts.ts"
+import { type Hold, retentionMs } from "../src/ledger/Hold.ts"
 import type { RequestId } from "../src/RequestId.ts"
 import { newAccount } from "./support/accounts.ts"
 import {
-  credits,
+  chargeAtOnce,
   expire,
   figures,
   grant,
-  newRequest,
+  newHold,
+  open,
   problemsOf,
+  release,
+  settle,
   statement,
 } from "./support/ledger.ts"
 import { lastingStores, lease, type Ports } from "./support/Stores.ts"
@@ -48,20 +49,20 @@ const step = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant("request" as const), amount, key, fingerprint }),
   },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant("settle" as const), of, share }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constant("charge" as const), amount, share }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant("charge" as const), amount, share, key, fingerprint }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("release" as const), of }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("sweep" as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), duration }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
   // Of any request, also of one that was settled, or whose process is gone.
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("settle again" as const), of, share }) },
-  { weight: 3, arbitrary: fc.record({ kind: fc.constant("claim again" as const), of }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant("release again" as const), of }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant("open again" as const), of }) },
 )
 type Step = typeof step extends fc.Arbitrary<infer Step> ? Step : never
-
-interface Request {
-  readonly hold: Hold
-  readonly claim: Claim | undefined
-}
 
 interface Named {
   readonly requestId: RequestId
@@ -77,49 +78,73 @@ class Model {
   granted = 0
   charged = 0
   readonly entries: Array<readonly [requestId: RequestId | null, amount: number]> = []
-  readonly open = new Map<RequestId, { readonly amount: number; readonly expiresAt: number }>()
+  readonly holds = new Map<RequestId, { readonly amount: number; readonly expiresAt: number }>()
   readonly named = new Map<string, Named>()
   /** What the process that runs has in hand; and what any process ever had. */
-  inHand: Array<Request> = []
-  readonly ever: Array<Request> = []
+  inHand: Array<Hold> = []
+  readonly ever: Array<Hold> = []
 
   get held() {
-    return [...this.open.values()].reduce((sum, { amount }) => sum + amount, 0)
+    return [...this.holds.values()].reduce((sum, { amount }) => sum + amount, 0)
   }
 
   get available() {
     return this.granted - this.charged - this.held
   }
 
-  claim(claim: Claim, now: number): string | undefined {
-    const { fingerprint, key, requestId } = claim
-    const former = this.named.get(key)
-    if (former === undefined || former.expiresAt <= now) {
-      const expiresAt = now + Duration.toMillis(lease)
-      this.named.set(key, { requestId, fingerprint, expiresAt, body: undefined })
-      return undefined
-    }
-    if (former.fingerprint !== fingerprint) return "KeyReused"
-    return former.body ?? (former.requestId === requestId ? undefined : "StillInFlight")
-  }
-
-  hold({ hold }: Request, now: number): boolean {
-    if (hold.amount > this.available) return false
+  /** The stored answer, the error, or undefined when the request has its credits and its key. */
+  open(hold: Hold, now: number): string | undefined {
+    const refusal = this.refusal(hold, now)
+    if (refusal !== undefined || this.holds.has(hold.requestId)) return refusal
+    if (hold.amount > this.available) return "InsufficientCredits"
     const expiresAt = now + Duration.toMillis(lease)
-    this.open.set(hold.requestId, { amount: hold.amount, expiresAt })
+    this.holds.set(hold.requestId, { amount: hold.amount, expiresAt })
+    this.name(hold, undefined, expiresAt)
+    return undefined
+  }
+
+  settle(hold: Hold, amount: number, now: number): boolean {
+    const wasOpen = this.holds.delete(hold.requestId)
+    if (!wasOpen) return false
+    const { idempotencyKey, requestId } = hold
+    if (idempotencyKey !== undefined) {
+      if (this.named.get(idempotencyKey.key)?.requestId !== requestId) return false
+      this.name(hold, answerTo(requestId), now + retentionMs)
+    }
+    this.charge(requestId, amount)
     return true
   }
 
-  settle({ claim, hold }: Request, amount: number, now: number): boolean {
-    const wasOpen = this.open.delete(hold.requestId)
-    if (!wasOpen) return false
-    if (claim !== undefined) {
-      if (this.named.get(claim.key)?.requestId !== hold.requestId) return false
-      const [expiresAt, body] = [now + retentionMs, answerTo(hold.requestId)]
-      this.named.set(claim.key, { ...claim, expiresAt, body })
-    }
+  chargeAtOnce(hold: Hold, amount: number, now: number): string | undefined {
+    const refusal = this.refusal(hold, now)
+    if (refusal !== undefined) return refusal
+    if (hold.amount > this.available) return "InsufficientCredits"
+    this.name(hold, answerTo(hold.requestId), now + retentionMs)
     this.charge(hold.requestId, amount)
-    return true
+    return undefined
+  }
+
+  release({ idempotencyKey, requestId }: Hold) {
+    this.holds.delete(requestId)
+    if (idempotencyKey === undefined) return
+    const named = this.named.get(idempotencyKey.key)
+    if (named?.requestId === requestId && named.body === undefined) {
+      this.named.delete(idempotencyKey.key)
+    }
+  }
+
+  private refusal({ idempotencyKey, requestId }: Hold, now: number): string | undefined {
+    if (idempotencyKey === undefined) return undefined
+    const former = this.named.get(idempotencyKey.key)
+    if (former === undefined || former.expiresAt <= now) return undefined
+    if (former.fingerprint !== idempotencyKey.fingerprint) return "IdempotencyKeyReused"
+    return former.body ?? (former.requestId === requestId ? undefined : "IdempotencyKeyInUse")
+  }
+
+  private name({ idempotencyKey, requestId }: Hold, body: string | undefined, expiresAt: number) {
+    if (idempotencyKey === undefined) return
+    const { fingerprint, key } = idempotencyKey
+    this.named.set(key, { requestId, fingerprint, expiresAt, body })
   }
 
   charge(requestId: RequestId, amount: number) {
@@ -132,81 +157,62 @@ class Model {
     const isOver = ([, { expiresAt }]: readonly [unknown, { readonly expiresAt: number }]) =>
       expiresAt <= now
     for (const [key] of [...this.named].filter(isOver)) this.named.delete(key)
-    const over = [...this.open].filter(isOver)
-    for (const [requestId] of over) this.open.delete(requestId)
+    const over = [...this.holds].filter(isOver)
+    for (const [requestId] of over) this.holds.delete(requestId)
     return over.length
   }
 }
 
-/** The answer that is there, the error, or nothing when the key belongs to the request. */
-const claim = (claim: Claim) =>
-  Effect.flatMap(Receipts, (receipts) =>
-    Effect.catchAll(receipts.claim(claim), ({ _tag }) => Effect.succeed(_tag)),
-  )
+/** The stored answer, the error, or undefined. */
+const outcome = <E extends { readonly _tag: string }, R>(
+  effect: Effect.Effect<string | undefined, E, R>,
+) => Effect.catchAll(effect, ({ _tag }) => Effect.succeed(_tag))
 
-const request = (
-  model: Model,
+const holdOf = (
   accountId: AccountId,
-  { amount, fingerprint, key }: Extract<Step, { kind: "request" }>,
-) =>
+  { amount, fingerprint, key }: Extract<Step, { kind: "request" | "charge" }>,
+) => newHold(accountId, amount, key === undefined ? undefined : { key, fingerprint })
+
+const openHold = (model: Model, hold: Hold) =>
   Effect.gen(function* () {
-    const requestId = newRequest()
-    const request: Request = {
-      hold: { accountId, requestId, amount: credits(amount) },
-      claim: key === undefined ? undefined : { accountId, key, fingerprint, requestId },
-    }
-    const now = yield* Clock.currentTimeMillis
-    if (request.claim !== undefined) {
-      const answer = yield* claim(request.claim)
-      assert.strictEqual(answer, model.claim(request.claim, now))
-      if (answer !== undefined) return
-    }
-    const ledger = yield* CreditLedger
-    const held = yield* Effect.either(ledger.hold(accountId, credits(amount), requestId))
-    assert.strictEqual(Either.isRight(held), model.hold(request, now))
-    if (Either.isRight(held)) {
-      model.inHand.push(request)
-      model.ever.push(request)
-    } else if (request.claim !== undefined) {
-      yield* (yield* Receipts).release(request.claim)
-      model.named.delete(request.claim.key)
+    const answer = yield* outcome(open(hold))
+    assert.strictEqual(answer, model.open(hold, yield* Clock.currentTimeMillis))
+    if (answer === undefined && !model.ever.includes(hold)) {
+      model.inHand.push(hold)
+      model.ever.push(hold)
     }
   })
 
-const settle = (model: Model, requests: ReadonlyArray<Request>, of: number, share: number) =>
+const settleOne = (model: Model, holds: ReadonlyArray<Hold>, of: number, share: number) =>
   Effect.gen(function* () {
-    const request = requests[of % requests.length]
-    if (request === undefined) return
-    const { claim, hold } = request
+    const hold = holds[of % holds.length]
+    if (hold === undefined) return
     const amount = Math.floor(hold.amount * share)
-    const receipt = claim === undefined ? undefined : { claim, body: answerTo(hold.requestId) }
-    const ledger = yield* CreditLedger
-    const settled = yield* Effect.either(
-      ledger.settle(hold, { amount: credits(amount), urls: amount }, receipt),
-    )
-    model.inHand = model.inHand.filter((one) => one !== request)
+    const settled = yield* Effect.either(settle(hold, amount, answerTo(hold.requestId)))
+    model.inHand = model.inHand.filter((one) => one !== hold)
     const now = yield* Clock.currentTimeMillis
-    assert.strictEqual(Either.isRight(settled), model.settle(request, amount, now))
+    assert.strictEqual(Either.isRight(settled), model.settle(hold, amount, now))
   })
 
-const charge = (
-  model: Model,
-  accountId: AccountId,
-  { amount, share }: Extract<Step, { kind: "charge" }>,
-) =>
+const releaseOne = (model: Model, holds: ReadonlyArray<Hold>, of: number) =>
   Effect.gen(function* () {
-    const hold = { accountId, requestId: newRequest(), amount: credits(amount) }
-    const part = Math.floor(amount * share)
-    const ledger = yield* CreditLedger
-    const done = yield* Effect.either(ledger.charge(hold, { amount: credits(part), urls: part }))
-    assert.strictEqual(Either.isRight(done), amount <= model.available)
-    if (Either.isRight(done)) model.charge(hold.requestId, part)
+    const hold = holds[of % holds.length]
+    if (hold === undefined) return
+    yield* release(hold)
+    model.release(hold)
+    model.inHand = model.inHand.filter((one) => one !== hold)
+  })
+
+const charge = (model: Model, hold: Hold, share: number) =>
+  Effect.gen(function* () {
+    const amount = Math.floor(hold.amount * share)
+    const answer = yield* outcome(chargeAtOnce(hold, amount, answerTo(hold.requestId)))
+    assert.strictEqual(answer, model.chargeAtOnce(hold, amount, yield* Clock.currentTimeMillis))
   })
 
 const sweep = (model: Model) =>
   Effect.gen(function* () {
     const swept = yield* expire
-    yield* (yield* Receipts).expire
     assert.strictEqual(swept, model.sweep(yield* Clock.currentTimeMillis))
   })
 
@@ -218,22 +224,21 @@ const run = (model: Model, account: AccountId, step: Exclude<Step, { kind: "cras
       model.entries.push([null, step.amount])
       return grant(account, step.amount)
     case "request":
-      return request(model, account, step)
+      return openHold(model, holdOf(account, step))
     case "settle":
-      return settle(model, model.inHand, step.of, step.share)
+      return settleOne(model, model.inHand, step.of, step.share)
     case "settle again":
-      return settle(model, model.ever, step.of, step.share)
+      return settleOne(model, model.ever, step.of, step.share)
+    case "release":
+      return releaseOne(model, model.inHand, step.of)
+    case "release again":
+      return releaseOne(model, model.ever, step.of)
     case "charge":
-      return charge(model, account, step)
-    case "claim again": {
-      const named = model.ever.flatMap(({ claim }) => (claim === undefined ? [] : [claim]))
+      return charge(model, holdOf(account, step), step.share)
+    case "open again": {
+      const named = model.ever.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
       const again = named[step.of % named.length]
-      return again === undefined
-        ? Effect.void
-        : Effect.gen(function* () {
-            const answer = yield* claim(again)
-            assert.strictEqual(answer, model.claim(again, yield* Clock.currentTimeMillis))
-          })
+      return again === undefined ? Effect.void : openHold(model, again)
     }
     case "sweep":
       return sweep(model)
@@ -261,8 +266,9 @@ const atTheEnd = (model: Model, account: AccountId) =>
     )
     const now = yield* Clock.currentTimeMillis
     for (const [key, { body, expiresAt, fingerprint }] of model.named) {
-      const collected = { accountId: account, key, fingerprint, requestId: newRequest() }
-      if (expiresAt > now) assert.strictEqual(yield* claim(collected), body ?? "StillInFlight")
+      const collected = newHold(account, 1, { key, fingerprint })
+      if (expiresAt <= now) continue
+      assert.strictEqual(yield* outcome(open(collected)), body ?? "IdempotencyKeyInUse")
     }
     yield* TestClock.adjust(lease)
     yield* sweep(model)

@@ -1,165 +1,188 @@
-import { assert, describe, layer } from "@effect/vitest"
+/** Requests that their clients have named, over every store of the ledger. */
+import { assert, describe, it, layer } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
-import { type Hold, HoldExpired } from "../src/ledger/Hold.ts"
-import { type Claim, KeyReused, Receipts, retentionMs, StillInFlight } from "../src/Receipts.ts"
-import { newAccount, newAccountWith } from "./support/accounts.ts"
-import { credits, expire, figures, hold, newRequest, problemsOf } from "./support/ledger.ts"
-import { lease, type Ports, stores } from "./support/Stores.ts"
+import * as Balance from "../src/ledger/Balance.ts"
+import { Books } from "../src/ledger/Books.ts"
+import {
+  type Hold,
+  HoldExpired,
+  IdempotencyKeyInUse,
+  IdempotencyKeyReused,
+  InsufficientCredits,
+  retentionMs,
+} from "../src/ledger/Hold.ts"
+import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
+import { newAccountWith } from "./support/accounts.ts"
+import {
+  chargeAtOnce,
+  credits,
+  expire,
+  figures,
+  hold,
+  newHold,
+  open,
+  problemsOf,
+  release,
+  settle,
+  statement,
+} from "./support/ledger.ts"
+import { lease, type Ports, sqlStores, stores } from "./support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
 
-/** One more request of the account with the same key and, unless told, the same question. */
-const request = (accountId: AccountId, key = "key", fingerprint = "question"): Claim => ({
-  accountId,
-  key,
-  fingerprint,
-  requestId: newRequest(),
-})
-
-const claim = (claim: Claim) => Effect.flatMap(Receipts, (receipts) => receipts.claim(claim))
-
-const keep = (claim: Claim, body: string) =>
-  Effect.flatMap(Receipts, (receipts) => receipts.keep({ claim, body }))
-
-const release = (claim: Claim) => Effect.flatMap(Receipts, (receipts) => receipts.release(claim))
+/** One more request of the account with the same key and, unless given, the same question. */
+const request = (
+  account: AccountId,
+  { amount = 1, fingerprint = "question", key = "key" } = {},
+): Hold => newHold(account, amount, { key, fingerprint })
 
 /** The request has the key for itself. */
-const claimed = (request: Claim) =>
-  Effect.map(claim(request), (answer) => assert.isUndefined(answer))
+const opened = (hold: Hold) =>
+  Effect.map(open(hold), (answer) => {
+    assert.isUndefined(answer)
+    return hold
+  })
 
-/** A charge of the whole hold, along with its receipt. */
-const settleWith = (held: Hold, claim: Claim, body: string) =>
-  Effect.flatMap(CreditLedger, (ledger) =>
-    ledger.settle(held, { amount: held.amount, urls: 1 }, { claim, body }),
-  )
-
-const newAccountId = Effect.map(newAccount, ({ id }) => id)
+const anAccount = newAccountWith(100)
 
 const day = Duration.millis(retentionMs)
 const aMomentLess = (duration: Duration.DurationInput) =>
   Duration.subtract(Duration.decode(duration), "1 millis")
 
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
-  layer(store)(`Receipts in ${name}`, (it) => {
+  layer(store)(`idempotency keys in ${name}`, (it) => {
     describe("a key that is new", () => {
-      it.effect("belongs to the request that claims it", () =>
-        Effect.gen(function* () {
-          yield* claimed(request(yield* newAccountId))
-        }),
-      )
-
       it.effect("of one account is nothing to another", () =>
         Effect.gen(function* () {
-          const [one, other] = [yield* newAccountId, yield* newAccountId]
-          const first = request(one)
-          yield* claimed(first)
-          yield* keep(first, "mine")
-          yield* claimed(request(other))
-          assert.instanceOf(yield* Effect.flip(claim(request(other))), StillInFlight)
-          assert.strictEqual(yield* claim(request(one)), "mine")
+          const [one, other] = [yield* anAccount, yield* anAccount]
+          yield* settle(yield* opened(request(one)), 1, "mine")
+          yield* opened(request(other))
+          assert.instanceOf(yield* Effect.flip(open(request(other))), IdempotencyKeyInUse)
+          assert.strictEqual(yield* open(request(one)), "mine")
         }),
       )
 
       it.effect("is not the same as one in other letters, or with a blank", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          for (const key of ["key", "KEY", "key ", "k\u0000ey".slice(0, 1)]) {
-            yield* claimed(request(account, key))
-          }
+          const account = yield* anAccount
+          for (const key of ["key", "KEY", "key ", "k"]) yield* opened(request(account, { key }))
         }),
       )
 
-      it.effect("claimed twenty times at once is had by exactly one", () =>
+      it.effect("opened twenty times at once is had by exactly one", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
+          const account = yield* anAccount
           const outcomes = yield* Effect.forEach(
             Array(20).keys(),
-            () => Effect.either(claim(request(account))),
+            () => Effect.either(open(request(account))),
             atOnce,
           )
-          const winners = outcomes.filter(Either.isRight)
           assert.deepStrictEqual(
-            winners.map(({ right }) => right),
+            outcomes.filter(Either.isRight).map(({ right }) => right),
             [undefined],
           )
           for (const loser of outcomes.filter(Either.isLeft)) {
-            assert.instanceOf(loser.left, StillInFlight)
+            assert.instanceOf(loser.left, IdempotencyKeyInUse)
           }
+          assert.strictEqual((yield* figures(account)).held, 1)
+        }),
+      )
+
+      it.effect("charged twenty times at once is charged once, and answers all", () =>
+        Effect.gen(function* () {
+          const account = yield* anAccount
+          const answers = yield* Effect.forEach(
+            Array(20).keys(),
+            (i) => chargeAtOnce(request(account), 1, `answer ${i}`),
+            atOnce,
+          )
+          assert.deepStrictEqual(answers, [undefined, ...Array(19).fill("answer 0")])
+          assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }),
+      )
+
+      it.effect("is not taken by a request that the account cannot pay", () =>
+        Effect.gen(function* () {
+          const account = yield* newAccountWith(1)
+          const tooMuch = { amount: 2, fingerprint: "too much" }
+          for (const refused of [
+            open(request(account, tooMuch)),
+            chargeAtOnce(request(account, tooMuch), 2, "never"),
+          ]) {
+            assert.instanceOf(yield* Effect.flip(refused), InsufficientCredits)
+          }
+          yield* opened(request(account))
         }),
       )
     })
 
     describe("a request that is in flight", () => {
-      it.effect("keeps others with its key waiting", () =>
+      it.effect("keeps others with its key waiting, and is told from another question", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          yield* claimed(request(account))
-          assert.instanceOf(yield* Effect.flip(claim(request(account))), StillInFlight)
+          const account = yield* anAccount
+          yield* opened(request(account))
+          const another = { fingerprint: "another question" }
+          for (const ask of [open, (hold: Hold) => chargeAtOnce(hold, 1, "answer")]) {
+            assert.instanceOf(yield* Effect.flip(ask(request(account))), IdempotencyKeyInUse)
+            const error = yield* Effect.flip(ask(request(account, another)))
+            assert.instanceOf(error, IdempotencyKeyReused)
+          }
+          assert.strictEqual((yield* figures(account)).held, 1)
         }),
       )
 
-      it.effect("is told from another question with its key", () =>
+      it.effect("that opens again has its hold and its key, once", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          yield* claimed(request(account))
-          const other = request(account, "key", "another question")
-          assert.instanceOf(yield* Effect.flip(claim(other)), KeyReused)
-        }),
-      )
-
-      it.effect("gives its key up when it comes to nothing", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountId
-          const first = request(account)
-          yield* claimed(first)
-          yield* release(first)
-          yield* claimed(request(account, "key", "another question"))
-        }),
-      )
-
-      it.effect("cannot give up a key that another request has", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountId
-          yield* claimed(request(account))
-          yield* release(request(account))
-          assert.instanceOf(yield* Effect.flip(claim(request(account))), StillInFlight)
+          const account = yield* anAccount
+          const first = yield* opened(request(account, { amount: 5 }))
+          yield* opened(first)
+          assert.strictEqual((yield* figures(account)).held, 5)
+          yield* settle(first, 5, "answer")
+          assert.strictEqual(yield* open(first), "answer")
+          assert.deepInclude(yield* figures(account), { charged: 5, held: 0 })
         }),
       )
 
       it.effect("loses its key to the next one when its lease is over, and not before", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
+          const account = yield* anAccount
           const [first, second] = [request(account), request(account)]
-          yield* claimed(first)
+          yield* opened(first)
           yield* TestClock.adjust(aMomentLess(lease))
-          assert.instanceOf(yield* Effect.flip(claim(second)), StillInFlight)
+          assert.instanceOf(yield* Effect.flip(open(second)), IdempotencyKeyInUse)
           yield* TestClock.adjust("1 millis")
-          yield* claimed(second)
+          yield* opened(second)
 
-          yield* keep(first, "too late")
+          // Nobody has swept: the old hold is open, but it pays for nothing any more.
+          assert.instanceOf(yield* Effect.flip(settle(first, 1, "too late")), HoldExpired)
           yield* release(first)
-          assert.instanceOf(yield* Effect.flip(claim(request(account))), StillInFlight)
-          yield* keep(second, "in time")
-          assert.strictEqual(yield* claim(request(account)), "in time")
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 1 })
+          assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
+          yield* settle(second, 1, "in time")
+          assert.strictEqual(yield* open(request(account)), "in time")
+          assert.deepStrictEqual(yield* problemsOf(account), [])
         }),
       )
 
       it.effect("that is gone is taken over once, however many want to", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          yield* claimed(request(account))
+          const account = yield* anAccount
+          yield* opened(request(account))
           yield* TestClock.adjust(lease)
           const outcomes = yield* Effect.forEach(
             Array(20).keys(),
-            () => Effect.either(claim(request(account))),
+            () => Effect.either(open(request(account))),
             atOnce,
           )
           assert.strictEqual(outcomes.filter(Either.isRight).length, 1)
@@ -167,210 +190,320 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("an answer", () => {
+    describe("a request that is released", () => {
+      it.effect("returns its credits and frees its key", () =>
+        Effect.gen(function* () {
+          const account = yield* anAccount
+          const first = yield* opened(request(account, { amount: 7 }))
+          yield* release(first)
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
+          yield* opened(request(account, { fingerprint: "another question" }))
+          assert.instanceOf(yield* Effect.flip(settle(first, 7, "too late")), HoldExpired)
+        }),
+      )
+
+      it.effect("changes nothing after its charge", () =>
+        Effect.gen(function* () {
+          const account = yield* anAccount
+          const first = yield* opened(request(account))
+          yield* settle(first, 1, "answer")
+          const before = yield* figures(account)
+          yield* release(first)
+          assert.deepStrictEqual(yield* figures(account), before)
+          assert.strictEqual(yield* open(request(account)), "answer")
+        }),
+      )
+
+      it.effect("leaves a key that another request has", () =>
+        Effect.gen(function* () {
+          const account = yield* anAccount
+          yield* opened(request(account))
+          yield* release(request(account))
+          assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
+        }),
+      )
+
+      it.effect("gives its key to one that asks in the same commit", () =>
+        Effect.gen(function* () {
+          const account = yield* anAccount
+          const first = yield* opened(request(account))
+          const [, answer] = yield* Effect.all(
+            [release(first), chargeAtOnce(request(account), 1, "the second")],
+            atOnce,
+          )
+          assert.isUndefined(answer)
+          assert.strictEqual(yield* open(request(account)), "the second")
+          assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
+        }),
+      )
+    })
+
+    describe("a stored answer", () => {
+      const stored = (account: AccountId, answer: string, key = "key") =>
+        chargeAtOnce(request(account, { key }), 1, answer)
+
       it.effect("comes back to each request with its key, byte for byte", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          const body = JSON.stringify({ text: "ä \u{1F600} \\ \" ' \n", number: 1e21 })
-          const first = request(account)
-          yield* claimed(first)
-          yield* keep(first, body)
-          assert.strictEqual(yield* claim(request(account)), body)
-          assert.strictEqual(yield* claim(request(account)), body)
+          const account = yield* anAccount
+          const answer = JSON.stringify({ text: "ä \u{1F600} \\ \" ' \n", number: 1e21 })
+          yield* settle(yield* opened(request(account)), 1, answer)
+          assert.strictEqual(yield* open(request(account)), answer)
+          assert.strictEqual(yield* stored(account, "another"), answer)
         }),
       )
 
-      it.effect("is for its own question only", () =>
+      it.effect("comes back to an account without credits, and costs nothing", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          const first = request(account)
-          yield* claimed(first)
-          yield* keep(first, "answer")
-          const other = request(account, "key", "another question")
-          assert.instanceOf(yield* Effect.flip(claim(other)), KeyReused)
+          const account = yield* newAccountWith(1)
+          yield* stored(account, "answer")
+          assert.strictEqual((yield* figures(account)).available, 0)
+          assert.strictEqual(yield* open(request(account)), "answer")
+          assert.strictEqual(yield* stored(account, "another"), "answer")
+          const another = request(account, { fingerprint: "another question" })
+          assert.instanceOf(yield* Effect.flip(open(another)), IdempotencyKeyReused)
+          assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
         }),
       )
 
-      it.effect("stays when its request is given up after it was kept", () =>
+      it.effect("is kept though it cost nothing", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          const first = request(account)
-          yield* claimed(first)
-          yield* keep(first, "answer")
-          yield* release(first)
-          assert.strictEqual(yield* claim(request(account)), "answer")
+          const account = yield* anAccount
+          yield* chargeAtOnce(request(account, { key: "known" }), 0, "nothing known")
+          yield* settle(yield* opened(request(account, { key: "bought" })), 0, "nothing bought")
+          assert.strictEqual(yield* open(request(account, { key: "known" })), "nothing known")
+          assert.strictEqual(yield* open(request(account, { key: "bought" })), "nothing bought")
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
+          assert.strictEqual((yield* statement(account)).length, 1)
         }),
       )
 
       it.effect("is there for a day, and then the key is as new", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountId
-          const first = request(account)
-          yield* claimed(first)
-          yield* keep(first, "answer")
+          const account = yield* anAccount
+          yield* stored(account, "answer")
           yield* TestClock.adjust(aMomentLess(day))
-          assert.strictEqual(yield* claim(request(account)), "answer")
+          assert.strictEqual(yield* open(request(account)), "answer")
           yield* TestClock.adjust("1 millis")
-          yield* claimed(request(account, "key", "another question"))
+          yield* opened(request(account, { fingerprint: "another question" }))
         }),
       )
 
-      it.effect("that is over is forgotten by the sweep, and nothing else is", () =>
+      it.effect("outlives the sweep that ends a hold left behind", () =>
         Effect.gen(function* () {
-          const receipts = yield* Receipts
-          yield* TestClock.adjust(day)
-          yield* receipts.expire
-          const account = yield* newAccountId
-          const [gone, answered] = [request(account, "gone"), request(account, "answered")]
-          yield* claimed(gone)
-          yield* claimed(answered)
-          yield* keep(answered, "answer")
-          assert.strictEqual(yield* receipts.expire, 0)
+          const account = yield* anAccount
+          yield* opened(request(account, { key: "gone" }))
+          yield* stored(account, "answer", "answered")
           yield* TestClock.adjust(lease)
-          assert.strictEqual(yield* receipts.expire, 1)
-          assert.strictEqual(yield* claim(request(account, "answered")), "answer")
-          yield* TestClock.adjust(aMomentLess(day))
-          assert.strictEqual(yield* receipts.expire, 1)
-          assert.strictEqual(yield* receipts.expire, 0)
-        }),
-      )
-
-      it.effect("of thousands of requests is forgotten as well, whoever sweeps beside", () =>
-        Effect.gen(function* () {
-          const receipts = yield* Receipts
-          yield* TestClock.adjust(day)
-          yield* receipts.expire
-          const account = yield* newAccountId
-          const keys = Array.from({ length: 2500 }, (_, i) => `key ${i}`)
-          yield* Effect.forEach(keys, (key) => claimed(request(account, key)), { concurrency: 20 })
-          yield* TestClock.adjust(lease)
-          const counts = yield* Effect.all([receipts.expire, receipts.expire], atOnce)
-          assert.strictEqual(
-            counts.reduce((sum, count) => sum + count, 0),
-            keys.length,
-          )
+          yield* expire
+          assert.strictEqual((yield* figures(account)).held, 0)
+          assert.strictEqual(yield* open(request(account, { key: "answered" })), "answer")
+          yield* opened(request(account, { key: "gone" }))
         }),
       )
 
       it.effect.prop(
         "survives any key and any text",
-        { key: fc.stringMatching(/^[ -~]{1,255}$/), body: fc.json() },
-        ({ body, key }) =>
+        { key: fc.stringMatching(/^[ -~]{1,255}$/), answer: fc.json() },
+        ({ answer, key }) =>
           Effect.gen(function* () {
-            const account = yield* newAccountId
-            const first = request(account, key)
-            yield* claimed(first)
-            yield* keep(first, body)
-            assert.strictEqual(yield* claim(request(account, key)), body)
+            const account = yield* anAccount
+            yield* stored(account, answer, key)
+            assert.strictEqual(yield* open(request(account, { key })), answer)
           }),
         { fastCheck: { numRuns: 20 } },
       )
     })
 
-    describe("a charge and its receipt", () => {
-      it.effect("come about together", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const first = request(account)
-          yield* claimed(first)
-          yield* settleWith(yield* hold(account, 4), first, "answer")
-          assert.strictEqual((yield* figures(account)).charged, 4)
-          assert.strictEqual(yield* claim(request(account)), "answer")
-        }),
-      )
-
+    describe("a charge and its answer", () => {
       it.effect("are for each of many at once its own", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountWith(100)
+          const account = yield* anAccount
           const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`)
-          yield* Effect.forEach(
-            keys,
-            (key) =>
-              Effect.gen(function* () {
-                const first = request(account, key)
-                yield* claimed(first)
-                yield* settleWith(yield* hold(account, 2), first, `answer to ${key}`)
-              }),
-            atOnce,
-          )
+          const charges = (key: string, i: number) =>
+            i % 2 === 0
+              ? chargeAtOnce(request(account, { key, amount: 2 }), 2, `answer to ${key}`)
+              : Effect.flatMap(opened(request(account, { key, amount: 2 })), (held) =>
+                  settle(held, 2, `answer to ${key}`),
+                )
+          yield* Effect.forEach(keys, charges, atOnce)
           for (const key of keys) {
-            assert.strictEqual(yield* claim(request(account, key)), `answer to ${key}`)
+            assert.strictEqual(yield* open(request(account, { key })), `answer to ${key}`)
           }
-          assert.strictEqual((yield* figures(account)).charged, 80)
+          assert.deepInclude(yield* figures(account), { charged: 80, held: 0 })
           assert.deepStrictEqual(yield* problemsOf(account), [])
         }),
       )
 
       it.effect("are both nothing when the hold has ended", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const held = yield* hold(account, 4)
+          const account = yield* anAccount
+          const first = yield* opened(request(account))
           yield* TestClock.adjust(lease)
           yield* expire
-          const first = request(account)
-          yield* claimed(first)
-          assert.instanceOf(yield* Effect.flip(settleWith(held, first, "answer")), HoldExpired)
-          assert.strictEqual((yield* figures(account)).available, 10)
-          assert.instanceOf(yield* Effect.flip(claim(request(account))), StillInFlight)
+          yield* opened(request(account))
+          assert.instanceOf(yield* Effect.flip(settle(first, 1, "answer")), HoldExpired)
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 1 })
+          assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
         }),
       )
 
-      it.effect("are both nothing when the charge is refused", () =>
+      it.effect("are both nothing when the charge exceeds the hold", () =>
         Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const first = request(account)
-          yield* claimed(first)
-          const held = yield* hold(account, 4)
-          const tooMuch = yield* Effect.flatMap(CreditLedger, (ledger) =>
-            ledger.settle(held, { amount: credits(5), urls: 5 }, { claim: first, body: "answer" }),
-          ).pipe(Effect.exit)
-          assert.isTrue(Exit.isFailure(tooMuch))
-          assert.strictEqual((yield* figures(account)).charged, 0)
-          assert.instanceOf(yield* Effect.flip(claim(request(account))), StillInFlight)
-        }),
-      )
-
-      it.effect("are both nothing when the key has passed to another request meanwhile", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const [late, next] = [request(account), request(account)]
-          yield* claimed(late)
-          yield* TestClock.adjust(aMomentLess(lease))
-          // The claim is the older one, so it ends before the hold does.
-          const held = yield* hold(account, 4)
-          yield* TestClock.adjust("1 millis")
-          yield* claimed(next)
-          assert.instanceOf(yield* Effect.flip(settleWith(held, late, "late")), HoldExpired)
-          assert.deepInclude(yield* figures(account), { charged: 0, held: 0, available: 10 })
-          yield* settleWith(yield* hold(account, 4), next, "next")
-          assert.strictEqual(yield* claim(request(account)), "next")
-          assert.strictEqual((yield* figures(account)).charged, 4)
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
-      )
-
-      it.effect("are both nothing when the key was given up, and no neighbour is harmed", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const [gone, neighbour] = [request(account, "gone"), request(account, "neighbour")]
-          yield* claimed(gone)
-          yield* claimed(neighbour)
-          const [held, other] = [yield* hold(account, 3), yield* hold(account, 4)]
-          yield* release(gone)
-          const [refused, settled] = yield* Effect.all(
-            [
-              Effect.exit(settleWith(held, gone, "gone")),
-              Effect.exit(settleWith(other, neighbour, "neighbour")),
-            ],
+          const account = yield* anAccount
+          const first = yield* opened(request(account, { amount: 4 }))
+          const neighbour = request(account, { key: "neighbour" })
+          const [tooMuch, charged] = yield* Effect.all(
+            [Effect.exit(settle(first, 5, "answer")), Effect.exit(chargeAtOnce(neighbour, 1, "b"))],
             atOnce,
           )
-          assert.isTrue(Exit.isFailure(refused))
-          assert.isTrue(Exit.isSuccess(settled))
-          assert.deepInclude(yield* figures(account), { charged: 4, held: 0 })
-          yield* claimed(request(account, "gone"))
+          assert.isTrue(Exit.isFailure(tooMuch) && Exit.isSuccess(charged))
+          assert.deepInclude(yield* figures(account), { charged: 1, held: 4 })
+          assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
         }),
       )
     })
   })
 
 for (const [name, store] of stores) suite(name, store)
+
+for (const [name, store] of sqlStores) {
+  layer(store)(`the table of idempotency keys in ${name}`, (it) => {
+    const rows = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT key FROM receipts`)
+
+    it.effect("is emptied by the sweep, whoever sweeps beside, even of thousands of rows", () =>
+      Effect.gen(function* () {
+        const account = yield* newAccountWith(5000)
+        const keys = Array.from({ length: 2500 }, (_, i) => `key ${i}`)
+        yield* Effect.forEach(
+          keys,
+          (key) => chargeAtOnce(request(account, { key }), 1, "answer"),
+          atOnce,
+        )
+        yield* opened(request(account, { key: "in flight" }))
+        assert.strictEqual((yield* rows).length, 2501)
+        yield* TestClock.adjust(lease)
+        yield* expire
+        assert.strictEqual((yield* rows).length, 2500)
+        yield* TestClock.adjust(day)
+        yield* Effect.all([expire, expire], atOnce)
+        yield* expire
+        assert.deepStrictEqual(yield* rows, [])
+      }),
+    )
+
+    it.effect("is swept though an account is in disorder", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const [account, broken] = [yield* anAccount, yield* anAccount]
+        yield* chargeAtOnce(request(account), 1, "answer")
+        yield* hold(broken, 1)
+        // The hold cannot go back to a balance that holds nothing.
+        yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
+        yield* TestClock.adjust(day)
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(expire)))
+        assert.deepStrictEqual(yield* rows, [])
+      }),
+    )
+
+    it.effect("has no row for a request that nobody has named", () =>
+      Effect.gen(function* () {
+        const account = yield* anAccount
+        yield* chargeAtOnce(newHold(account, 1), 1, "nobody collects it")
+        yield* settle(yield* hold(account, 1), 1, "nobody collects it")
+        assert.deepStrictEqual(yield* rows, [])
+      }),
+    )
+
+    it.effect("is reached by a plain call too, of this layer's ledger only", () =>
+      Effect.gen(function* () {
+        const ledger = yield* CreditLedger
+        const account = yield* newAccountWith(1)
+        const charger = SqlCreditLedger.chargerOf(ledger)
+        assert.isUndefined(SqlCreditLedger.chargerOf({ ...ledger }))
+        const charge = (answer: string) =>
+          Effect.async<Option.Option<string>, unknown>((resume) => {
+            const once = { amount: credits(1), urls: 1 }
+            charger?.(request(account), once, answer, resume)
+          })
+        const answers = yield* Effect.all([charge("first"), charge("second")], atOnce)
+        assert.deepStrictEqual(answers, [Option.none(), Option.some("first")])
+        const refused = yield* Effect.flip(chargeAtOnce(newHold(account, 1), 1))
+        assert.instanceOf(refused, InsufficientCredits)
+      }),
+    )
+  })
+}
+
+describe("the rules of idempotency keys", () => {
+  const leaseMs = 1000
+  const account = newHold("account" as AccountId, 0).accountId
+  const amounts = fc.tuple(fc.nat(20), fc.nat(20)).map(([a, b]) => [Math.max(a, b), Math.min(a, b)])
+
+  /** Books of an account with some credits and one request before. */
+  const booksWith = (granted: number, former: Hold, answer: string | undefined) => {
+    const books = new Books(leaseMs)
+    books.grant(account, credits(granted), null, 0)
+    books.open(former, 0)
+    if (answer !== undefined) books.settle(former, { amount: former.amount, urls: 1 }, answer, 0)
+    return books
+  }
+
+  const described = (books: Books) => ({
+    balance: { ...books.balance(account), head: "" },
+    keys: books.writtenKeys,
+    entries: books.newEntries.map(({ amount, kind }) => [kind, amount]),
+    holds: [...books.openHolds].map(({ requestId }) => requestId),
+  })
+
+  it.prop(
+    "a charge does what opening and settling does",
+    {
+      amounts,
+      granted: fc.integer({ min: 1, max: 40 }),
+      before: fc.constantFrom(undefined, "stored"),
+      keys: fc.constantFrom(["one", "one"], ["one", "two"]),
+      question: fc.constantFrom("question", "another question"),
+      now: fc.constantFrom(1, leaseMs - 1, leaseMs, retentionMs - 1, retentionMs),
+    },
+    ({
+      amounts: [held = 0, charged = 0],
+      before,
+      granted,
+      keys: [one = "", two = ""],
+      now,
+      question,
+    }) => {
+      const former = newHold(account, 1, { key: one, fingerprint: "question" })
+      const latter = newHold(account, held, { key: two, fingerprint: question })
+      const charge = { amount: credits(charged), urls: charged }
+      const [atOnce, inTwo] = [
+        booksWith(granted, former, before),
+        booksWith(granted, former, before),
+      ]
+      const answer = atOnce.charge(latter, charge, "answer", now)
+      const opened = inTwo.open(latter, now)
+      assert.deepStrictEqual(answer, opened)
+      if (Either.isRight(opened) && Option.isNone(opened.right)) {
+        assert.isTrue(Either.isRight(inTwo.settle(latter, charge, "answer", now)))
+      }
+      assert.deepStrictEqual(described(atOnce), described(inTwo))
+      assert.isAtLeast(Balance.available(atOnce.balance(account)), 0)
+    },
+  )
+
+  it.prop(
+    "opening and releasing leaves the books as they were",
+    { held: fc.integer({ min: 1, max: 40 }), granted: fc.integer({ min: 1, max: 40 }) },
+    ({ granted, held }) => {
+      const former = newHold(account, 1, { key: "one", fingerprint: "question" })
+      const latter = newHold(account, held, { key: "two", fingerprint: "question" })
+      const books = booksWith(granted, former, "answer")
+      const before = described(books)
+      books.open(latter, 1)
+      books.release(latter)
+      assert.deepStrictEqual(described(books), before)
+      books.release(former)
+      assert.deepStrictEqual(described(books), before)
+    },
+  )
+})

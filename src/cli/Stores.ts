@@ -27,20 +27,14 @@ export const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   }),
 ).pipe(Layer.unwrapEffect)
 
-/** Accounts, keys, credits and receipts, in a database. */
+/** Accounts, keys and credits, in a database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
   Effect.promise(async () => {
     const SqlAccounts = await import("../sql/Accounts.ts")
     const SqlApiKeys = await import("../sql/ApiKeys.ts")
     const SqlCreditLedger = await import("../sql/CreditLedger.ts")
-    const SqlReceipts = await import("../sql/Receipts.ts")
     const lease = Duration.sum(requestTimeout, settleTime)
-    return Layer.mergeAll(
-      SqlAccounts.layer,
-      SqlApiKeys.layer,
-      SqlCreditLedger.layer({ lease }),
-      SqlReceipts.layer({ lease }),
-    )
+    return Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, SqlCreditLedger.layer({ lease }))
   }),
 ).pipe(Layer.unwrapEffect)
 

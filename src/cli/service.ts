@@ -13,7 +13,6 @@ import { CreditLedger } from "../CreditLedger.ts"
 import { Listener } from "../http/NodeServer.ts"
 import * as Router from "../http/Router.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
-import { Receipts } from "../Receipts.ts"
 import * as Settings from "../Settings.ts"
 import { demoName, isExposed } from "./demo.ts"
 import * as Stores from "./Stores.ts"
@@ -43,26 +42,20 @@ export const make = (options: { readonly json: boolean }) =>
     }
   })
 
-/** Any process ends the holds and claims that any other left behind. */
+/** Any process ends the holds and idempotency keys that any other left behind. */
 const sweeper = Layer.scopedDiscard(
-  Effect.gen(function* () {
-    const ledger = yield* CreditLedger
-    const receipts = yield* Receipts
-    const holds = Effect.tap(ledger.expire, (count) =>
-      count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
-    )
-    // An account in disorder must not keep the receipts of all others from being forgotten.
-    yield* Effect.forEach([holds, receipts.expire], (sweep) =>
-      Effect.catchAllCause(sweep, (cause) =>
-        Effect.logError("The sweep failed; it goes on.", cause),
+  Effect.flatMap(CreditLedger, ({ expire }) =>
+    expire.pipe(
+      Effect.tap((count) =>
+        count === 0 ? Effect.void : Effect.logWarning(`Returned ${count} holds left behind.`),
       ),
-    ).pipe(
+      Effect.catchAllCause((cause) => Effect.logError("The sweep failed; it goes on.", cause)),
       Effect.repeat(Schedule.spaced("5 seconds")),
       // What was left behind can wait until the start is over.
       Effect.delay("1 second"),
       Effect.forkScoped,
-    )
-  }),
+    ),
+  ),
 )
 
 const demoCredits = Credits.make(1000)

@@ -1,13 +1,7 @@
-/**
- * The answer to a batch: as it goes out, and as it is kept for a client that asks again. Whoever asks
- * again sends the URLs again, so they are not kept: with them an answer that cost nothing could take
- * up hundreds of kilobytes, and without them one takes a few at most.
- */
-import * as Schema from "effect/Schema"
+/** The answer to a batch as it goes out. */
 import type { Report } from "../AuthorityCheck.ts"
-import { Credits } from "../ledger/LedgerEntry.ts"
 import { Lru } from "../Lru.ts"
-import { FailureReason, type Metrics, Outcome, Score } from "../Metrics.ts"
+import type { Metrics } from "../Metrics.ts"
 import type { Answer } from "./Answer.ts"
 import type { BatchResponse } from "./Api.ts"
 
@@ -65,42 +59,8 @@ const said = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 /** With as many of these, some 6 MB; of characters that JSON must escape, three times that. */
 const maxSaidLength = 200
 
-/** What there is to know beside the URLs. */
-export const kept = ({ creditsUsed, outcomes }: Told): string => {
-  const kept = outcomes.map((outcome): (typeof Kept.Encoded)["outcomes"][number] => {
-    if (outcome._tag === "Failed") return outcome.reason
-    const { domainAuthority, pageAuthority, spamScore } = outcome.metrics
-    return spamScore === undefined
-      ? [domainAuthority, pageAuthority]
-      : [domainAuthority, pageAuthority, spamScore]
-  })
-  const record: typeof Kept.Encoded = { creditsUsed, outcomes: kept }
-  return JSON.stringify(record)
-}
-
-/** What was told, for the URLs that it was told of. */
-export const recalled = (urls: ReadonlyArray<string>, kept: string): Told => {
-  const { creditsUsed, outcomes } = decodeKept(kept)
-  return { creditsUsed, urls, outcomes: outcomes.map(outcomeOf) }
-}
-
 /** What of a report a client is told. */
 export type Told = Pick<Report, "urls" | "outcomes" | "creditsUsed">
 
 type Success = (typeof BatchResponse.Encoded)["data"]["successUrls"][number]
 type Failure = (typeof BatchResponse.Encoded)["data"]["failedUrls"][number]
-
-const Kept = Schema.Struct({
-  creditsUsed: Credits,
-  outcomes: Schema.Array(
-    Schema.Union(FailureReason, Schema.Tuple(Score, Score, Schema.optionalElement(Score))),
-  ),
-})
-const decodeKept = Schema.decodeUnknownSync(Schema.parseJson(Kept))
-
-const outcomeOf = (kept: (typeof Kept.Type)["outcomes"][number]): Outcome => {
-  if (typeof kept === "string") return Outcome.Failed({ reason: kept, detail: "as it was kept" })
-  const [domainAuthority, pageAuthority, spamScore] = kept
-  const figures = { domainAuthority, pageAuthority }
-  return Outcome.Checked({ metrics: spamScore === undefined ? figures : { ...figures, spamScore } })
-}

@@ -2,7 +2,6 @@
  * The header `Idempotency-Key`, by the IETF's draft: a quoted string, `"8e03978e"`; bare as well,
  * for the many clients that send it so.
  */
-import { createHash } from "node:crypto"
 import * as Effect from "effect/Effect"
 import { InvalidRequest } from "./Envelope.ts"
 import * as Issues from "./Issues.ts"
@@ -23,7 +22,3 @@ export const fromHeader = (
 /** A string of RFC 8941: printable ASCII in quotes, with quotes and backslashes escaped. */
 const quoted = /^"(?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"$/
 const bare = /^[\x21\x23-\x5b\x5d-\x7e]+$/
-
-/** Two bodies that ask for the same URLs in the same order are the same question. */
-export const fingerprint = (urls: ReadonlyArray<string>): string =>
-  createHash("sha256").update(JSON.stringify(urls)).digest("hex")

@@ -8,10 +8,14 @@ import type { AccountId } from "../Account.ts"
 import { AuthorityCheck, type Report } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import type { HoldExpired, InsufficientCredits } from "../ledger/Hold.ts"
+import type {
+  HoldExpired,
+  IdempotencyKeyInUse,
+  IdempotencyKeyReused,
+  InsufficientCredits,
+} from "../ledger/Hold.ts"
 import * as Fiberless from "../Fiberless.ts"
 import { creditsOf } from "../ledger/LedgerEntry.ts"
-import { type KeyReused, Receipts, type StillInFlight } from "../Receipts.ts"
 import type { RequestId } from "../RequestId.ts"
 import { type Api, BatchRequest, type CreditsResponse } from "./Api.ts"
 import type { Answer, Handler } from "./Answer.ts"
@@ -52,7 +56,6 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
   Effect.gen(function* () {
     const authorize = yield* Authorization.make(options)
     const { check } = yield* AuthorityCheck
-    const receipts = yield* Receipts
     const ledger = yield* CreditLedger
     const startLine = yield* RequestLog.make
 
@@ -80,45 +83,17 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
               return Effect.tap(authorized(noted)(request, requestId), line.write)
             })
 
-    const checkOnce = (accountId: AccountId, requestId: RequestId, urls: ReadonlyArray<string>) =>
-      check({ accountId, requestId, urls, tell: answerOf })
-
-    /** The first answer to a request that its client has named, however often it is sent. */
-    const checkNamed = (
-      key: string,
-      accountId: AccountId,
-      requestId: RequestId,
-      urls: ReadonlyArray<string>,
-    ) => {
-      const claim = { accountId, key, requestId, fingerprint: IdempotencyKey.fingerprint(urls) }
-      const tell = (report: Report) => ({
-        answer: answerOf(report),
-        receipt: { claim, body: BatchAnswer.kept(report) },
-      })
-      return Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(receipts.claim(claim), (answered) =>
-          answered === undefined
-            ? restore(
-                check({ accountId, requestId, urls, tell, receiptOf: ({ receipt }) => receipt }),
-              ).pipe(
-                Effect.onError(() => receipts.release(claim)),
-                Effect.map(({ answer }) => answer),
-              )
-            : Effect.sync(() => answerOf(BatchAnswer.recalled(urls, answered), replayed)),
-        ),
-      )
-    }
-
     const handlers: Handlers = {
       checkBatch: endpoint("checkBatch", (account, request, requestId) =>
         Fiberless.catchAll(
           Fiberless.flatMap(decodeBatchRequest(request), ({ urls }) =>
             Fiberless.flatMap(
               IdempotencyKey.fromHeader(request.headers["idempotency-key"]?.toString()),
-              (key) =>
-                key === undefined
-                  ? checkOnce(account, requestId, urls)
-                  : checkNamed(key, account, requestId, urls),
+              (idempotencyKey) =>
+                Effect.map(
+                  check({ accountId: account, requestId, urls, idempotencyKey }),
+                  answerOf,
+                ),
             ),
           ),
           (error) => Effect.catchTags(Effect.fail(error), refusals),
@@ -141,8 +116,9 @@ export const make = (options: { readonly rateLimit: RateLimit.Limit | undefined 
 
 const refusals = {
   InsufficientCredits: ({ message }: InsufficientCredits) => new PaymentRequired({ message }),
-  KeyReused: ({ message }: KeyReused) => new UnprocessableContent({ message }),
-  StillInFlight: ({ message }: StillInFlight) => new Conflict({ message }),
+  IdempotencyKeyReused: ({ message }: IdempotencyKeyReused) =>
+    new UnprocessableContent({ message }),
+  IdempotencyKeyInUse: ({ message }: IdempotencyKeyInUse) => new Conflict({ message }),
   // Ours to mend: the defect is logged, and answered like any other.
   HoldExpired: (expired: HoldExpired) => Effect.die(expired),
 }
@@ -153,10 +129,7 @@ const noHeaders = {}
 
 const replayed = { "idempotent-replayed": "true" }
 
-const answerOf = (
-  report: BatchAnswer.Told,
-  headers: Readonly<Record<string, string>> = noHeaders,
-): Answer => {
+const answerOf = (report: Report): Answer => {
   const { body, isAscii } = BatchAnswer.json(report)
-  return { status: 200, headers, body, isAscii }
+  return { status: 200, headers: report.isReplay ? replayed : noHeaders, body, isAscii }
 }

@@ -1,85 +1,158 @@
 /**
- * The open books of some accounts: balances and open holds, and what changes in them. In memory
- * they are the store itself; in SQL they are one transaction's working copy, filled with what it
- * locked and written back from what changed.
+ * The open books of some accounts: balances, open holds, idempotency keys, and what changes in
+ * them. In memory they are the store itself. In SQL they are one transaction's working copy, filled
+ * with the locked rows and written back from what changed.
  */
 import * as Either from "effect/Either"
+import * as Option from "effect/Option"
 import type { AccountId } from "../Account.ts"
-import * as Balance from "./Balance.ts"
-import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./Hold.ts"
-import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
-import type { Receipt } from "../Receipts.ts"
 import type { RequestId } from "../RequestId.ts"
+import * as Balance from "./Balance.ts"
+import {
+  type Charge,
+  type Hold,
+  HoldExpired,
+  IdempotencyKeyInUse,
+  IdempotencyKeyReused,
+  type InsufficientCredits,
+  retentionMs,
+} from "./Hold.ts"
+import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
+
+/** A hold and the end of its lease, in epoch milliseconds. */
+export interface OpenHold extends Hold {
+  readonly expiresAt: number
+}
+
+/** An idempotency key, the request that has it, and the answer that a repeat of it gets. */
+export interface KeyRecord {
+  readonly accountId: AccountId
+  readonly key: string
+  readonly fingerprint: string
+  readonly requestId: RequestId
+  /** Null until the request is settled. */
+  readonly answer: string | null
+  /** Epoch milliseconds: the end of the lease, or of the time in which the answer can be collected. */
+  readonly expiresAt: number
+}
+
+/** Why a request is not admitted: nothing is held or charged, and its key stays as it was. */
+export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
 
 export class Books {
   /** Accounts whose balance changed since the books were opened. */
   readonly changed = new Set<AccountId>()
-  readonly openedHolds: Array<Hold> = []
+  readonly openedHolds = new Map<RequestId, OpenHold>()
   readonly endedHolds: Array<RequestId> = []
   readonly newEntries: Array<LedgerEntry> = []
-  readonly newReceipts: Array<Receipt> = []
 
-  /** The requests that still have the idempotency keys they claimed. */
-  readonly claims: Set<RequestId>
+  private readonly leaseMs: number
   private readonly balances: Map<AccountId, Balance.Balance>
-  private readonly openHolds: Map<RequestId, Hold>
+  private readonly holds: Map<RequestId, OpenHold>
+  private readonly keys: Map<string, KeyRecord>
+  private readonly changedKeys = new Map<string, Pick<KeyRecord, "accountId" | "key">>()
 
+  /** `leaseMs`: how long a hold and its key outlive their owner. */
   constructor(
-    balances: Iterable<readonly [AccountId, Balance.Balance]>,
-    openHolds: Iterable<Hold>,
-    claims: Iterable<{ readonly requestId: RequestId }>,
+    leaseMs: number,
+    balances: Iterable<readonly [AccountId, Balance.Balance]> = [],
+    openHolds: Iterable<OpenHold> = [],
+    keys: Iterable<KeyRecord> = [],
   ) {
+    this.leaseMs = leaseMs
     this.balances = new Map(balances)
-    this.openHolds = new Map(Array.from(openHolds, (hold) => [hold.requestId, hold]))
-    this.claims = new Set(Array.from(claims, ({ requestId }) => requestId))
+    this.holds = new Map(Array.from(openHolds, (hold) => [hold.requestId, hold]))
+    this.keys = new Map(Array.from(keys, (record) => [idOf(record.accountId, record.key), record]))
   }
 
   balance(account: AccountId): Balance.Balance {
     return this.balances.get(account) ?? Balance.empty
   }
 
-  hold(hold: Hold): Either.Either<Hold, InsufficientCredits> {
+  get openHolds(): Iterable<OpenHold> {
+    return this.holds.values()
+  }
+
+  /** Keys that were taken or got an answer since the books were opened, as they are now. */
+  get writtenKeys(): ReadonlyArray<KeyRecord> {
+    return Array.from(this.changedKeys.keys()).flatMap((id) => this.keys.get(id) ?? [])
+  }
+
+  /** Keys that were freed since the books were opened, and not taken again. */
+  get freedKeys(): ReadonlyArray<Pick<KeyRecord, "accountId" | "key">> {
+    return Array.from(this.changedKeys).flatMap(([id, key]) => (this.keys.has(id) ? [] : [key]))
+  }
+
+  /**
+   * Sets credits aside and takes the idempotency key. Where the key has an answer, gives that and
+   * changes nothing.
+   */
+  open(hold: Hold, now: number): Either.Either<Option.Option<string>, Refusal> {
+    const stored = this.storedAnswer(hold, now)
+    if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
+    // The request came here before, and nobody heard of it.
+    if (this.holds.has(hold.requestId)) return stored
     return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (balance) => {
-      this.set(hold.accountId, balance)
-      this.openHolds.set(hold.requestId, hold)
-      this.openedHolds.push(hold)
-      return hold
+      const opened = { ...hold, expiresAt: now + this.leaseMs }
+      this.setBalance(hold.accountId, balance)
+      this.holds.set(hold.requestId, opened)
+      this.openedHolds.set(hold.requestId, opened)
+      this.setKey(hold, null, opened.expiresAt)
+      return Option.none()
     })
   }
 
+  /**
+   * Ends a hold with a charge, and stores the answer under its key. Charges nothing where the hold is
+   * over, or its key belongs to another request: that request charges for the answer.
+   */
   settle(
     hold: Hold,
     charge: Charge,
-    receipt: Receipt | undefined,
-    at: number,
+    answer: string | undefined,
+    now: number,
   ): Either.Either<void, HoldExpired> {
-    if (!this.openHolds.has(hold.requestId)) {
+    if (!this.ownsItsKey(hold)) this.release(hold)
+    if (!this.holds.has(hold.requestId)) {
       return Either.left(new HoldExpired({ requestId: hold.requestId }))
     }
-    if (receipt !== undefined && !this.claims.has(receipt.claim.requestId)) {
-      // Whoever has the key now will charge for the answer, and it must not be paid for twice.
-      this.expire(hold)
-      return Either.left(new HoldExpired({ requestId: hold.requestId }))
-    }
-    const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, at)
+    const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, now)
     this.end(hold, balance)
     if (entry !== undefined) this.newEntries.push(entry)
-    if (receipt !== undefined) this.newReceipts.push(receipt)
+    if (answer !== undefined) this.setKey(hold, answer, now + retentionMs)
     return Either.void
   }
 
-  /** A hold that is settled where it is made, so that it is never open. */
-  charge(hold: Hold, charge: Charge, at: number): Either.Either<void, InsufficientCredits> {
+  /** `open` and `settle` at once, for what is known beforehand: the hold is never open. */
+  charge(
+    hold: Hold,
+    charge: Charge,
+    answer: string | undefined,
+    now: number,
+  ): Either.Either<Option.Option<string>, Refusal> {
+    const stored = this.storedAnswer(hold, now)
+    if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
     return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (held) => {
-      const [balance, entry] = Balance.settle(held, hold, charge, at)
-      this.set(hold.accountId, balance)
-      if (entry !== undefined) this.newEntries.push(entry)
+      const [balance, entry] = Balance.settle(held, hold, charge, now)
+      if (entry !== undefined) {
+        this.setBalance(hold.accountId, balance)
+        this.newEntries.push(entry)
+      }
+      this.setKey(hold, answer ?? null, now + (answer === undefined ? this.leaseMs : retentionMs))
+      return Option.none()
     })
   }
 
-  /** True when the hold was still open. */
-  expire(hold: Hold): Either.Either<boolean> {
-    const isOpen = this.openHolds.has(hold.requestId)
+  /**
+   * Returns the whole of a hold, and frees its key while that has no answer. True when the hold was
+   * still open.
+   */
+  release(hold: Hold): Either.Either<boolean> {
+    const record = this.keyOf(hold)
+    if (record !== undefined && record.requestId === hold.requestId && record.answer === null) {
+      this.deleteKey(record)
+    }
+    const isOpen = this.holds.has(hold.requestId)
     if (isOpen) this.end(hold, Balance.release(this.balance(hold.accountId), hold))
     return Either.right(isOpen)
   }
@@ -88,22 +161,72 @@ export class Books {
     account: AccountId,
     amount: Credits,
     note: string | null,
-    at: number,
+    now: number,
   ): Either.Either<Balance.Balance> {
-    const [balance, entry] = Balance.grant(this.balance(account), account, amount, note, at)
-    this.set(account, balance)
+    const [balance, entry] = Balance.grant(this.balance(account), account, amount, note, now)
+    this.setBalance(account, balance)
     this.newEntries.push(entry)
     return Either.right(balance)
   }
 
-  private end(hold: Hold, balance: Balance.Balance) {
-    this.set(hold.accountId, balance)
-    this.openHolds.delete(hold.requestId)
-    this.endedHolds.push(hold.requestId)
+  /** Forgets the keys and stored answers that are over. */
+  forgetKeys(now: number) {
+    for (const record of this.keys.values()) if (record.expiresAt <= now) this.deleteKey(record)
   }
 
-  private set(account: AccountId, balance: Balance.Balance) {
+  /** The key comes before the balance: a repeat gets its answer though the credits are spent. */
+  private storedAnswer(
+    hold: Hold,
+    now: number,
+  ): Either.Either<Option.Option<string>, IdempotencyKeyReused | IdempotencyKeyInUse> {
+    const record = this.keyOf(hold)
+    if (record === undefined || record.expiresAt <= now) return nothingStored
+    if (record.fingerprint !== hold.idempotencyKey?.fingerprint) {
+      return Either.left(new IdempotencyKeyReused())
+    }
+    if (record.answer !== null) return Either.right(Option.some(record.answer))
+    return record.requestId === hold.requestId
+      ? nothingStored
+      : Either.left(new IdempotencyKeyInUse())
+  }
+
+  private ownsItsKey(hold: Hold): boolean {
+    return hold.idempotencyKey === undefined || this.keyOf(hold)?.requestId === hold.requestId
+  }
+
+  private keyOf({ accountId, idempotencyKey }: Hold): KeyRecord | undefined {
+    return idempotencyKey === undefined
+      ? undefined
+      : this.keys.get(idOf(accountId, idempotencyKey.key))
+  }
+
+  private end(hold: Hold, balance: Balance.Balance) {
+    this.setBalance(hold.accountId, balance)
+    this.holds.delete(hold.requestId)
+    if (!this.openedHolds.delete(hold.requestId)) this.endedHolds.push(hold.requestId)
+  }
+
+  private setBalance(account: AccountId, balance: Balance.Balance) {
     this.balances.set(account, balance)
     this.changed.add(account)
   }
+
+  private setKey(hold: Hold, answer: string | null, expiresAt: number) {
+    const { accountId, idempotencyKey, requestId } = hold
+    if (idempotencyKey === undefined) return
+    const { fingerprint, key } = idempotencyKey
+    const record = { accountId, key, fingerprint, requestId, answer, expiresAt }
+    this.keys.set(idOf(accountId, key), record)
+    this.changedKeys.set(idOf(accountId, key), record)
+  }
+
+  private deleteKey({ accountId, key }: KeyRecord) {
+    this.keys.delete(idOf(accountId, key))
+    this.changedKeys.set(idOf(accountId, key), { accountId, key })
+  }
 }
+
+/** No text of a database holds the character between the two. */
+const idOf = (accountId: AccountId, key: string) => `${accountId}\u0000${key}`
+
+const nothingStored = Either.right(Option.none<string>())

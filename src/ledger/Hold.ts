@@ -10,6 +10,15 @@ export interface Hold {
   /** A request holds once, so its id is the hold's. */
   readonly requestId: RequestId
   readonly amount: Credits
+  /** Absent when the client has not named the request. */
+  readonly idempotencyKey?: IdempotencyKey | undefined
+}
+
+/** The client's name for a request. Keys of two accounts have nothing to do with each other. */
+export interface IdempotencyKey {
+  readonly key: string
+  /** A hash of the question. */
+  readonly fingerprint: string
 }
 
 /** What a request turned out to cost. */
@@ -19,6 +28,9 @@ export interface Charge {
   /** How many checks it pays for. */
   readonly urls: number
 }
+
+/** How long a stored answer can be collected, in milliseconds. */
+export const retentionMs = 24 * 60 * 60 * 1000
 
 /** The account has fewer credits than the request may cost. */
 export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")<{
@@ -39,5 +51,19 @@ export class HoldExpired extends Data.TaggedError("HoldExpired")<{
 }> {
   override get message() {
     return `the hold of request ${this.requestId} has ended before it was settled`
+  }
+}
+
+/** The idempotency key has been used for another question. */
+export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused") {
+  override get message() {
+    return "This Idempotency-Key was used with another body; use a new key for a new request."
+  }
+}
+
+/** The first request with the idempotency key has no answer yet. */
+export class IdempotencyKeyInUse extends Data.TaggedError("IdempotencyKeyInUse") {
+  override get message() {
+    return "A request with this Idempotency-Key is in progress; try again when it has ended."
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The ledger in SQL. The commands of concurrent requests go through one transaction, which locks
- * the accounts concerned, applies the rules of `Books` in memory and writes what changed: a
- * handful of statements, however many the commands.
+ * The ledger in SQL. The commands of concurrent requests go through one transaction. It locks the
+ * accounts and then the idempotency keys concerned, applies the rules of `Books` in memory and writes
+ * what changed: a handful of statements, however many the commands.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Chunk from "effect/Chunk"
@@ -16,19 +16,17 @@ import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
 import * as Audit from "../ledger/Audit.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Books } from "../ledger/Books.ts"
+import { Books, type Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import type { Hold } from "../ledger/Hold.ts"
-import type { Claim } from "../Receipts.ts"
+import type { Charge, Hold } from "../ledger/Hold.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Span from "../Span.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { makeQueries, nextPage, readEntry } from "./ledgerQueries.ts"
-import * as Receipts from "./Receipts.ts"
 
-/** A hold whose owner is gone goes back to its account after `lease`. */
+/** `lease`: how long a hold and its idempotency key outlive their owner. */
 export const layer = (options: {
   readonly lease: Duration.DurationInput
 }): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
@@ -37,12 +35,35 @@ export const layer = (options: {
 /** One change to one account's books, waiting for its transaction. */
 interface Command {
   readonly accountId: AccountId
-  /** The open hold that it ends, if it ends one. */
-  readonly ends?: RequestId
-  /** The claim that it answers, if it answers one. */
-  readonly answers?: Claim | undefined
+  /** The request whose open hold the command may end. */
+  readonly ends: RequestId | undefined
+  /** The hold whose idempotency key the command looks at. */
+  readonly named: Hold | undefined
   readonly apply: (books: Books, now: number) => void
 }
+
+/** A command that answers its caller, with the time of the commit in epoch milliseconds. */
+interface Change<A, E> extends Omit<Command, "apply"> {
+  readonly apply: (books: Books, now: number) => Either.Either<A, E>
+}
+
+type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
+
+/**
+ * The method `charge` as a plain call, which calls back once, and never before it returns. Without an
+ * answer nothing is stored.
+ */
+export type Charger = (
+  hold: Hold,
+  charge: Charge,
+  answer: string | undefined,
+  callback: Callback<Option.Option<string>, Refusal>,
+) => void
+
+const chargers = new WeakMap<CreditLedger["Type"], Charger>()
+
+/** For a ledger that this layer has made; undefined for any other. */
+export const chargerOf = (ledger: CreditLedger["Type"]): Charger | undefined => chargers.get(ledger)
 
 /** What an attempt wrote of which nobody knows whether it stands. */
 interface Former {
@@ -61,7 +82,6 @@ const make = (leaseMs: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const queries = makeQueries(sql)
-    const { keep: keepReceipts, lockClaims } = Receipts.makeQueries(sql)
 
     /**
      * A generator function made once, and not for each commit: V8 gives each a hidden class of its own
@@ -75,18 +95,20 @@ const make = (leaseMs: number) =>
       ])
       // With the accounts locked, for by then the attempt is over on the server too.
       if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
-      const ending = commands.flatMap(({ ends }) => (ends === undefined ? [] : [ends]))
-      const holds = ending.length === 0 ? [] : yield* queries.openHolds(ending)
-      const answering = commands.flatMap(({ answers }) => (answers === undefined ? [] : [answers]))
-      const claims = answering.length === 0 ? [] : yield* lockClaims(answering)
+      const named = commands.flatMap(({ named }) => named ?? [])
+      const keys = named.length === 0 ? [] : yield* queries.lockKeys(named)
+      // A request that comes again with its key may have its hold already.
+      const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
+      const ending = new Set([...commands.flatMap(({ ends }) => ends ?? []), ...owners])
+      const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)
       const books = new Books(
+        leaseMs,
         balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
         holds,
-        claims,
+        keys,
       )
       for (const command of commands) command.apply(books, now)
-      yield* queries.write(books, now + leaseMs)
-      if (books.newReceipts.length > 0) yield* keepReceipts(books.newReceipts, now)
+      yield* queries.write(books)
       former.written = books
     })
 
@@ -111,44 +133,63 @@ const make = (leaseMs: number) =>
       ),
     )
 
-    /** Durable once it returns, and whole: nobody's interruption tears a change from its answer. */
-    const submit = <A, E>(
-      command: Omit<Command, "apply"> & {
-        readonly apply: (books: Books, now: number) => Either.Either<A, E>
-      },
-    ): Effect.Effect<A, E> => {
+    const ask = <A, E>(change: Change<A, E>, callback: Callback<A, E>): void => {
       let answer: Exit.Exit<A, E> = notApplied
       const apply = (books: Books, now: number) => {
         try {
-          answer = Exit.fromEither(command.apply(books, now))
+          answer = Exit.fromEither(change.apply(books, now))
         } catch (defect) {
           // One command's fault is not its neighbours'.
           answer = Exit.die(defect)
         }
       }
-      return GroupCommit.awaited((callback) =>
-        queue.submit({ ...command, apply }, (exit) =>
-          callback(Exit.isSuccess(exit) ? answer : Exit.failCause(exit.cause)),
-        ),
+      const { accountId, ends, named } = change
+      queue.submit({ accountId, ends, named, apply }, (exit) =>
+        callback(Exit.isSuccess(exit) ? answer : Exit.failCause(exit.cause)),
       )
     }
 
-    const expireHold = (hold: Hold) =>
+    const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E> =>
+      GroupCommit.awaited((callback) => ask(change, callback))
+
+    const charger: Charger = (hold, charge, answer, callback) =>
+      ask(
+        {
+          accountId: hold.accountId,
+          ends: undefined,
+          named: namedOf(hold),
+          apply: (books, now) => books.charge(hold, charge, answer, now),
+        },
+        callback,
+      )
+
+    const release = (hold: Hold) =>
       submit({
         accountId: hold.accountId,
         ends: hold.requestId,
-        apply: (books) => books.expire(hold),
+        named: namedOf(hold),
+        apply: (books) => books.release(hold),
       })
 
-    /** Ends what is over; says of each hold whether it was still open by then. */
+    /** Ends the holds that are over. True for each that was still open. */
     const expiredHolds = (now: number): Stream.Stream<boolean> =>
       Stream.paginateChunkEffect(undefined, () =>
         Effect.gen(function* () {
           const page = yield* Failure.orDie(queries.expiredHolds(now))
-          const ended = yield* Effect.forEach(page, expireHold, { concurrency: "unbounded" })
+          const ended = yield* Effect.forEach(page, release, { concurrency: "unbounded" })
           return [Chunk.unsafeFromArray(ended), Option.as(nextPage(page), undefined)]
         }),
       )
+
+    const forgetKeys = (now: number): Effect.Effect<void> =>
+      queries
+        .forgetKeys(now)
+        .pipe(
+          sql.withTransaction,
+          Effect.repeat({ while: (mayBeMore) => mayBeMore }),
+          Effect.asVoid,
+          Failure.orDie,
+        )
 
     const entriesOf = (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
       Stream.paginateChunkEffect(0, (after) =>
@@ -158,7 +199,7 @@ const make = (leaseMs: number) =>
         ]),
       )
 
-    return CreditLedger.of({
+    const ledger = CreditLedger.of({
       balance: (accountId) =>
         Span.named("CreditLedger.balance", () => {
           let balance = Balance.empty
@@ -171,40 +212,49 @@ const make = (leaseMs: number) =>
           )
         }),
 
-      hold: (accountId, amount, requestId) =>
-        Span.named("CreditLedger.hold", () => {
-          const hold: Hold = { accountId, amount, requestId }
-          return submit({ accountId, apply: (books) => books.hold(hold) })
-        }),
+      open: (hold) =>
+        Span.named("CreditLedger.open", () =>
+          submit({
+            accountId: hold.accountId,
+            ends: undefined,
+            named: namedOf(hold),
+            apply: (books, now) => books.open(hold, now),
+          }),
+        ),
 
-      settle: (hold, charge, receipt) =>
+      settle: (hold, charge, answer) =>
         Span.named("CreditLedger.settle", () =>
           submit({
             accountId: hold.accountId,
             ends: hold.requestId,
-            answers: receipt?.claim,
-            apply: (books, now) => books.settle(hold, charge, receipt, now),
+            named: namedOf(hold),
+            apply: (books, now) => books.settle(hold, charge, answer, now),
           }),
         ),
 
-      charge: (hold, charge) =>
+      charge: (hold, charge, answer) =>
         Span.named("CreditLedger.charge", () =>
-          submit({
-            accountId: hold.accountId,
-            apply: (books, now) => books.charge(hold, charge, now),
-          }),
+          GroupCommit.awaited((callback) => charger(hold, charge, answer, callback)),
         ),
+
+      release: (hold) => Span.named("CreditLedger.release", () => Effect.asVoid(release(hold))),
 
       grant: (accountId, amount, note) =>
         Span.named("CreditLedger.grant", () =>
           submit({
             accountId,
+            ends: undefined,
+            named: undefined,
             apply: (books, now) => books.grant(accountId, amount, note, now),
           }),
         ),
 
+      // Keys first: an account in disorder fails the holds, and must not keep others' keys.
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
+        Effect.zipRight(
+          forgetKeys(now),
+          Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
+        ),
       ).pipe(Effect.withSpan("CreditLedger.expire")),
 
       statement: (account, { since = -Infinity, until = Infinity }) =>
@@ -236,4 +286,8 @@ const make = (leaseMs: number) =>
         Effect.withSpan("CreditLedger.verify"),
       ),
     })
+    chargers.set(ledger, charger)
+    return ledger
   })
+
+const namedOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)

@@ -1,5 +1,6 @@
-/** What the ledger says to the database: the books as rows, and the statements that read and write them. */
+/** The books as rows, and the statements that read and write them. */
 import type * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -9,15 +10,31 @@ import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
 import type * as Audit from "../ledger/Audit.ts"
 import * as Balance from "../ledger/Balance.ts"
-import type { Books } from "../ledger/Books.ts"
+import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
+import type { Hold } from "../ledger/Hold.ts"
 import * as Guard from "../Guard.ts"
 import { Credits, LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
-import { execute, inserter, isAmong } from "./rows.ts"
+import { execute, inserter, isAmong, rowsOf } from "./rows.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const decodeBalances = Guard.decoder(Schema.Array(BalanceRow))
-const HoldRow = Schema.Struct({ requestId: RequestId, accountId: AccountId, amount: Credits })
+const HoldRow = Schema.Struct({
+  requestId: RequestId,
+  accountId: AccountId,
+  amount: Credits,
+  expiresAt: Schema.Int,
+})
+const decodeHolds = Guard.decoder(Schema.Array(HoldRow))
+const KeyRow = Schema.Struct({
+  accountId: AccountId,
+  key: Schema.String,
+  fingerprint: Schema.String,
+  requestId: RequestId,
+  answer: Schema.NullOr(Schema.String),
+  expiresAt: Schema.Int,
+})
+const decodeKeys = Guard.decoder(Schema.Array(KeyRow))
 const BooksRow = Schema.Struct({
   ...BalanceRow.fields,
   openHolds: Schema.Int,
@@ -37,6 +54,9 @@ export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
 const pageSize = 1000
+
+/** How many idempotency keys one transaction forgets, so that nobody waits long for the database. */
+const sweepSize = 1000
 
 /** What the next page comes after; none behind the last one. */
 export const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
@@ -75,11 +95,15 @@ export const entryInserter = (sql: SqlClient.SqlClient) => {
     )
 }
 
+type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
+
 export const makeQueries = (sql: SqlClient.SqlClient) => {
   const balanceColumns = sql.literal(
     `account_id AS "accountId", granted, charged, held, entries, head`,
   )
-  const holdColumns = sql.literal("request_id, account_id, amount")
+  const holdColumns = sql.literal(
+    `request_id AS "requestId", account_id AS "accountId", amount, expires_at AS "expiresAt"`,
+  )
   const entryNames = sql.literal(Object.keys(entryColumns).join(", "))
   const insertHolds = inserter(sql, {
     table: "holds",
@@ -100,26 +124,56 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
       granted = excluded.granted, charged = excluded.charged, held = excluded.held,
       entries = excluded.entries, head = excluded.head`,
   })
-  const forUpdate = sql.onDialectOrElse({
-    pg: () => sql.literal("FOR UPDATE"),
-    // An immediate transaction has the whole file to itself.
-    orElse: () => sql.literal(""),
+  const putKeys = inserter(sql, {
+    table: "receipts",
+    columns: {
+      account_id: "TEXT",
+      key: "TEXT",
+      fingerprint: "TEXT",
+      request_id: "TEXT",
+      body: "TEXT",
+      expires_at: "BIGINT",
+    },
+    onConflict: `ON CONFLICT (account_id, key) DO UPDATE SET
+      fingerprint = excluded.fingerprint, request_id = excluded.request_id,
+      body = excluded.body, expires_at = excluded.expires_at`,
+  })
+  // An immediate transaction of SQLite has the whole file to itself.
+  const [forUpdate, keysForUpdate, skippingLocked] = sql.onDialectOrElse({
+    pg: () => ["FOR UPDATE", `COLLATE "C" FOR UPDATE OF receipts`, "FOR UPDATE SKIP LOCKED"],
+    orElse: () => ["", "", ""],
   })
   /** In one order everywhere, so that two processes never wait for each other in a circle. */
   const [lockBalances] = sql`
     SELECT ${balanceColumns} FROM balances WHERE account_id ${isAmong(sql, [])}
-    ORDER BY account_id ${forUpdate}`.compile()
+    ORDER BY account_id ${sql.literal(forUpdate)}`.compile()
+  const [openHolds] = sql`
+    SELECT ${holdColumns} FROM holds WHERE request_id ${isAmong(sql, [])}`.compile()
+  /** After the balances, and in one order everywhere too. */
+  const [lockKeys] = sql`
+    SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
+      request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
+    FROM receipts JOIN ${rowsOf(sql, [])}
+      ON account_id = value->>0 AND receipts.key = value->>1
+    ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`.compile()
   return {
     lockBalances: (accounts: ReadonlyArray<AccountId>) =>
       Effect.flatMap(execute(sql, lockBalances, [JSON.stringify(accounts)]), (rows) =>
         Either.mapLeft(decodeBalances(rows), ParseResult.parseError),
       ),
 
-    openHolds: SqlSchema.findAll({
-      Request: Schema.Array(RequestId),
-      Result: HoldRow,
-      execute: (ids) => sql`SELECT ${holdColumns} FROM holds WHERE request_id ${isAmong(sql, ids)}`,
-    }),
+    openHolds: (requests: Iterable<RequestId>): Rows<OpenHold> =>
+      Effect.flatMap(execute(sql, openHolds, [JSON.stringify([...requests])]), (rows) =>
+        Either.mapLeft(decodeHolds(rows), ParseResult.parseError),
+      ),
+
+    /** The records of the holds' idempotency keys; each hold has one. */
+    lockKeys: (holds: ReadonlyArray<Hold>): Rows<KeyRecord> => {
+      const keys = holds.map(({ accountId, idempotencyKey }) => [accountId, idempotencyKey?.key])
+      return Effect.flatMap(execute(sql, lockKeys, [JSON.stringify(keys)]), (rows) =>
+        Either.mapLeft(decodeKeys(rows), ParseResult.parseError),
+      )
+    },
 
     expiredHolds: SqlSchema.findAll({
       Request: Schema.Int,
@@ -163,31 +217,76 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
         ORDER BY sequence LIMIT ${pageSize}`,
     }),
 
-    /**
-     * Whether the transaction that wrote these books stands. It does so as a whole, so that one
-     * trace of it tells: the hash of an entry is like no other, and neither is a request's hold.
-     */
-    isWritten: ({ endedHolds: [ended], newEntries: [entry], openedHolds: [opened] }: Books) =>
-      entry !== undefined
-        ? exists(sql`
-            SELECT 1 FROM entries WHERE account_id = ${entry.accountId}
-            AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
-        : opened !== undefined
-          ? exists(sql`SELECT 1 FROM holds WHERE request_id = ${opened.requestId}`)
-          : ended !== undefined
-            ? Effect.map(
-                exists(sql`SELECT 1 FROM holds WHERE request_id = ${ended}`),
-                (isOpen) => !isOpen,
-              )
-            : Effect.succeed(false),
+    /** Passes by what somebody has locked; the next sweep finds it. True when there may be more. */
+    forgetKeys: (now: number) =>
+      Effect.map(
+        sql`
+          DELETE FROM receipts WHERE (account_id, key) IN (
+            SELECT account_id, key FROM receipts WHERE expires_at <= ${now}
+            LIMIT ${sweepSize} ${sql.literal(skippingLocked)}
+          ) RETURNING key`,
+        (forgotten) => forgotten.length === sweepSize,
+      ),
 
-    write: Effect.fnUntraced(function* (books: Books, expiresAt: number) {
-      const { changed, endedHolds, newEntries, openedHolds } = books
+    /**
+     * Whether the transaction that wrote these books stands. It stands as a whole, so one trace is
+     * enough. A commit that only freed keys leaves none, and does no harm when it runs again.
+     */
+    isWritten: (books: Books) => {
+      const [entry] = books.newEntries
+      if (entry !== undefined) {
+        return exists(sql`
+          SELECT 1 FROM entries WHERE account_id = ${entry.accountId}
+          AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
+      }
+      const [written] = books.writtenKeys
+      if (written !== undefined) {
+        return exists(sql`
+          SELECT 1 FROM receipts WHERE account_id = ${written.accountId} AND key = ${written.key}
+          AND request_id = ${written.requestId} AND expires_at = ${written.expiresAt}`)
+      }
+      const [opened] = books.openedHolds.keys()
+      if (opened !== undefined) {
+        return exists(sql`SELECT 1 FROM holds WHERE request_id = ${opened}`)
+      }
+      const [ended] = books.endedHolds
+      return ended === undefined
+        ? Effect.succeed(false)
+        : Effect.map(
+            exists(sql`SELECT 1 FROM holds WHERE request_id = ${ended}`),
+            (isOpen) => !isOpen,
+          )
+    },
+
+    /** All that changed in the books. */
+    write: Effect.fnUntraced(function* (books: Books) {
+      const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
       if (endedHolds.length > 0) {
         yield* sql`DELETE FROM holds WHERE request_id ${isAmong(sql, endedHolds)}`
       }
       yield* insertHolds(
-        openedHolds.map((hold) => [hold.requestId, hold.accountId, hold.amount, expiresAt]),
+        Array.from(openedHolds.values(), (hold) => [
+          hold.requestId,
+          hold.accountId,
+          hold.amount,
+          hold.expiresAt,
+        ]),
+      )
+      if (freedKeys.length > 0) {
+        const rows = freedKeys.map(({ accountId, key }) => [accountId, key])
+        yield* sql`
+          DELETE FROM receipts
+          WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, rows)})`
+      }
+      yield* putKeys(
+        writtenKeys.map((record) => [
+          record.accountId,
+          record.key,
+          record.fingerprint,
+          record.requestId,
+          record.answer,
+          record.expiresAt,
+        ]),
       )
       yield* insertEntries(newEntries)
       yield* putBalances(

@@ -5,18 +5,19 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
-import { CreditLedger } from "../../src/CreditLedger.ts"
-import { Receipts } from "../../src/Receipts.ts"
+import { IdempotencyKeyInUse } from "../../src/ledger/Hold.ts"
 import * as Failure from "../../src/sql/Failure.ts"
 import { newAccountWith } from "../support/accounts.ts"
 import {
   charge,
-  credits,
+  chargeAtOnce,
   figures,
   grant,
   hold,
-  newRequest,
+  newHold,
+  open,
   problemsOf,
+  release,
   settle,
   statement,
 } from "../support/ledger.ts"
@@ -52,12 +53,10 @@ describe.each(fates)("a COMMIT whose fate is: %s", (fate) => {
             Effect.sync(() => proxy.doom(fate)),
             Effect.tap(effect, () => assert.isTrue(proxy.isFulfilled())),
           )
-        const ledger = yield* CreditLedger
-        const once = { amount: credits(2), urls: 2 }
-        const request = { accountId: account, requestId: newRequest(), amount: credits(5) }
+        const request = newHold(account, 5)
 
         yield* doomed(grant(account, 11))
-        yield* doomed(ledger.charge(request, once))
+        yield* doomed(chargeAtOnce(request, 2))
         const first = yield* doomed(hold(account, 7))
         yield* doomed(settle(first, 3))
         const second = yield* doomed(hold(account, 7))
@@ -82,14 +81,36 @@ describe.each(fates)("a COMMIT whose fate is: %s", (fate) => {
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
-        const accountId = yield* newAccountWith(1)
-        const receipts = yield* Receipts
-        const claim = { accountId, key: "once", fingerprint: "one", requestId: newRequest() }
+        const account = yield* newAccountWith(10)
+        const key = { key: "once", fingerprint: "one" }
+        const first = newHold(account, 3, key)
         proxy.doom(fate)
-        assert.isUndefined(yield* receipts.claim(claim))
+        assert.isUndefined(yield* open(first))
         assert.isTrue(proxy.isFulfilled())
-        const other = yield* Effect.flip(receipts.claim({ ...claim, requestId: newRequest() }))
-        assert.strictEqual(other._tag, "StillInFlight")
+        const other = yield* Effect.flip(open(newHold(account, 3, key)))
+        assert.instanceOf(other, IdempotencyKeyInUse)
+        proxy.doom(fate)
+        yield* release(first)
+        assert.isTrue(proxy.isFulfilled())
+        assert.isUndefined(yield* open(newHold(account, 4, key)))
+        assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
+      }).pipe(Effect.provide(context))
+    }),
+  )
+
+  it.scopedLive("leaves an answer with the request that stored it, though it cost nothing", () =>
+    Effect.gen(function* () {
+      const { context, proxy } = yield* behindProxy
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(10)
+        const key = { key: "once", fingerprint: "one" }
+        proxy.doom(fate)
+        // Nothing was stored before, so the answer is the request's own.
+        assert.isUndefined(yield* chargeAtOnce(newHold(account, 3, key), 0, "the answer"))
+        assert.isTrue(proxy.isFulfilled())
+        assert.strictEqual(yield* open(newHold(account, 3, key)), "the answer")
+        assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
+        assert.deepStrictEqual(yield* problemsOf(account), [])
       }).pipe(Effect.provide(context))
     }),
   )
@@ -100,18 +121,12 @@ describe("a charge of which nobody can be told", () => {
     Effect.gen(function* () {
       const { context, direct, proxy } = yield* behindProxy
       const accountId = yield* Effect.provide(newAccountWith(10), context)
-      const requestId = newRequest()
-      const claim = { accountId, key: "once", fingerprint: "one", requestId }
+      const key = { key: "once", fingerprint: "one" }
+      const held = newHold(accountId, 3, key)
       const exit = yield* Effect.gen(function* () {
-        const ledger = yield* CreditLedger
-        yield* (yield* Receipts).claim(claim)
-        const held = yield* ledger.hold(accountId, credits(3), requestId)
+        yield* open(held)
         proxy.doom("answer lost")
-        const settling = yield* Effect.fork(
-          Effect.exit(
-            ledger.settle(held, { amount: credits(2), urls: 2 }, { claim, body: "the answer" }),
-          ),
-        )
+        const settling = yield* Effect.fork(Effect.exit(settle(held, 2, "the answer")))
         yield* eventually("COMMIT is sent", proxy.isFulfilled)
         proxy.setDown(true)
         return yield* settling
@@ -126,10 +141,9 @@ describe("a charge of which nobody can be told", () => {
         const charges = (yield* statement(accountId)).filter(({ kind }) => kind === "charge")
         assert.deepStrictEqual(
           charges.map((entry) => entry.requestId),
-          [requestId],
+          [held.requestId],
         )
-        const again = { ...claim, requestId: newRequest() }
-        assert.strictEqual(yield* (yield* Receipts).claim(again), "the answer")
+        assert.strictEqual(yield* open(newHold(accountId, 3, key)), "the answer")
         assert.deepStrictEqual(yield* problemsOf(accountId), [])
       }).pipe(Effect.provide(direct))
     }),

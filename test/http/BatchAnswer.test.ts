@@ -71,19 +71,3 @@ describe("an answer", () => {
     },
   )
 })
-
-describe("an answer that is kept", () => {
-  it.prop("gives the same bytes for the same URLs", { told }, ({ told }) => {
-    const recalled = BatchAnswer.recalled(told.urls, BatchAnswer.kept(told))
-    assert.strictEqual(BatchAnswer.json(recalled).body, BatchAnswer.json(told).body)
-  })
-
-  it("takes a few kilobytes, however long its URLs", () => {
-    const urls = Array<string>(50).fill("\u0000".repeat(1000))
-    const metrics = { domainAuthority: 1 / 3, pageAuthority: 100 / 7, spamScore: 200 / 3 }
-    const outcomes = Array<Outcome>(50).fill(Outcome.Checked({ metrics }))
-    const told = { urls, outcomes, creditsUsed: Credits.make(50) }
-    assert.isAbove(BatchAnswer.json(told).body.length, 300_000)
-    assert.isBelow(BatchAnswer.kept(told).length, 4000)
-  })
-})

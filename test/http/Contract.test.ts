@@ -637,7 +637,7 @@ describe("500", () => {
   it.scopedLive("answers credits that cannot be held, and asks no provider", () =>
     Effect.gen(function* () {
       const provider = make(succeeding)
-      const ledger = breakingLedger({ hold: () => breaking })
+      const ledger = breakingLedger({ open: () => breaking })
       const { check, log } = yield* start({ ledger, provider: provider.layer })
       expectBroken(yield* check(["example.com"]), log)
       assert.deepStrictEqual(provider.calls, [])
@@ -650,7 +650,7 @@ describe("500", () => {
       const { books, charges, check, log } = yield* start({ ledger })
       expectBroken(yield* check(["example.com"]), log)
       assert.deepStrictEqual(yield* charges, [])
-      assert.deepStrictEqual(yield* books, { available: 999, held: 1, charged: 0 })
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
     }),
   )
 

@@ -17,7 +17,7 @@ import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../support/accounts.ts"
 import { figures, problemsOf } from "../support/ledger.ts"
-import { make, succeeding } from "../support/ScriptedProvider.ts"
+import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import {
   type Ports,
   postgresDatabase,
@@ -73,11 +73,27 @@ describe("a request that is sent again with its key", () => {
 
   it.scopedLive("is replayed when it was free of charge too", () =>
     Effect.gen(function* () {
-      const server = yield* start({ credits: 0 })
-      const post = server.post(body("localhost"), named('"a"'))
+      const { calls, layer } = make((targets) => Effect.succeed(targets.map(() => failed)))
+      const server = yield* start({ provider: layer })
+      const post = server.post(body("example.com"), named('"a"'))
       const first = yield* post
       isFirst(first)
+      assert.strictEqual(creditsUsed(first), 0)
       isReplayOf(first, yield* post)
+      assert.strictEqual(calls.length, 1)
+    }),
+  )
+
+  it.scopedLive("but has nothing but invalid URLs takes no key", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 0 })
+      const first = yield* server.post(body("localhost"), named('"a"'))
+      isFirst(first)
+      const again = yield* server.post(body("localhost"), named('"a"'))
+      isFirst(again)
+      assert.strictEqual(again.text, first.text)
+      isFirst(yield* server.post(body("192.0.2.1"), named('"a"')))
+      assert.strictEqual((yield* server.post(body("localhost"), named(""))).status, 400)
     }),
   )
 

@@ -18,17 +18,14 @@ import type { CreditLedger } from "../../src/CreditLedger.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
-import * as MemoryReceipts from "../../src/memory/Receipts.ts"
-import type { Receipts } from "../../src/Receipts.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as Postgres from "../../src/sql/Postgres.ts"
-import * as SqlReceipts from "../../src/sql/Receipts.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 
-export type Ports = Accounts | ApiKeys | CreditLedger | Receipts
+export type Ports = Accounts | ApiKeys | CreditLedger
 
 /** How long a hold of these stores outlives its owner. */
 export const lease = "1 minute"
@@ -37,18 +34,16 @@ const memory: Layer.Layer<Ports> = Layer.mergeAll(
   MemoryAccounts.layer,
   MemoryApiKeys.layer,
   MemoryCreditLedger.layer({ lease }),
-).pipe(Layer.provideMerge(MemoryReceipts.layer({ lease })))
+)
 
 /** The ports in SQL, and the database itself for tests that look behind them. */
 const inSql = <E, R>(
   client: Layer.Layer<SqlClient.SqlClient, E, R>,
 ): Layer.Layer<Ports | SqlClient.SqlClient, unknown, R> =>
-  Layer.mergeAll(
-    SqlAccounts.layer,
-    SqlApiKeys.layer,
-    SqlCreditLedger.layer({ lease }),
-    SqlReceipts.layer({ lease }),
-  ).pipe(Layer.provideMerge(Migrations.layer), Layer.provideMerge(client))
+  Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, SqlCreditLedger.layer({ lease })).pipe(
+    Layer.provideMerge(Migrations.layer),
+    Layer.provideMerge(client),
+  )
 
 /** A file that outlives the layer. */
 export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))

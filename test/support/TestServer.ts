@@ -22,9 +22,7 @@ import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
-import * as MemoryReceipts from "../../src/memory/Receipts.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
-import type { Receipts } from "../../src/Receipts.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as Wire from "./Wire.ts"
 
@@ -35,7 +33,7 @@ export interface Options {
   readonly rateLimit?: RateLimit.Limit
   readonly corsOrigins?: ReadonlyArray<string>
   readonly hasSyntheticFigures?: boolean
-  readonly ledger?: Layer.Layer<CreditLedger, never, Receipts>
+  readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
   readonly health?: Layer.Layer<Health>
   readonly logLevel?: LogLevel.LogLevel
@@ -73,7 +71,6 @@ export const start = (options: Options = {}) =>
         Layer.provide(options.provider ?? Sandbox.layer),
         Layer.provide(options.health ?? MemoryHealth.layer),
         Layer.provideMerge(options.ledger ?? memoryLedger),
-        Layer.provideMerge(MemoryReceipts.layer({ lease: "1 minute" })),
         Layer.provideMerge(CachedApiKeys.layer),
         Layer.provide(options.keys ?? MemoryApiKeys.layer),
         Layer.provideMerge(MemoryAccounts.layer),

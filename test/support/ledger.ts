@@ -1,12 +1,13 @@
 /** The ledger's methods with plain numbers, for tests. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { v7 as uuid } from "uuid"
 import type { AccountId } from "../../src/Account.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { CreditLedger, type Period } from "../../src/CreditLedger.ts"
-import type { Hold } from "../../src/ledger/Hold.ts"
+import type { Hold, IdempotencyKey } from "../../src/ledger/Hold.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import { RequestId } from "../../src/RequestId.ts"
 
@@ -15,14 +16,44 @@ export const credits = (n: number) => Credits.make(n)
 export const newRequest = () => RequestId.make(uuid())
 
 /** A hold for a request of its own. */
+export const newHold = (
+  accountId: AccountId,
+  amount: number,
+  idempotencyKey?: IdempotencyKey,
+): Hold => ({ accountId, requestId: newRequest(), amount: credits(amount), idempotencyKey })
+
+/** Opens a hold that has no idempotency key. */
 export const hold = (account: AccountId, amount: number) =>
-  Effect.flatMap(CreditLedger, (ledger) => ledger.hold(account, credits(amount), newRequest()))
+  Effect.suspend(() => {
+    const hold = newHold(account, amount)
+    return Effect.as(Effect.catchTags(open(hold), keyErrors), hold)
+  })
+
+/** A request without a key cannot fail with these. */
+const keyErrors = { IdempotencyKeyReused: Effect.die, IdempotencyKeyInUse: Effect.die } as const
+
+/** The stored answer, if there is one. */
+export const open = (hold: Hold) =>
+  Effect.map(
+    Effect.flatMap(CreditLedger, (ledger) => ledger.open(hold)),
+    Option.getOrUndefined,
+  )
 
 /** At a price of one credit for each URL. */
-export const settle = (hold: Hold, amount: number) =>
-  Effect.flatMap(CreditLedger, (ledger) =>
-    ledger.settle(hold, { amount: credits(amount), urls: amount }),
+export const settle = (hold: Hold, amount: number, answer?: string) =>
+  Effect.flatMap(CreditLedger, (ledger) => ledger.settle(hold, chargeOf(amount), answer))
+
+/** Opens and settles at once; the stored answer, if there is one. */
+export const chargeAtOnce = (hold: Hold, amount: number, answer?: string) =>
+  Effect.map(
+    Effect.flatMap(CreditLedger, (ledger) => ledger.charge(hold, chargeOf(amount), answer)),
+    Option.getOrUndefined,
   )
+
+export const release = (hold: Hold) =>
+  Effect.flatMap(CreditLedger, (ledger) => ledger.release(hold))
+
+const chargeOf = (amount: number) => ({ amount: credits(amount), urls: amount })
 
 export const grant = (account: AccountId, amount: number, note: string | null = null) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.grant(account, credits(amount), note))

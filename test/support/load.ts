@@ -3,11 +3,10 @@ import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { AccountId } from "../../src/Account.ts"
-import { CreditLedger } from "../../src/CreditLedger.ts"
 import type { RequestId } from "../../src/RequestId.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import { assert } from "@effect/vitest"
-import { credits, figures, newRequest, problemsOf, statement } from "./ledger.ts"
+import { figures, hold, problemsOf, settle, statement } from "./ledger.ts"
 
 export interface Load {
   /** Requests that were told of their charge of one credit. */
@@ -31,11 +30,9 @@ const until = (load: Load) => ({ until: () => load.isOver })
 
 const one = (load: Load, account: AccountId) =>
   Effect.gen(function* () {
-    const ledger = yield* CreditLedger
-    const requestId = newRequest()
-    const hold = yield* ledger.hold(account, credits(1), requestId)
-    yield* ledger.settle(hold, { amount: credits(1), urls: 1 })
-    return requestId
+    const held = yield* hold(account, 1)
+    yield* settle(held, 1)
+    return held.requestId
   }).pipe(
     Effect.exit,
     Effect.map((exit) => {

@@ -1,0 +1,50 @@
+/**
+ * The answer to a batch as it is stored for a client that sends the request again. The client sends
+ * the URLs again, so they are not stored: an answer takes a few kilobytes at most.
+ */
+import * as Schema from "effect/Schema"
+import { Credits } from "./ledger/LedgerEntry.ts"
+import { FailureReason, Outcome, Score } from "./Metrics.ts"
+
+/** What a client learns beside the URLs. */
+export interface StoredAnswer {
+  /** One for each URL, in the order of the request. */
+  readonly outcomes: ReadonlyArray<Outcome>
+  readonly creditsUsed: Credits
+}
+
+/** Answers outlive versions of the program: what this wrote once, `decode` reads for ever. */
+export const encode = ({ creditsUsed, outcomes }: StoredAnswer): string => {
+  const stored: typeof Stored.Encoded = { creditsUsed, outcomes: outcomes.map(encodeOutcome) }
+  return JSON.stringify(stored)
+}
+
+/** Dies when the text is not a stored answer. The details of failures are not stored. */
+export const decode = (text: string): StoredAnswer => {
+  const { creditsUsed, outcomes } = decodeStored(text)
+  return { creditsUsed, outcomes: outcomes.map(decodeOutcome) }
+}
+
+/** A failure is its reason; a success is domain authority, page authority and spam score, if any. */
+const StoredOutcome = Schema.Union(
+  FailureReason,
+  Schema.Tuple(Score, Score, Schema.optionalElement(Score)),
+)
+
+const Stored = Schema.Struct({ creditsUsed: Credits, outcomes: Schema.Array(StoredOutcome) })
+const decodeStored = Schema.decodeUnknownSync(Schema.parseJson(Stored))
+
+const encodeOutcome = (outcome: Outcome): typeof StoredOutcome.Encoded => {
+  if (outcome._tag === "Failed") return outcome.reason
+  const { domainAuthority, pageAuthority, spamScore } = outcome.metrics
+  return spamScore === undefined
+    ? [domainAuthority, pageAuthority]
+    : [domainAuthority, pageAuthority, spamScore]
+}
+
+const decodeOutcome = (stored: typeof StoredOutcome.Type): Outcome => {
+  if (typeof stored === "string") return Outcome.Failed({ reason: stored, detail: "as stored" })
+  const [domainAuthority, pageAuthority, spamScore] = stored
+  const figures = { domainAuthority, pageAuthority }
+  return Outcome.Checked({ metrics: spamScore === undefined ? figures : { ...figures, spamScore } })
+}

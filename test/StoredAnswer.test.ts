@@ -1,0 +1,43 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Arbitrary from "effect/Arbitrary"
+import * as fc from "effect/FastCheck"
+import { creditsOf } from "../src/ledger/LedgerEntry.ts"
+import { FailureReason, Metrics, Outcome } from "../src/Metrics.ts"
+import * as StoredAnswer from "../src/StoredAnswer.ts"
+
+const outcome: fc.Arbitrary<Outcome> = fc.oneof(
+  Arbitrary.make(Metrics).map((metrics) => Outcome.Checked({ metrics })),
+  fc
+    .constantFrom(...FailureReason.literals)
+    .map((reason) => Outcome.Failed({ reason, detail: "as stored" })),
+)
+const answer = fc.record({
+  outcomes: fc.array(outcome, { minLength: 1, maxLength: 50 }),
+  creditsUsed: fc.maxSafeNat().map(creditsOf),
+})
+
+describe("a stored answer", () => {
+  it.prop("comes back as it was, but for zeros without a sign", { answer }, ({ answer }) => {
+    const { creditsUsed, outcomes } = StoredAnswer.decode(StoredAnswer.encode(answer))
+    assert.strictEqual(creditsUsed, answer.creditsUsed)
+    assert.strictEqual(JSON.stringify(outcomes), JSON.stringify(answer.outcomes))
+  })
+
+  it("is written as in every version before", () => {
+    const outcomes = [
+      Outcome.Checked({ metrics: { domainAuthority: 93.5, pageAuthority: 61, spamScore: 2 } }),
+      Outcome.Failed({ reason: "INVALID_URL", detail: "for the log" }),
+      Outcome.Checked({ metrics: { domainAuthority: 0, pageAuthority: 100 } }),
+    ]
+    assert.strictEqual(
+      StoredAnswer.encode({ outcomes, creditsUsed: creditsOf(2) }),
+      `{"creditsUsed":2,"outcomes":[[93.5,61,2],"INVALID_URL",[0,100]]}`,
+    )
+  })
+
+  it("takes a few kilobytes", () => {
+    const metrics = { domainAuthority: 1 / 3, pageAuthority: 100 / 7, spamScore: 200 / 3 }
+    const outcomes = Array<Outcome>(50).fill(Outcome.Checked({ metrics }))
+    assert.isBelow(StoredAnswer.encode({ outcomes, creditsUsed: creditsOf(50) }).length, 4000)
+  })
+})
