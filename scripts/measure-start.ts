@@ -1,11 +1,11 @@
 /**
- * How long the executable takes until it is ready, by its own word, against the first answer of a
- * bare `node:http` server on the same Node, by turns, so that a busy machine slows both; how much
- * memory it has when idle; and how long `--help` takes. Fails when a limit is exceeded;
- * `--first-answer` and `--idle-mib` set others.
+ * Measures how long the executable takes from its start to its first real answer, a balance asked
+ * with a key, against the first answer of a bare `node:http` server on the same Node. Both take
+ * turns, so that a busy machine slows both. Also measures the memory when idle and `--help`. Fails
+ * when a limit is exceeded; `--first-answer` and `--idle-mib` set other limits.
  */
 import assert from "node:assert/strict"
-import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { get, type IncomingMessage } from "node:http"
@@ -32,32 +32,41 @@ writeFileSync(
   `require("node:http").createServer((_, response) => response.end("{}")).listen(+process.argv[2], "127.0.0.1")`,
 )
 
-const answer = (port: number, path: string) =>
+const answer = (port: number, path: string, apiKey: string) =>
   new Promise<IncomingMessage | undefined>((resolve) => {
-    get({ port, path, host: "127.0.0.1", agent: false }, (response) => {
+    const headers = { "x-api-key": apiKey }
+    get({ port, path, host: "127.0.0.1", agent: false, headers }, (response) => {
       response.resume().on("end", () => resolve(response))
     }).on("error", () => resolve(undefined))
   })
 
 /** Milliseconds from the start of a process to its first answer. */
-const firstAnswer = async (start: (port: number) => ChildProcess, path: string) => {
+const firstAnswer = async (start: (port: number) => ChildProcess, path: string, apiKey: string) => {
   const port = await freePort()
   const begin = performance.now()
   const child = start(port)
   try {
     // Refused until it listens; asking costs next to nothing.
-    let response = await answer(port, path)
+    let response = await answer(port, path, apiKey)
     while (response === undefined) {
       assert(child.exitCode === null, "the server ended before it answered")
       assert(performance.now() - begin < 60_000, "the server does not answer")
       await setTimeout(1)
-      response = await answer(port, path)
+      response = await answer(port, path, apiKey)
     }
     return { child, status: response.statusCode, elapsedMs: performance.now() - begin }
   } catch (error) {
     child.kill("SIGKILL")
     throw error
   }
+}
+
+/** A key of an account in the folder's database. */
+const newKey = () => {
+  const verb = (...args: ReadonlyArray<string>) =>
+    execFileSync(executable, [...args, "--json"], { cwd: folder, env: {}, encoding: "utf8" })
+  verb("account", "create", "measure", "--credits", "1")
+  return String(JSON.parse(verb("key", "create", "--account", "measure")).key)
 }
 
 const stop = async (child: ChildProcess) => {
@@ -100,15 +109,16 @@ const rounded = (ms: number) => `${ms.toFixed(0)} ms`
 
 try {
   writeFileSync(join(folder, "nothing.cjs"), "")
+  const apiKey = newKey()
   const bareTimes: Array<number> = []
   const ourTimes: Array<number> = []
   const nothingTimes: Array<number> = []
   const helpTimes: Array<number> = []
   let idleMiB = 0
   for (let turn = 0; turn < turns; turn++) {
-    const theirs = await firstAnswer(startBare, "/")
+    const theirs = await firstAnswer(startBare, "/", apiKey)
     await stop(theirs.child)
-    const ours = await firstAnswer(startOurs, "/health/ready")
+    const ours = await firstAnswer(startOurs, "/v1/quota/available-credits", apiKey)
     assert.equal(ours.status, 200)
     if (turn === turns - 1) idleMiB = await idleMemory(ours.child)
     await stop(ours.child)

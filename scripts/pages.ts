@@ -6,7 +6,7 @@ import { createHash } from "node:crypto"
 import { join } from "node:path"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { build, type BuildOptions } from "esbuild"
-import { Api } from "../src/http/Api.ts"
+import { Api } from "../src/contract/Api.ts"
 import type { Pages } from "../src/http/Page.ts"
 
 const root = join(import.meta.dirname, "..")

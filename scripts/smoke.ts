@@ -11,7 +11,7 @@ import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import * as Schema from "effect/Schema"
-import { BatchResponse } from "../src/http/Api.ts"
+import { BatchResponse } from "../src/contract/Api.ts"
 
 const words = process.argv.slice(2)
 const [program = "", ...args] =

@@ -3,7 +3,7 @@ import * as Arbitrary from "effect/Arbitrary"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
 import * as Schema from "effect/Schema"
-import { BatchRequest } from "../src/http/Api.ts"
+import { BatchRequest } from "../src/contract/Api.ts"
 import * as Guard from "../src/Guard.ts"
 
 const isBatch = Guard.make(BatchRequest)

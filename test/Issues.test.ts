@@ -4,8 +4,8 @@ import * as fc from "effect/FastCheck"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
-import { BatchRequest } from "../src/http/Api.ts"
-import { fromParseIssue, invalidContentType, invalidJson, Issue } from "../src/http/Issues.ts"
+import { BatchRequest } from "../src/contract/Api.ts"
+import { fromParseIssue, invalidContentType, invalidJson, Issue } from "../src/contract/Issues.ts"
 
 const decode = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
 

@@ -1,41 +1,47 @@
-import * as Deferred from "effect/Deferred"
+/** The service: its layers in one list, from the settings to the open port. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as AuthorityCheck from "../AuthorityCheck.ts"
+import * as CachedApiKeys from "../CachedApiKeys.ts"
 import * as Server from "../http/Server.ts"
+import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
+import * as greeting from "./greeting.ts"
 import * as Logging from "./Logging.ts"
 import * as Provider from "./Provider.ts"
 import * as Stores from "./Stores.ts"
+import * as sweeper from "./sweeper.ts"
 import * as Telemetry from "./Telemetry.ts"
 
-/** Answers requests until it is interrupted, or cannot begin to. */
+/** Answers requests until it is interrupted; fails when it cannot start. */
 export const serve = (options: { readonly json: boolean }) =>
-  Effect.gen(function* () {
-    const settings = yield* Settings.Settings
-    const broken = yield* Deferred.make<never>()
-    const orEnd = <A, R>(part: Effect.Effect<A, never, R>) =>
-      Effect.tapErrorCause(part, (cause) => Deferred.failCause(broken, cause))
-    const router = Effect.promise(() => import("./service.ts")).pipe(
-      Effect.flatMap(({ make }) => make(options)),
-      Effect.tap(({ greet }) => Effect.forkScoped(orEnd(greet))),
-      Effect.map(({ router }) => router),
-      orEnd,
-    )
-    return yield* Effect.provide(
-      Deferred.await(broken),
-      Server.layer(
-        {
+  Effect.flatMap(Settings.Settings, (settings) =>
+    greeting.layer(options).pipe(
+      Layer.provide(
+        Server.layer({
           host: settings.host,
           port: settings.port,
-          corsOrigins: settings.corsOrigins ?? [],
-          shutdownTimeout: settings.shutdownTimeout,
           maxConnections: settings.maxConnections,
-        },
-        router,
+          shutdownTimeout: settings.shutdownTimeout,
+          corsOrigins: settings.corsOrigins ?? [],
+          rateLimit: settings.rateLimit,
+          isTraced: settings.otlpEndpoint !== undefined,
+          hasSyntheticFigures: settings.providers.includes("sandbox"),
+        }),
       ),
-    )
-  }).pipe(
-    Effect.provide(Layer.provideMerge(Provider.layer, Stores.database)),
+      Layer.provide([
+        sweeper.layer,
+        AuthorityCheck.layer({
+          price: Credits.make(settings.creditPrice),
+          timeout: settings.requestTimeout,
+        }),
+      ]),
+      Layer.provide(CachedApiKeys.layer),
+      Layer.provide(Stores.inDatabase),
+      Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),
+      Layer.launch,
+    ),
+  ).pipe(
     Effect.provide(Telemetry.layer),
     Effect.provide(Logging.layer({ stderr: options.json })),
     Effect.provide(Settings.layer),

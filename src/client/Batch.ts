@@ -1,5 +1,5 @@
 /** What a list of URLs becomes: batches that the contract takes, and outcomes in the list's order. */
-import type { BatchRequest, BatchResponse } from "../http/Api.ts"
+import type { BatchRequest, BatchResponse } from "../contract/Api.ts"
 import type { FailureReason, Metrics } from "../Metrics.ts"
 
 /** The figures of one URL. */

@@ -3,7 +3,7 @@
  * by `_tag` or by `instanceof`, and all are `ClientError`s.
  */
 import * as Data from "effect/Data"
-import type { Issue } from "../http/Issues.ts"
+import type { Issue } from "../contract/Issues.ts"
 
 interface Told {
   readonly message: string

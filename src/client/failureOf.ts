@@ -3,17 +3,12 @@ import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type { HttpClientError } from "@effect/platform/HttpClientError"
 import type { HttpClientResponse } from "@effect/platform/HttpClientResponse"
 import type { ParseError } from "effect/ParseResult"
-import * as Envelope from "../http/Envelope.ts"
+import * as Envelope from "../contract/Envelope.ts"
 import * as ClientError from "./ClientError.ts"
 
 type ContractError =
   // The framework declares it, and this service never sends it.
-  | HttpApiDecodeError
-  | Envelope.Declared
-  | Envelope.TooManyRequests
-  | Envelope.InternalServerError
-  | HttpClientError
-  | ParseError
+  HttpApiDecodeError | Envelope.EnvelopeError | HttpClientError | ParseError
 
 /** `response`: the answer, where there was one. */
 export const failureOf = (

@@ -1,36 +1,44 @@
 /**
- * Absent, malformed, unknown, revoked or expired: every key that will not do is one and the same
- * 401. An account that asks too often is told so here, before its request costs anything.
+ * Finds the account of the header `x-api-key`. An absent, malformed, unknown, revoked or expired key
+ * gives the same 401. An account above its rate limit gets its 429 here, before its request costs
+ * anything.
  */
+import * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
+import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import type { Answer } from "./Answer.ts"
-import { refusal, Unauthorized } from "./Envelope.ts"
-import * as RateLimit from "./RateLimit.ts"
+import { Authorization } from "../contract/Api.ts"
+import { TooManyRequests, Unauthorized } from "../contract/Envelope.ts"
+import { CurrentRequest } from "./CurrentRequest.ts"
+import { RateLimit } from "./RateLimit.ts"
 
-/** Whose the header `x-api-key` is; fails with the answer to who may not go on. */
-export type Authorize = (
-  header: string | Array<string> | undefined,
-) => Effect.Effect<AccountId, Answer>
+export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
+  Authorization,
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const rateLimit = yield* RateLimit
 
-export const make = (options: {
-  readonly rateLimit: RateLimit.Limit | undefined
-}): Effect.Effect<Authorize, never, ApiKeys> =>
-  Effect.map(ApiKeys, (keys) => {
-    const admit = options.rateLimit === undefined ? Effect.succeed : limited(options.rateLimit)
-    return (header) =>
-      Effect.matchEffect(keys.authenticate(Redacted.make(header?.toString() ?? "")), {
-        onFailure: ({ message }) => Effect.fail(refusal(new Unauthorized({ message }))),
-        onSuccess: ({ accountId }) => admit(accountId),
-      })
-  })
+    const admit = Effect.fnUntraced(function* (account: AccountId) {
+      const current = yield* CurrentRequest
+      current.account = account
+      const refusal = rateLimit.count(account, yield* Clock.currentTimeMillis)
+      if (refusal === undefined) return account
+      const { headers, message } = refusal
+      yield* HttpApp.appendPreResponseHandler((_, response) =>
+        Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
+      )
+      return yield* new TooManyRequests({ message })
+    })
 
-const limited = (limit: RateLimit.Limit) => {
-  const check = RateLimit.make(limit)
-  return (account: AccountId) =>
-    Effect.flatMap(check(account), (answer) =>
-      answer === undefined ? Effect.succeed(account) : Effect.fail(answer),
-    )
-}
+    return Authorization.of({
+      apiKey: (key) =>
+        Effect.matchEffect(keys.authenticate(key), {
+          onFailure: ({ message }) => new Unauthorized({ message }),
+          onSuccess: ({ accountId }) => admit(accountId),
+        }),
+    })
+  }),
+)

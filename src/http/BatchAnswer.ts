@@ -1,22 +1,49 @@
-/** The answer to a batch as it goes out. */
+/** The answer to a batch: a compiled encoder, which a property test compares with the schema's. */
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Report } from "../AuthorityCheck.ts"
+import type { BatchResponse } from "../contract/Api.ts"
 import { Lru } from "../Lru.ts"
 import type { Metrics } from "../Metrics.ts"
-import type { Answer } from "./Answer.ts"
-import type { BatchResponse } from "./Api.ts"
 
-/** Its types say that it fits the schema, and the use case lets no figure off the scale through. */
-export const json = ({ creditsUsed, outcomes, urls }: Told): Json => {
+/** What of a report the client receives. */
+export type Answered = Pick<Report, "urls" | "outcomes" | "creditsUsed">
+
+export interface Json {
+  readonly body: string
+  /** Whether each character of the body is a byte. */
+  readonly isAscii: boolean
+}
+
+/** The header of a replay. */
+export const replayed = { "idempotent-replayed": "true" }
+
+/** The answer as the framework's response. */
+export const response = (report: Report): HttpServerResponse.HttpServerResponse => {
+  const answer = json(report)
+  return HttpServerResponse.raw(answer.body, {
+    headers: {
+      "content-type": "application/json",
+      "content-length": String(byteLength(answer)),
+      ...(report.isReplay && replayed),
+    },
+  })
+}
+
+export const byteLength = ({ body, isAscii }: Json): number =>
+  isAscii ? body.length : Buffer.byteLength(body)
+
+/** The types say that the report fits the schema; the use case lets no figure off the scale pass. */
+export const json = ({ creditsUsed, outcomes, urls }: Answered): Json => {
   let [successUrls, failedUrls, isAscii] = ["", "", true]
   outcomes.forEach((outcome, i) => {
     const url = urls[i] ?? ""
     if (outcome._tag === "Failed") {
       const failure = jsonOf<Failure>({ url, reason: outcome.reason })
-      failedUrls = listed(failedUrls, failure)
+      failedUrls = joined(failedUrls, failure)
       isAscii &&= failure.isAscii
     } else {
       const success = successOf(url, outcome.metrics)
-      successUrls = listed(successUrls, success)
+      successUrls = joined(successUrls, success)
       isAscii &&= success.isAscii
     }
   })
@@ -26,41 +53,32 @@ export const json = ({ creditsUsed, outcomes, urls }: Told): Json => {
   return { body, isAscii }
 }
 
-/** That it is plain ASCII is seen once of each piece, for to look through a long answer takes a while. */
-type Json = Required<Pick<Answer, "body" | "isAscii">>
-
 const jsonOf = <A>(value: A): Json => {
   const body = JSON.stringify(value)
   return { body, isAscii: Buffer.byteLength(body) === body.length }
 }
 
-const listed = (before: string, { body }: Json) => (before === "" ? body : `${before},${body}`)
+const joined = (before: string, { body }: Json) => (before === "" ? body : `${before},${body}`)
 
 const successOf = (url: string, metrics: Metrics): Json => {
-  const before = said.get(url)
-  // Figures are never changed, but replaced.
-  if (before?.metrics === metrics) return before
+  const kept = pieces.get(url)
+  // Figures never change; new ones are a new object.
+  if (kept?.metrics === metrics) return kept
   const { domainAuthority, pageAuthority, spamScore } = metrics
   const success = jsonOf<Success>(
     spamScore === undefined
       ? { url, domainAuthority, pageAuthority }
       : { url, domainAuthority, pageAuthority, spamScore },
   )
-  if (url.length <= maxSaidLength) said.set(url, { metrics, ...success })
+  if (url.length <= maxKeptLength) pieces.set(url, { metrics, ...success })
   return success
 }
 
-/**
- * What was said lately of a URL. To write fifty of these takes as long as all else that a request
- * does for itself, and popular addresses come again and again.
- */
-const said = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
+/** The JSON of recent successes: popular URLs come again, and 50 of them take long to stringify. */
+const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
-/** With as many of these, some 6 MB; of characters that JSON must escape, three times that. */
-const maxSaidLength = 200
-
-/** What of a report a client is told. */
-export type Told = Pick<Report, "urls" | "outcomes" | "creditsUsed">
+/** 10,000 pieces of such URLs take some 6 MB, or 18 MB of characters that JSON escapes. */
+const maxKeptLength = 200
 
 type Success = (typeof BatchResponse.Encoded)["data"]["successUrls"][number]
 type Failure = (typeof BatchResponse.Encoded)["data"]["failedUrls"][number]

@@ -1,29 +1,38 @@
 import { randomFillSync } from "node:crypto"
 import * as Context from "effect/Context"
 import { v7 as uuid } from "uuid"
+import type { AccountId } from "../Account.ts"
+import type { Report } from "../AuthorityCheck.ts"
 import { RequestId } from "../RequestId.ts"
 
-/** The id of the request being answered; in the header `x-request-id`, the log and the statement. */
-export class CurrentRequestId extends Context.Reference<CurrentRequestId>()(
-  "authority/CurrentRequestId",
-  { defaultValue: () => RequestId.make("none") },
+/** The request being answered. Middleware and handlers add what the request log reports. */
+export interface Current {
+  /** In the header `x-request-id`, the log and the account's statement. */
+  readonly id: RequestId
+  account?: AccountId
+  report?: Report
+}
+
+export class CurrentRequest extends Context.Reference<CurrentRequest>()(
+  "authority/http/CurrentRequest",
+  { defaultValue: (): Current => ({ id: RequestId.make("none") }) },
 ) {}
 
-/** An id that no other process makes; later ones sort after earlier ones, as indexes like it. */
+/** An id that no other process makes. Later ids sort after earlier ones, which suits indexes. */
 export const newRequestId = (): RequestId =>
   RequestId.make(uuid(fromPool), { disableValidation: true })
 
-/** The system gives many random bytes in hardly more time than the 16 of one id. */
+/** The system fills many random bytes in hardly more time than the 16 of one id. */
 const pool = new Uint8Array(16 * 256)
-let taken = pool.length
+let used = pool.length
 
 const fromPool = {
   rng: () => {
-    if (taken === pool.length) {
+    if (used === pool.length) {
       randomFillSync(pool)
-      taken = 0
+      used = 0
     }
-    taken += 16
-    return pool.subarray(taken - 16, taken)
+    used += 16
+    return pool.subarray(used - 16, used)
   },
 }

@@ -3,8 +3,8 @@
  * for the many clients that send it so.
  */
 import * as Effect from "effect/Effect"
-import { InvalidRequest } from "./Envelope.ts"
-import * as Issues from "./Issues.ts"
+import { InvalidRequest } from "../contract/Envelope.ts"
+import * as Issues from "../contract/Issues.ts"
 
 const maxLength = 255
 

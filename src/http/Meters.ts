@@ -1,5 +1,5 @@
 /**
- * What is counted of requests, by method, route and status: `authority_http_requests` and
+ * Counts requests by method, route and status: `authority_http_requests` and
  * `authority_http_request_seconds`.
  */
 import * as MetricBoundaries from "effect/MetricBoundaries"
@@ -19,31 +19,42 @@ const seconds = MetricKey.histogram(
   "from the request's headers to its answer",
 )
 
-/** A client can invent methods without end; ours are few. */
+/** A client can invent methods without end. */
 const knownMethods = new Set(["GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"])
 
-/** The meter of one endpoint: starts the clock, and what comes back stops it with the status. */
-export const make = (method: string, route: string) => {
-  const recorderOf = recorders(knownMethods.has(method) ? method : "other", route)
-  return () => {
-    const startedAt = performance.now()
-    return (status: number) => recorderOf(status)((performance.now() - startedAt) / 1000)
-  }
+type Record = (seconds: number) => void
+
+/** Labels are costly to attach, so each series is made once. */
+const recorders = new Map<string, Map<string, Map<number, Record>>>()
+
+/** Starts the clock of a request; the result stops it with the answer's status. */
+export const start = (method: string, route: string) => {
+  const startedAt = performance.now()
+  return (status: number) =>
+    recorderOf(
+      knownMethods.has(method) ? method : "other",
+      route,
+      status,
+    )((performance.now() - startedAt) / 1000)
 }
 
-/** Each is made once, for labels are costly to attach. */
-const recorders = (method: string, route: string) => {
-  const byStatus = new Map<number, (seconds: number) => void>()
-  return (status: number) => {
-    const known = byStatus.get(status)
-    if (known !== undefined) return known
+const recorderOf = (method: string, route: string, status: number): Record => {
+  const byMethod = childOf(recorders, route, () => new Map<string, Map<number, Record>>())
+  const byStatus = childOf(byMethod, method, () => new Map<number, Record>())
+  return childOf(byStatus, status, () => {
     const labels = { method, route, status: String(status) }
     const [count, time] = [Meter.series(requests, labels), Meter.series(seconds, labels)]
-    const record = (seconds: number) => {
+    return (seconds) => {
       count(1)
       time(seconds)
     }
-    byStatus.set(status, record)
-    return record
-  }
+  })
+}
+
+const childOf = <K, V>(map: Map<K, V>, key: K, make: () => V): V => {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const made = make()
+  map.set(key, made)
+  return made
 }

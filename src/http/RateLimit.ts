@@ -2,45 +2,58 @@
  * How many requests one account may make in a span of time, counted in this process. The headers
  * are those of the IETF's draft on RateLimit header fields.
  */
-import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
-import { type Answer, failure } from "./Answer.ts"
 
 export interface Limit {
   readonly requests: number
   readonly per: Duration.Duration
 }
 
-/** The accounts of one window; a new one forgets them all. */
+/** Why a request is refused, and the headers that say when to come back. */
+export interface Refusal {
+  readonly message: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export class RateLimit extends Context.Tag("authority/http/RateLimit")<
+  RateLimit,
+  {
+    /** Counts a request of the account; `now` is in epoch milliseconds. */
+    readonly count: (account: AccountId, now: number) => Refusal | undefined
+  }
+>() {}
+
+/** The accounts of one window; a new window starts with none. */
 interface Window {
   readonly endsAt: number
   readonly counts: Map<AccountId, number>
 }
 
-/** Undefined lets a request of the account through; otherwise it is a 429. */
-export type RateLimit = (account: AccountId) => Effect.Effect<Answer | undefined>
+/** Without a limit every request is let through. */
+export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
+  Layer.sync(RateLimit, () => ({ count: limit === undefined ? () => undefined : counter(limit) }))
 
-export const make = ({ per, requests }: Limit): RateLimit => {
+/** Counts in windows of the limit's span. */
+export const counter = ({ per, requests }: Limit): RateLimit["Type"]["count"] => {
   const perMs = Duration.toMillis(per)
   let window: Window = { endsAt: 0, counts: new Map() }
 
-  return (account) =>
-    Effect.map(Clock.currentTimeMillis, (now) => {
-      if (now >= window.endsAt) window = { endsAt: now + perMs, counts: new Map() }
-      const count = (window.counts.get(account) ?? 0) + 1
-      window.counts.set(account, count)
-      if (count <= requests) return undefined
-      const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
-      return failure(
-        429,
-        `This account may make ${requests} requests in ${Duration.format(per)}.`,
-        {
-          "retry-after": String(seconds),
-          "ratelimit-policy": `"account";q=${requests};w=${Math.ceil(perMs / 1000)}`,
-          ratelimit: `"account";r=0;t=${seconds}`,
-        },
-      )
-    })
+  return (account, now) => {
+    if (now >= window.endsAt) window = { endsAt: now + perMs, counts: new Map() }
+    const count = (window.counts.get(account) ?? 0) + 1
+    window.counts.set(account, count)
+    if (count <= requests) return undefined
+    const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
+    return {
+      message: `This account may make ${requests} requests in ${Duration.format(per)}.`,
+      headers: {
+        "retry-after": String(seconds),
+        "ratelimit-policy": `"account";q=${requests};w=${Math.ceil(perMs / 1000)}`,
+        ratelimit: `"account";r=0;t=${seconds}`,
+      },
+    }
+  }
 }

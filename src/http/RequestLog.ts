@@ -1,64 +1,54 @@
 /**
- * A line in the log for each request to an endpoint, at the level `debug`: whose it was, how it was
- * answered, and what became of its URLs. It holds no text of the client's, and so no key.
+ * A line in the log for each request to an endpoint, at the level `debug`: account, status, time, and
+ * the outcomes by reason. The line holds nothing that the client wrote, so no key either.
  */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
-import * as Option from "effect/Option"
-import * as Schema from "effect/Schema"
-import type { AccountId } from "../Account.ts"
-import type { RequestId } from "../RequestId.ts"
-import type { Answer } from "./Answer.ts"
-import { BatchResponse } from "./Api.ts"
+import * as Runtime from "effect/Runtime"
+import type { Report } from "../AuthorityCheck.ts"
+import type { Current } from "./CurrentRequest.ts"
 
-/** Starts the clock; to be told whose the request is, once that is known, and the answer. */
-export type Start = (
-  endpoint: string,
-  requestId: RequestId,
-) => {
-  readonly belongsTo: (account: AccountId) => void
-  readonly write: (answer: Answer) => Effect.Effect<void>
-}
+/** Starts the clock of a request; the result writes the line, once the status is known. */
+export type RequestLog = (
+  endpoint: string | undefined,
+  current: Current,
+) => (status: number) => void
 
-/** Undefined where such a line would not be kept, so that nothing is done for it. */
-export const make: Effect.Effect<Start | undefined> = Effect.map(
-  FiberRef.get(FiberRef.currentMinimumLogLevel),
-  (level) => (LogLevel.lessThanEqual(level, LogLevel.Debug) ? start : undefined),
-)
-
-const start: Start = (endpoint, requestId) => {
-  const startedAt = performance.now()
-  let owner: { readonly account?: AccountId } = {}
-  return {
-    belongsTo: (account) => {
-      owner = { account }
-    },
-    write: (answer) =>
-      Effect.logDebug("Answered.").pipe(
-        Effect.annotateLogs({
-          requestId,
+/** Does nothing where the log's level leaves such lines out. */
+export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
+  const level = yield* FiberRef.get(FiberRef.currentMinimumLogLevel)
+  if (LogLevel.greaterThan(level, LogLevel.Debug)) return silent
+  const runFork = Runtime.runFork(yield* Effect.runtime())
+  const log: RequestLog = (endpoint, current) => {
+    if (endpoint === undefined) return () => {}
+    const startedAt = performance.now()
+    return (status) => {
+      const { account, id, report } = current
+      const durationMs = Math.round((performance.now() - startedAt) * 10) / 10
+      runFork(
+        Effect.annotateLogs(Effect.logDebug("Answered."), {
+          requestId: id,
           endpoint,
-          ...owner,
-          status: answer.status,
-          durationMs: Math.round((performance.now() - startedAt) * 10) / 10,
-          ...outcomeOf(answer),
+          ...(account !== undefined && { account }),
+          status,
+          durationMs,
+          ...(report !== undefined && outcomesOf(report)),
         }),
-      ),
+      )
+    }
   }
+  return log
+})
+
+const silent: RequestLog = () => () => {}
+
+const outcomesOf = ({ creditsUsed, outcomes }: Report) => {
+  const failed: Record<string, number> = {}
+  let checked = 0
+  for (const outcome of outcomes) {
+    if (outcome._tag === "Checked") checked++
+    else failed[outcome.reason] = (failed[outcome.reason] ?? 0) + 1
+  }
+  return { checked, failed, creditsUsed }
 }
-
-/** By what the client is told, so that an answer that is given again is logged like the first. */
-const outcomeOf = ({ body, status }: Answer) =>
-  status !== 200
-    ? {}
-    : Option.match(decodeBatchResponse(body), {
-        onNone: () => ({}),
-        onSome: ({ data, quota }) => {
-          const failed: Record<string, number> = {}
-          for (const { reason } of data.failedUrls) failed[reason] = (failed[reason] ?? 0) + 1
-          return { checked: data.successUrls.length, failed, creditsUsed: quota.creditsUsed }
-        },
-      })
-
-const decodeBatchResponse = Schema.decodeOption(Schema.parseJson(BatchResponse))

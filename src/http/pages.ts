@@ -3,7 +3,6 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { failure } from "./Answer.ts"
 import type { Page } from "./Page.ts"
 
 export const paths = ["/console", "/docs"] as const
@@ -69,8 +68,11 @@ const safeguards = {
   "x-frame-options": "DENY",
 }
 
-const { body, status } = failure(
-  503,
-  "The pages were not built: run 'npm run build:pages' where the sources are, and ask again.",
+const unbuilt = HttpServerResponse.unsafeJson(
+  {
+    success: false,
+    message:
+      "The pages were not built: run 'npm run build:pages' where the sources are, and ask again.",
+  },
+  { status: 503 },
 )
-const unbuilt = HttpServerResponse.text(body, { status, contentType: "application/json" })

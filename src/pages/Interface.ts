@@ -1,6 +1,6 @@
 /** The interface as a page calls it: every answer, and every way of getting none, is a value. */
 import * as v from "valibot"
-import type { BatchResponse, CreditsResponse } from "../http/Api.ts"
+import type { BatchResponse, CreditsResponse } from "../contract/Api.ts"
 
 /** The most that one request takes, and the longest address. */
 export const maxUrls = 50

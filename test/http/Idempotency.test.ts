@@ -11,7 +11,6 @@ import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Listener } from "../../src/http/NodeServer.ts"
-import * as Router from "../../src/http/Router.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
@@ -325,21 +324,16 @@ const serveOn = (stores: Context.Context<Ports>) =>
   Effect.gen(function* () {
     const { layer: provider } = make(succeeding)
     const context = yield* Layer.build(
-      Server.layer(
-        {
-          host: "127.0.0.1",
-          port: 0,
-          shutdownTimeout: "1 second",
-          corsOrigins: [],
-          maxConnections: 1000,
-        },
-        Router.make({
-          corsOrigins: [],
-          isTraced: false,
-          hasSyntheticFigures: false,
-          rateLimit: undefined,
-        }),
-      ).pipe(
+      Server.layer({
+        host: "127.0.0.1",
+        port: 0,
+        shutdownTimeout: "1 second",
+        corsOrigins: [],
+        maxConnections: 1000,
+        isTraced: false,
+        hasSyntheticFigures: false,
+        rateLimit: undefined,
+      }).pipe(
         Layer.provide(AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" })),
         Layer.provide(provider),
         Layer.provide(MemoryHealth.layer),

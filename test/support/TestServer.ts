@@ -15,7 +15,6 @@ import { CreditLedger } from "../../src/CreditLedger.ts"
 import type { Health } from "../../src/Health.ts"
 import { Listener } from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
-import * as Router from "../../src/http/Router.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
@@ -48,23 +47,17 @@ export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const log: Array<string> = []
-    const { corsOrigins = [] } = options
     const context = yield* Layer.build(
-      Server.layer(
-        {
-          host: "127.0.0.1",
-          port: 0,
-          shutdownTimeout: "1 second",
-          corsOrigins,
-          maxConnections: 1000,
-        },
-        Router.make({
-          corsOrigins,
-          isTraced: false,
-          hasSyntheticFigures: options.hasSyntheticFigures ?? false,
-          rateLimit: options.rateLimit,
-        }),
-      ).pipe(
+      Server.layer({
+        host: "127.0.0.1",
+        port: 0,
+        shutdownTimeout: "1 second",
+        maxConnections: 1000,
+        corsOrigins: options.corsOrigins ?? [],
+        isTraced: false,
+        hasSyntheticFigures: options.hasSyntheticFigures ?? false,
+        rateLimit: options.rateLimit,
+      }).pipe(
         Layer.provide(
           AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),
         ),

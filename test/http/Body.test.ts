@@ -3,12 +3,13 @@ import { nextTick } from "node:process"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { BatchRequest } from "../../src/http/Api.ts"
-import * as JsonBody from "../../src/http/JsonBody.ts"
+import { BatchRequest } from "../../src/contract/Api.ts"
+import * as Body from "../../src/http/Body.ts"
 import { Request } from "../../src/http/Request.ts"
+import { ServerRequest } from "../../src/http/ServerRequest.ts"
 import * as Wire from "../support/Wire.ts"
 
-const decode = JsonBody.decoder(BatchRequest)
+const decode = Body.decoder(BatchRequest)
 
 const body = JSON.stringify({ urls: ["example.com"] })
 const head = [
@@ -25,7 +26,7 @@ const server = Effect.suspend(() =>
   Wire.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
       nextTick(() => {
-        const exit = Effect.runSyncExit(decode(request))
+        const exit = Effect.runSyncExit(decode(new ServerRequest(request, "POST", () => {})))
         response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
       }),
     ),

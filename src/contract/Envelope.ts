@@ -4,8 +4,9 @@
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
-import { type Answer, internalErrorMessage } from "./Answer.ts"
 import { Issue } from "./Issues.ts"
+
+export const internalErrorMessage = "Internal server error."
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
@@ -176,25 +177,13 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
   )
 }
 
-const declared = [
-  InvalidRequest,
-  Unauthorized,
-  PaymentRequired,
-  PayloadTooLarge,
-  Conflict,
-  UnprocessableContent,
-] as const
-
-/** An error that the contract declares and a request can cause. */
-export type Declared = InstanceType<(typeof declared)[number]>
-
-const statuses = new Map<string, number>(
-  declared.map(({ _tag, body }) => [_tag, HttpApiSchema.getStatusErrorAST(body.ast)]),
-)
-const encode = Schema.encodeSync(Schema.Union(...declared.map(({ body }) => body)))
-
-export const refusal = (error: Declared): Answer => ({
-  status: statuses.get(error._tag) ?? 500,
-  headers: {},
-  body: JSON.stringify(encode(error)),
-})
+/** Every error of the contract. */
+export type EnvelopeError =
+  | InvalidRequest
+  | Unauthorized
+  | PaymentRequired
+  | Conflict
+  | UnprocessableContent
+  | PayloadTooLarge
+  | TooManyRequests
+  | InternalServerError

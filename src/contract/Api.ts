@@ -11,18 +11,24 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { CurrentAccount } from "../Account.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
-import * as Document from "./Document.ts"
+import * as Limits from "./Limits.ts"
+import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Envelope from "./Envelope.ts"
 
-const SubmittedUrl = Schema.String.pipe(Schema.minLength(1), Schema.maxLength(1000)).annotations({
+const SubmittedUrl = Schema.String.pipe(
+  Schema.minLength(1),
+  Schema.maxLength(Limits.maxUrlLength),
+).annotations({
   description: "A domain or a URL. Lengths count UTF-16 code units.",
 })
 
 export const BatchRequest = Schema.Struct({
   // The innermost bound is the only one that is told of beside bad elements; too few have none.
-  urls: Schema.Array(SubmittedUrl).pipe(Schema.maxItems(50), Schema.minItems(1)).annotations({
-    description: "1 to 50 domains or URLs; each is a check of its own.",
-  }),
+  urls: Schema.Array(SubmittedUrl)
+    .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
+    .annotations({
+      description: "1 to 50 domains or URLs; each is a check of its own.",
+    }),
 }).annotations({
   identifier: "BatchRequest",
   description: "What to check.",
@@ -93,9 +99,9 @@ export const CreditsResponse = Schema.Struct({
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
-/** Before anything else about a request is looked at. */
+/** Runs before anything else of a request is examined; fails with 401 and 429. */
 export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Authorization", {
-  failure: Envelope.Unauthorized.body,
+  failure: Schema.Union(Envelope.Unauthorized.body, Envelope.TooManyRequests.body),
   provides: CurrentAccount,
   security: {
     apiKey: HttpApiSecurity.apiKey({ in: "header", key: "x-api-key" }).pipe(
@@ -139,14 +145,13 @@ const quota = HttpApiGroup.make("quota", { topLevel: true })
 export class Api extends HttpApi.make("authority-metrics")
   .add(metrics)
   .add(quota)
-  .addError(Envelope.TooManyRequests.body)
   .addError(Envelope.InternalServerError.body)
   .middleware(Authorization)
   .annotate(OpenApi.Title, "Authority metrics")
   .annotate(OpenApi.Version, "1.0.0")
   .annotate(OpenApi.License, { name: "MIT", url: "https://opensource.org/license/mit" })
   .annotate(OpenApi.Servers, [{ url: "/", description: "The service that this document is from." }])
-  .annotate(OpenApi.Transform, Document.complete)
+  .annotate(OpenApi.Transform, OpenApiDocument.complete)
   .annotate(
     OpenApi.Description,
     "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.\n\n" +

@@ -1,0 +1,66 @@
+/** What a start prints: the address, and on the first start with synthetic figures a key to try. */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Redacted from "effect/Redacted"
+import { Accounts } from "../Account.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import { Listener } from "../http/NodeServer.ts"
+import { Credits } from "../ledger/LedgerEntry.ts"
+import * as Settings from "../Settings.ts"
+import { demoName, isExposed } from "./demo.ts"
+
+/** Once the server listens. With `json` it prints one JSON document. */
+export const layer = ({ json }: { readonly json: boolean }) =>
+  Effect.gen(function* () {
+    const { host, providers } = yield* Settings.Settings
+    const provider = providers.join(",")
+    const { url } = (yield* Listener).address()
+    const key = yield* demoKey
+    yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
+    if (isSandbox(providers)) {
+      yield* Effect.logWarning(
+        "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
+      )
+    }
+    if (yield* isExposed(host)) {
+      yield* Effect.logWarning(
+        `The account ${demoName} exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
+      )
+    }
+    if (json)
+      return yield* Console.log(JSON.stringify({ url, provider, demoKey: Option.getOrNull(key) }))
+    if (Option.isSome(key)) yield* Console.log(invitation(url, key.value))
+  }).pipe(Layer.effectDiscard)
+
+const demoCredits = Credits.make(1000)
+
+/** On the first start with synthetic figures: an account to try them with. */
+const demoKey = Effect.gen(function* () {
+  const { providers } = yield* Settings.Settings
+  const accounts = yield* Accounts
+  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
+  const { id } = yield* accounts.create(demoName)
+  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
+  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: demoName })
+  return Option.some(Redacted.value(key))
+}).pipe(
+  // Another process that starts on the same database was faster.
+  Effect.catchTag("AccountExists", () => Effect.succeedNone),
+)
+
+const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
+  providers.every((name) => name === "sandbox")
+
+/** The key is printed here and nowhere else, so not through the log. */
+const invitation = (url: string, key: string) => `
+The account ${demoName} has ${demoCredits} credits. Its key is shown only now:
+
+  ${key}
+
+Try it:
+
+  curl -s ${url}/v1/metrics/da-pa/batch -H 'x-api-key: ${key}' -H 'content-type: application/json' -d '{"urls":["example.com","https://www.wikipedia.org/wiki/Domain","localhost"]}'
+`

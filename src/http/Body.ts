@@ -1,0 +1,108 @@
+/** A request's body, read in one piece and never beyond the contract's limit. */
+import { isUtf8 } from "node:buffer"
+import type { IncomingMessage } from "node:http"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Schema from "effect/Schema"
+import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
+import * as Issues from "../contract/Issues.ts"
+import { maxBodyBytes } from "../contract/Limits.ts"
+import * as Guard from "../Guard.ts"
+import { Request } from "./Request.ts"
+
+/** How much of a refused body is read and discarded, so that its sender still reads the answer. */
+const maxDiscardedBytes = 16 * 1024 * 1024
+
+/**
+ * Decodes a JSON body. Fails with InvalidRequest, which lists every violation, and with
+ * PayloadTooLarge.
+ */
+export const decoder = <A>(schema: Schema.Schema<A>) => {
+  const decode = Guard.decoder(schema, { errors: "all" })
+  return (
+    request: HttpServerRequest.HttpServerRequest,
+  ): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
+    isJson(request.headers["content-type"])
+      ? Effect.flatMap(read(request.source), (bytes) =>
+          Either.flatMap(parse(bytes), (json) =>
+            Either.mapLeft(decode(json), (issue) =>
+              InvalidRequest.because(Issues.fromParseIssue(issue)),
+            ),
+          ),
+        )
+      : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
+}
+
+/** Whether a content type is `application/json`, parameters allowed. */
+export const isJson = (contentType: string | undefined) =>
+  contentType !== undefined && /^\s*application\/json\s*(;|$)/i.test(contentType)
+
+/** The value of a JSON text in UTF-8. */
+export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
+  if (!isUtf8(bytes)) return notJson("The body is not UTF-8")
+  try {
+    return Either.right(JSON.parse(bytes.toString()))
+  } catch {
+    return notJson("The body is not valid JSON")
+  }
+}
+
+const notJson = (problem: string) =>
+  Either.left(InvalidRequest.because([Issues.invalidJson(problem)]))
+
+const tooLarge = () =>
+  new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBodyBytes} bytes.` })
+
+/** The whole body. Fails with PayloadTooLarge; interrupts itself when the client hangs up. */
+export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>
+  Effect.suspend(() => {
+    if (!(source instanceof Request)) return Effect.die(new Error("not a request of this server"))
+    const bytes = source.body
+    if (bytes === undefined) return collect(source)
+    return bytes.length > maxBodyBytes ? Effect.fail(tooLarge()) : Effect.succeed(bytes)
+  })
+
+const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> =>
+  Effect.async((resume) => {
+    if (Number(request.headers["content-length"]) > maxBodyBytes) {
+      discard(request)
+      return resume(Effect.fail(tooLarge()))
+    }
+    const chunks: Array<Buffer> = []
+    let length = 0
+    const onData = (chunk: Buffer) => {
+      length += chunk.length
+      if (length > maxBodyBytes) {
+        stop()
+        discard(request)
+        resume(Effect.fail(tooLarge()))
+      } else {
+        chunks.push(chunk)
+      }
+    }
+    const onEnd = () => {
+      const [only = Buffer.alloc(0)] = chunks
+      resume(Effect.succeed(chunks.length > 1 ? Buffer.concat(chunks) : only))
+    }
+    // The client hung up: there is nobody to answer.
+    const onError = () => {
+      stop()
+      resume(Effect.interrupt)
+    }
+    const stop = () => {
+      request.off("data", onData).off("end", onEnd).off("error", onError)
+    }
+    request.on("data", onData).on("end", onEnd).on("error", onError)
+    return Effect.sync(stop)
+  })
+
+/** Closing the connection at once would often destroy the answer before its reader sees it. */
+const discard = (request: IncomingMessage) => {
+  let discarded = 0
+  request.on("data", (chunk: Buffer) => {
+    discarded += chunk.length
+    if (discarded > maxDiscardedBytes) request.destroy()
+  })
+  request.on("error", () => {})
+}

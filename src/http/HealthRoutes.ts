@@ -1,0 +1,61 @@
+/** What load balancers and operators ask without a key. */
+import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import { Health } from "../Health.ts"
+import { type Circuit, MetricsProvider } from "../MetricsProvider.ts"
+import { Listener } from "./NodeServer.ts"
+
+export const paths = ["/health/live", "/health/ready"] as const
+
+/** The process runs and answers; nothing else is examined. */
+const live = HttpLayerRouter.add(
+  "GET",
+  "/health/live",
+  Effect.sync(() => HttpServerResponse.unsafeJson({ success: true, status: "live" })),
+)
+
+/**
+ * An open circuit is reported, and is no reason for a 503: it would take out all replicas at once,
+ * while cached figures and the next provider of a chain still answer.
+ */
+const stateOf = ({ objection, provider }: Circuit) => [
+  provider,
+  objection === undefined ? "closed" : `open: ${objection}`,
+]
+
+/** Whether requests should be sent here: the state of each part, and 503 when one prevents it. */
+const ready = HttpLayerRouter.use((router) =>
+  Effect.gen(function* () {
+    const health = yield* Health
+    const listener = yield* Listener
+    const { circuits = Effect.succeed([]) } = yield* MetricsProvider
+    yield* router.add(
+      "GET",
+      "/health/ready",
+      Effect.gen(function* () {
+        const stores = yield* Effect.either(health.stores)
+        const isMigrated = Either.isRight(stores) && stores.right.isMigrated
+        const parts = {
+          server: listener.isDraining() ? "draining" : "listening",
+          database: Either.match(stores, {
+            onLeft: () => "unreachable",
+            onRight: ({ description }) => description,
+          }),
+          migrations: isMigrated ? "done" : Either.isRight(stores) ? "missing" : "unknown",
+          circuits: Object.fromEntries((yield* circuits).map(stateOf)),
+        }
+        return isMigrated && !listener.isDraining()
+          ? HttpServerResponse.unsafeJson({ success: true, status: "ready", parts })
+          : HttpServerResponse.unsafeJson(
+              { success: false, message: "Not ready for requests.", parts },
+              { status: 503 },
+            )
+      }),
+    )
+  }),
+)
+
+export const layer = Layer.merge(live, ready)

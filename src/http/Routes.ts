@@ -1,0 +1,34 @@
+/** The paths of the service and the methods that each takes. Every path is fixed. */
+import * as HttpApi from "@effect/platform/HttpApi"
+import { Api } from "../contract/Api.ts"
+
+export interface Route {
+  readonly path: string
+  readonly methods: ReadonlyArray<string>
+  /** The name of the contract's endpoint; undefined for pages and what operators ask. */
+  readonly endpoint?: string
+}
+
+export interface Routes {
+  /** The route of a request's URL; as lenient as the router about case and slashes. */
+  readonly of: (url: string) => Route | undefined
+}
+
+/** The contract's endpoints, and `paths` that take GET. */
+export const make = (paths: ReadonlyArray<string>): Routes => {
+  const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint: { method, name, path } }) => {
+      const methods = [...(routes.get(path)?.methods ?? []), method]
+      routes.set(path, { path, methods, endpoint: name })
+    },
+  })
+  return { of: (url) => routes.get(url) ?? routes.get(normalized(url)) }
+}
+
+const normalized = (url: string) =>
+  (url.split("?", 1)[0] ?? "")
+    .toLowerCase()
+    .replaceAll(/\/+/g, "/")
+    .replace(/(?<=.)\/$/, "")

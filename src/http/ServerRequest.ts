@@ -1,0 +1,132 @@
+/**
+ * The framework's view of a Node request, for `Runner`. The framework does not export its own class,
+ * and its runner is the larger part of what a request costs.
+ */
+import * as Cookies from "@effect/platform/Cookies"
+import * as Headers from "@effect/platform/Headers"
+import type { HttpMethod } from "@effect/platform/HttpMethod"
+import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
+import { RequestError } from "@effect/platform/HttpServerError"
+import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
+import { MultipartError } from "@effect/platform/Multipart"
+import * as UrlParams from "@effect/platform/UrlParams"
+import * as Effect from "effect/Effect"
+import * as Inspectable from "effect/Inspectable"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as Body from "./Body.ts"
+import type { Request } from "./Request.ts"
+
+type Answer = (response: HttpServerResponse) => void
+type Modification = Parameters<HttpServerRequest.HttpServerRequest["modify"]>[0]
+
+export class ServerRequest
+  extends Inspectable.Class
+  implements HttpServerRequest.HttpServerRequest
+{
+  readonly [HttpServerRequest.TypeId]: HttpServerRequest.TypeId = HttpServerRequest.TypeId
+  readonly [HttpIncomingMessage.TypeId]: HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
+  readonly source: Request
+  readonly method: HttpMethod
+  /** Writes the answer, once. */
+  readonly answer: Answer
+  private readonly modification: Modification
+  private ownHeaders: Headers.Headers | undefined
+
+  constructor(
+    source: Request,
+    method: HttpMethod,
+    answer: Answer,
+    modification: Modification = {},
+  ) {
+    super()
+    this.source = source
+    this.method = method
+    this.answer = answer
+    this.modification = modification
+    this.ownHeaders = modification.headers
+  }
+
+  get originalUrl(): string {
+    return this.source.url ?? ""
+  }
+
+  get url(): string {
+    return this.modification.url ?? this.originalUrl
+  }
+
+  get headers(): Headers.Headers {
+    this.ownHeaders ??= Headers.fromInput(this.source.headers)
+    return this.ownHeaders
+  }
+
+  get remoteAddress() {
+    return Option.fromNullable(this.modification.remoteAddress ?? this.source.socket.remoteAddress)
+  }
+
+  get cookies() {
+    return Cookies.parseHeader(this.headers["cookie"] ?? "")
+  }
+
+  /** Fails with RequestError above the contract's limit. */
+  get text() {
+    return Effect.map(this.body, (bytes) => bytes.toString())
+  }
+
+  get json() {
+    return Effect.tryMap(this.text, {
+      try: (text): unknown => JSON.parse(text),
+      catch: (cause) => this.error(cause),
+    })
+  }
+
+  get urlParamsBody() {
+    return Effect.map(this.text, (text) => UrlParams.fromInput(new URLSearchParams(text)))
+  }
+
+  get arrayBuffer() {
+    return Effect.map(this.body, (bytes) => Uint8Array.from(bytes).buffer)
+  }
+
+  get stream() {
+    return Stream.fromEffect(this.body)
+  }
+
+  /** The contract has no multipart bodies. */
+  get multipart() {
+    return Effect.fail(new MultipartError({ reason: "Parse", cause: "unsupported" }))
+  }
+
+  get multipartStream() {
+    return Stream.fail(new MultipartError({ reason: "Parse", cause: "unsupported" }))
+  }
+
+  /** The contract has no WebSockets. */
+  get upgrade() {
+    return Effect.fail(this.error("unsupported"))
+  }
+
+  modify(modification: Modification): ServerRequest {
+    return new ServerRequest(this.source, this.method, this.answer, {
+      ...this.modification,
+      ...modification,
+    })
+  }
+
+  override toJSON(): unknown {
+    return HttpIncomingMessage.inspect(this, {
+      _id: "@effect/platform/HttpServerRequest",
+      method: this.method,
+      url: this.originalUrl,
+    })
+  }
+
+  private get body() {
+    return Effect.mapError(Body.read(this.source), (cause) => this.error(cause))
+  }
+
+  private error(cause: unknown): RequestError {
+    return new RequestError({ request: this, reason: "Decode", cause })
+  }
+}
