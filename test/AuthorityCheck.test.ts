@@ -21,6 +21,7 @@ import { Credits } from "../src/ledger/LedgerEntry.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { ProviderError } from "../src/MetricsProvider.ts"
+import type { Report } from "../src/Report.ts"
 import { RequestId } from "../src/RequestId.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { newRequest } from "./support/ledger.ts"
@@ -73,7 +74,7 @@ const charges = Effect.flatMap(CreditLedger, ({ statement }) =>
 
 const reasonOf = (outcome: Outcome) => (outcome._tag === "Failed" ? outcome.reason : "ok")
 
-const reasons = ({ outcomes }: AuthorityCheck.Report) => outcomes.map(reasonOf)
+const reasons = ({ outcomes }: Report) => outcomes.map(reasonOf)
 
 /** Lets forked fibers run until `isReached`. */
 const until = (isReached: () => boolean) =>

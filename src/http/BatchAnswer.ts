@@ -1,6 +1,6 @@
 /** The answer to a batch: a compiled encoder, which a property test compares with the schema's. */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import type { Report } from "../AuthorityCheck.ts"
+import type { Report } from "../Report.ts"
 import type { BatchResponse } from "../contract/Api.ts"
 import { Lru } from "../Lru.ts"
 import type { Metrics } from "../Metrics.ts"

@@ -2,7 +2,7 @@ import { randomFillSync } from "node:crypto"
 import * as Context from "effect/Context"
 import { v7 as uuid } from "uuid"
 import type { AccountId } from "../Account.ts"
-import type { Report } from "../AuthorityCheck.ts"
+import type { Report } from "../Report.ts"
 import { RequestId } from "../RequestId.ts"
 
 /** The request being answered. Middleware and handlers add what the request log reports. */

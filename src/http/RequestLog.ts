@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
-import type { Report } from "../AuthorityCheck.ts"
+import type { Report } from "../Report.ts"
 import type { Current } from "./CurrentRequest.ts"
 
 /** Starts the clock of a request; the result writes the line, once the status is known. */

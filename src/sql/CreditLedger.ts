@@ -11,6 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
+import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
@@ -19,6 +20,7 @@ import * as Balance from "../ledger/Balance.ts"
 import { Books, type Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { Charge, Hold } from "../ledger/Hold.ts"
+import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Span from "../Span.ts"
 import { StoreFailure } from "../StoreFailure.ts"
@@ -112,11 +114,14 @@ const make = (leaseMs: number) =>
       former.written = books
     })
 
-    const commit = (commands: ReadonlyArray<Command>) =>
-      attempt(commands, {}).pipe(
+    const commit = (commands: ReadonlyArray<Command>) => {
+      const former: Former = {}
+      return attempt(commands, former).pipe(
         GroupCommit.inTransaction(sql),
         GroupCommit.measured(commands.length),
+        Effect.zipRight(Effect.suspend(() => countCharges(former.written?.newEntries ?? []))),
       )
+    }
 
     const queue = yield* GroupCommit.make(commit)
 
@@ -289,5 +294,16 @@ const make = (leaseMs: number) =>
     chargers.set(ledger, charger)
     return ledger
   })
+
+const creditsCharged = Metric.counter("authority_credits_charged", {
+  description: "credits charged by this process",
+  incremental: true,
+})
+
+const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
+  Metric.incrementBy(
+    creditsCharged,
+    entries.reduce((sum, { amount, kind }) => (kind === "charge" ? sum + amount : sum), 0),
+  )
 
 const namedOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)
