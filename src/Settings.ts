@@ -278,6 +278,12 @@ export const all = {
     whole(1, 1_000_000),
     "connections at a time; more are refused",
   ),
+  express: setting(
+    "AUTHORITY_EXPRESS",
+    "on",
+    oneOf("on", "off"),
+    "off answers every request by the router, for diagnosis; the answers are the same",
+  ),
   logLevel: setting(
     "AUTHORITY_LOG_LEVEL",
     "info",

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../CachedApiKeys.ts"
+import * as Express from "../express/Express.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
@@ -13,21 +14,39 @@ import * as Stores from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 import * as Telemetry from "./Telemetry.ts"
 
+/** The one place that knows of the room for speed: it can be left out without changing an answer. */
+const express = ({
+  corsOrigins = [],
+  creditPrice,
+  express,
+  otlpEndpoint,
+}: Settings.Settings["Type"]): ReturnType<typeof Express.make> =>
+  express === "on"
+    ? Express.make({
+        price: Credits.make(creditPrice),
+        corsOrigins,
+        isTraced: otlpEndpoint !== undefined,
+      })
+    : Server.noShortcut
+
 /** Answers requests until it is interrupted; fails when it cannot start. */
 export const serve = (options: { readonly json: boolean }) =>
   Effect.flatMap(Settings.Settings, (settings) =>
     greeting.layer(options).pipe(
       Layer.provide(
-        Server.layer({
-          host: settings.host,
-          port: settings.port,
-          maxConnections: settings.maxConnections,
-          shutdownTimeout: settings.shutdownTimeout,
-          corsOrigins: settings.corsOrigins ?? [],
-          rateLimit: settings.rateLimit,
-          isTraced: settings.otlpEndpoint !== undefined,
-          hasSyntheticFigures: settings.providers.includes("sandbox"),
-        }),
+        Server.layer(
+          {
+            host: settings.host,
+            port: settings.port,
+            maxConnections: settings.maxConnections,
+            shutdownTimeout: settings.shutdownTimeout,
+            corsOrigins: settings.corsOrigins ?? [],
+            rateLimit: settings.rateLimit,
+            isTraced: settings.otlpEndpoint !== undefined,
+            hasSyntheticFigures: settings.providers.includes("sandbox"),
+          },
+          express(settings),
+        ),
       ),
       Layer.provide([
         sweeper.layer,

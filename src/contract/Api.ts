@@ -110,10 +110,12 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
   },
 }) {}
 
+export const batchPath = "/v1/metrics/da-pa/batch"
+
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .annotate(OpenApi.Description, "The authority of domains and pages.")
   .add(
-    HttpApiEndpoint.post("checkBatch", "/v1/metrics/da-pa/batch")
+    HttpApiEndpoint.post("checkBatch", batchPath)
       .setHeaders(IdempotencyHeaders)
       .setPayload(BatchRequest)
       .addSuccess(BatchResponse)

@@ -3,7 +3,6 @@
  * the socket has taken the answer, which costs more than the rest of a request.
  */
 import type { ServerResponse } from "node:http"
-import { nextTick } from "node:process"
 import * as HttpApp from "@effect/platform/HttpApp"
 import { isHttpMethod } from "@effect/platform/HttpMethod"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -43,7 +42,7 @@ export const make = (
         }),
     )
 
-    const run = (request: Request, response: ServerResponse) => {
+    return (request, response) => {
       const { method = "", url = "" } = request
       const current = { id: newRequestId() }
       const route = routes.of(url)
@@ -69,10 +68,6 @@ export const make = (
         if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
       })
     }
-
-    // A body that came along with its headers is at hand in the next tick.
-    return (request, response) =>
-      request.method === "POST" ? nextTick(run, request, response) : run(request, response)
   })
 
 /** For what no route answers, and for defects. The contract's errors are encoded by its routes. */

@@ -1,5 +1,6 @@
 /** The service over HTTP: listens once everything that a request needs is there. */
 import type { ServerResponse } from "node:http"
+import { nextTick } from "node:process"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import type * as Duration from "effect/Duration"
@@ -20,17 +21,32 @@ export interface Options extends NodeServer.Options, Router.Options {
   readonly isTraced: boolean
 }
 
+/** Answers a request and gives true, or gives false and leaves the request as it was. */
+export type Shortcut = (request: Request, response: ServerResponse) => boolean
+
+export const noShortcut: Effect.Effect<Shortcut> = Effect.succeed(() => false)
+
 /**
  * Listens once it is built. On release it accepts no new connection and answers the requests in
- * flight, before the layers that it needs are released.
+ * flight, before the layers that it needs are released. The shortcut sees each request before the
+ * router does.
  */
-export const layer = (options: Options) =>
+export const layer = <R = never>(
+  options: Options,
+  shortcut: Effect.Effect<Shortcut, never, R> = noShortcut,
+) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const { server } = yield* NodeServer.Listener
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
       const run = yield* Runner.make(router, Router.routes)
-      const onRequest = (request: Request, response: ServerResponse) => run(request, response)
+      const takeShortcut = yield* shortcut
+      const answer = (request: Request, response: ServerResponse) => {
+        if (!takeShortcut(request, response)) run(request, response)
+      }
+      // A body that came along with its headers is at hand in the next tick.
+      const onRequest = (request: Request, response: ServerResponse) =>
+        request.method === "POST" ? nextTick(answer, request, response) : answer(request, response)
       yield* Effect.acquireRelease(
         Effect.sync(() => server.on("request", onRequest)),
         () => Effect.sync(() => server.off("request", onRequest)),

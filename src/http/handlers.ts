@@ -5,39 +5,38 @@ import { CurrentAccount } from "../Account.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Api, BatchRequest } from "../contract/Api.ts"
-import { Conflict, PaymentRequired, UnprocessableContent } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { creditsOf } from "../ledger/LedgerEntry.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import * as IdempotencyKey from "./IdempotencyKey.ts"
+import * as refusals from "./refusals.ts"
 
 const decodeBatch = Body.decoder(BatchRequest)
 
 /** The framework reports only the first violation of a body, and takes other content types. */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(AuthorityCheck, ({ check }) =>
-    handlers.handleRaw(
-      "checkBatch",
-      Effect.fnUntraced(
-        function* ({ headers, request }) {
-          const { urls } = yield* decodeBatch(request)
-          const idempotencyKey = yield* IdempotencyKey.fromHeader(headers["idempotency-key"])
-          const accountId = yield* CurrentAccount
-          const current = yield* CurrentRequest
-          const report = yield* check({ accountId, requestId: current.id, urls, idempotencyKey })
-          current.report = report
-          return BatchAnswer.response(report)
-        },
-        Effect.catchTags({
-          InsufficientCredits: ({ message }) => new PaymentRequired({ message }),
-          IdempotencyKeyReused: ({ message }) => new UnprocessableContent({ message }),
-          IdempotencyKeyInUse: ({ message }) => new Conflict({ message }),
-          // The service is at fault: the defect is logged, and answered with 500.
-          HoldExpired: (expired) => Effect.die(expired),
-        }),
-      ),
+    handlers.handleRaw("checkBatch", ({ headers, request }) =>
+      Effect.gen(function* () {
+        const { urls } = yield* decodeBatch(request)
+        const idempotencyKey = yield* IdempotencyKey.fromHeader(headers["idempotency-key"])
+        const accountId = yield* CurrentAccount
+        const current = yield* CurrentRequest
+        const report = yield* check({
+          accountId,
+          requestId: current.id,
+          urls,
+          idempotencyKey,
+        }).pipe(
+          // The service is at fault: the defect is logged and answered with 500.
+          Effect.catchTag("HoldExpired", Effect.die),
+          Effect.mapError(refusals.errorOf),
+        )
+        current.report = report
+        return BatchAnswer.response(report)
+      }),
     ),
   ),
 )

@@ -1,0 +1,25 @@
+/** Errors as the contract's schema encodes them. */
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as Schema from "effect/Schema"
+import * as Envelope from "../contract/Envelope.ts"
+
+const declared = [
+  Envelope.PaymentRequired,
+  Envelope.Conflict,
+  Envelope.UnprocessableContent,
+  Envelope.InternalServerError,
+] as const
+
+const statuses = new Map<string, number>(
+  declared.map(({ _tag, body }) => [_tag, HttpApiSchema.getStatusErrorAST(body.ast)]),
+)
+
+const encode = Schema.encodeSync(Schema.Union(...declared.map(({ body }) => body)))
+
+/** The status and the body. */
+export const ofError = (
+  error: InstanceType<(typeof declared)[number]>,
+): readonly [status: number, body: string] => [
+  statuses.get(error._tag) ?? 500,
+  JSON.stringify(encode(error)),
+]
