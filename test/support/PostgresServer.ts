@@ -14,7 +14,13 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject) {
   // The tests end processes, never the machine.
-  const server = await Postgres.start({ durable: false })
+  const server = await Postgres.start({ durable: false }).catch(giveUp)
   project.provide("postgresUrl", server.url)
   return server.destroy
+}
+
+/** Ends the run with the reason: Vitest would first say that there are no test files. */
+const giveUp = (error: unknown): never => {
+  console.error(error instanceof Error ? `${error.message}\n\n${error.cause}` : error)
+  process.exit(1)
 }

@@ -1,0 +1,43 @@
+/** The server that the tests use, on machines that make it hard to start. */
+import { cpSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as PostgresClient from "../../src/sql/Postgres.ts"
+import * as Postgres from "./Postgres.ts"
+import { temporaryFolder } from "./Stores.ts"
+
+const isRoot = process.getuid?.() === 0
+
+describe("PostgreSQL for the tests", () => {
+  it.scopedLive.skipIf(!isRoot)("starts where only root may enter the folder of its programs", () =>
+    Effect.gen(function* () {
+      // `mkdtemp` makes a folder that is closed to others.
+      const programs = join(yield* temporaryFolder, "native")
+      cpSync(Postgres.packaged(), programs, { recursive: true, verbatimSymlinks: true })
+      const server = yield* Effect.acquireRelease(
+        Effect.promise(() => Postgres.start({ durable: false, programs })),
+        ({ destroy }) => Effect.promise(destroy),
+      )
+      const rows = yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT 1 AS one`).pipe(
+        Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),
+      )
+      assert.deepStrictEqual(rows, [{ one: 1 }])
+    }),
+  )
+
+  it.scopedLive("says why it cannot start", () =>
+    Effect.gen(function* () {
+      const programs = yield* temporaryFolder
+      const error = yield* Effect.flip(
+        Effect.tryPromise({
+          try: () => Postgres.start({ durable: false, programs }),
+          catch: String,
+        }),
+      )
+      assert.match(error, /^Error: PostgreSQL cannot start: .*initdb cannot be run \(ENOENT\)$/)
+    }),
+  )
+})
