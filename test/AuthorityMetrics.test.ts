@@ -29,7 +29,7 @@ describe("with promises", () => {
       const options = { idempotencyKey: "one" }
       const report = yield* Effect.promise(() => client.check(["example.com", "a"], options))
       assert.deepStrictEqual(report.outcomes, [
-        { url: "example.com", domainAuthority: 50, pageAuthority: 29, spamScore: 4 },
+        { url: "example.com", domainAuthority: 92, pageAuthority: 88, spamScore: 1 },
         { url: "a", reason: "INVALID_URL" },
       ])
       assert.strictEqual(yield* Effect.promise(() => client.availableCredits()), 999)

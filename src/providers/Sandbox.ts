@@ -1,13 +1,14 @@
 /**
- * Synthetic figures, free of charge, for trying the service and for tests of clients. A name gets
- * the same figures every time, and some hosts act out what a real provider may do:
+ * Made-up figures, free of charge, for trying the service and for tests of clients. They look like
+ * the web's: most names have little authority and little spam, well-known names have much
+ * authority, and a home page has more than the pages below it. A name always has the same figures.
+ * Some hosts act out what a real provider may do:
  *
  * - `provider-error.example.com` fails with PROVIDER_ERROR
  * - `server-error.example.com` fails with SERVER_ERROR
  * - `no-spam-score.example.com` has no spam score
  * - `slow.example.com` answers after five seconds
  */
-import { createHash } from "node:crypto"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -21,10 +22,16 @@ export const layer: Layer.Layer<MetricsProvider> = Layer.succeed(MetricsProvider
   name: "sandbox",
   known: nothingKnown,
   lookup: Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
-    const isLate = targets.some(isSlow) ? yield* waitFor(slownessMs) : false
+    const outcomes = outcomesOf(targets)
+    if (outcomes !== undefined) return outcomes
+    const isLate = yield* waitFor(slownessMs)
     return targets.map((target) => (isLate && isSlow(target) ? late : outcomeOf(target)))
   }),
 })
+
+/** The outcomes of the targets, in their order; undefined when one of them has to be waited for. */
+export const outcomesOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Outcome> | undefined =>
+  targets.some(isSlow) ? undefined : targets.map(outcomeOf)
 
 const slownessMs = 5000
 
@@ -39,33 +46,92 @@ const waitFor = (ms: number) =>
   })
 
 const late = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer in time" })
+const providerError = Outcome.Failed({
+  reason: "PROVIDER_ERROR",
+  detail: "as the host's name asks for",
+})
+const serverError = Outcome.Failed({
+  reason: "SERVER_ERROR",
+  detail: "as the host's name asks for",
+})
+
+// Each access to a constructor of a tagged enum makes it anew.
+const checked = Outcome.Checked
 
 const outcomeOf = (target: Target): Outcome => {
   switch (target.host) {
     case "provider-error.example.com":
-      return Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "as the host's name asks for" })
+      return providerError
     case "server-error.example.com":
-      return Outcome.Failed({ reason: "SERVER_ERROR", detail: "as the host's name asks for" })
+      return serverError
     case "no-spam-score.example.com": {
-      const { domainAuthority, pageAuthority } = synthesize(target)
-      return Outcome.Checked({ metrics: { domainAuthority, pageAuthority } })
+      const { domainAuthority, pageAuthority } = metricsOf(target)
+      return checked({ metrics: { domainAuthority, pageAuthority } })
     }
     default:
-      return Outcome.Checked({ metrics: synthesize(target) })
+      return checked({ metrics: metricsOf(target) })
   }
 }
 
-const synthesize = ({ domain, page }: Target): Metrics => ({
-  domainAuthority: digit(domain, 0),
-  pageAuthority: digit(page, 1),
-  spamScore: digit(domain, 2),
-})
+/** The domain authority of well-known names, by registered domain. Made up, like every figure here. */
+const wellKnown: ReadonlyMap<string, number> = new Map([
+  ["amazon.com", 96],
+  ["apple.com", 98],
+  ["bbc.co.uk", 95],
+  ["cloudflare.com", 95],
+  ["example.com", 92],
+  ["facebook.com", 96],
+  ["github.com", 96],
+  ["google.com", 98],
+  ["instagram.com", 94],
+  ["linkedin.com", 97],
+  ["microsoft.com", 98],
+  ["mozilla.org", 96],
+  ["nytimes.com", 95],
+  ["reddit.com", 93],
+  ["stackoverflow.com", 93],
+  ["w3.org", 94],
+  ["wikipedia.org", 98],
+  ["wordpress.org", 97],
+  ["youtube.com", 98],
+])
 
-/** A whole number from 1 to 100 that only the name decides. */
-const digit = (name: string, index: number): number =>
-  1 +
-  (createHash("sha256")
-    .update(name)
-    .digest()
-    .readUInt16BE(index * 2) %
-    100)
+/** Whole numbers from 1 to 98. One hash runs over the domain first, then over the rest of the page. */
+const metricsOf = ({ domain, host, page }: Target): Metrics => {
+  const domainStart = host.length - domain.length
+  const domainHash = hash(emptyHash, page, domainStart, host.length)
+  const pageHash = hash(hash(domainHash, page, 0, domainStart), page, host.length, page.length)
+  const known = wellKnown.get(domain)
+  const domainAuthority = known ?? Math.ceil(80 * skewed(fraction(domainHash)))
+  const isHome = page.length === host.length + 1
+  const share = (isHome ? 0.9 : 0.4) + (isHome ? 0.1 : 0.4) * fraction(pageHash)
+  // The more authority a name has, the less it resembles spam.
+  const mostSpam = known === undefined ? 0.6 * (100 - domainAuthority) : 4
+  return {
+    domainAuthority,
+    pageAuthority: Math.ceil(domainAuthority * share),
+    spamScore: Math.ceil(mostSpam * skewed(fraction(scrambled(domainHash)))),
+  }
+}
+
+/** From fractions that are all equally likely, fractions that are mostly small. */
+const skewed = (fraction: number) => fraction * fraction * Math.sqrt(fraction)
+
+const emptyHash = 0x811c9dc5
+
+/** FNV-1a of the text between two places, continued from the hash of what came before. */
+const hash = (before: number, text: string, from: number, to: number): number => {
+  let hash = before
+  for (let i = from; i < to; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  return hash
+}
+
+/** MurmurHash3's last step: every bit of the hash decides every bit of the result. */
+const scrambled = (hash: number): number => {
+  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)
+  return twice ^ (twice >>> 16)
+}
+
+/** From above 0 to 1. */
+const fraction = (hash: number): number => ((scrambled(hash) >>> 0) + 1) / 0x1_0000_0000

@@ -63,13 +63,13 @@ describe("the examples of the README", () => {
             output(project, [bin("deno"), ...deno, file], key),
           ]),
         )
-        const checked = ["example.com 50", "localhost INVALID_URL", ""]
+        const checked = ["example.com 92", "localhost INVALID_URL", ""]
         const lines = [
           JSON.stringify({
             url: "example.com",
-            domainAuthority: 50,
-            pageAuthority: 29,
-            spamScore: 4,
+            domainAuthority: 92,
+            pageAuthority: 88,
+            spamScore: 1,
           }),
           '{"url":"localhost","reason":"INVALID_URL"}',
           "",
