@@ -1,25 +1,46 @@
--- Sends the requests of a file in turn; a line is "METHOD<tab>PATH<tab>KEY<tab>BODY".
-local requests, next = {}, 0
+-- Sends the requests of a file in turn, with the API keys in turn.
+--     wrk … -- FILE RUN KEY…
+-- A line of FILE is "METHOD<tab>PATH<tab>named|unnamed<tab>BODY". A named request gets a fresh
+-- Idempotency-Key: RUN, which must be unique, and a counter.
+-- With SHOW_FAILURE set, prints the first answer that is not 200. That is slow, so not for figures.
+local requests, keys, run, sent = {}, {}, nil, 0
 
 function init(args)
+  run = args[2]
+  for i = 3, #args do keys[#keys + 1] = args[i] end
   for line in io.lines(args[1]) do
-    local method, path, key, body = line:match("^(%S+)\t(%S+)\t(%S+)\t(.*)$")
-    local headers = { ["x-api-key"] = key }
+    local method, path, naming, body = line:match("^(%S+)\t(%S+)\t(%S+)\t(.*)$")
+    local headers = {}
     if body ~= "" then headers["content-type"] = "application/json" else body = nil end
-    requests[#requests + 1] = wrk.format(method, path, headers, body)
+    local first, rest = wrk.format(method, path, headers, body):match("^(.-\r\n)(.*)$")
+    requests[#requests + 1] = { first .. "x-api-key: ", rest, naming == "named" }
   end
 end
 
 function request()
-  next = next % #requests + 1
-  return requests[next]
+  local i = sent % #requests
+  -- Another pass over the requests gives each of them another key.
+  local key = keys[(sent + math.floor(sent / #requests)) % #keys + 1]
+  local first, rest, named = unpack(requests[i + 1])
+  sent = sent + 1
+  if not named then return first .. key .. "\r\n" .. rest end
+  return first .. key .. '\r\nidempotency-key: "' .. run .. "-" .. sent .. '"\r\n' .. rest
+end
+
+if os.getenv("SHOW_FAILURE") then
+  local shown = false
+  function response(status, headers, body)
+    if status == 200 or shown then return end
+    shown = true
+    io.write(string.format("\n%d %s\n", status, body))
+  end
 end
 
 function done(summary, latency)
   local errors = summary.errors
-  local failed = errors.connect + errors.read + errors.write + errors.status + errors.timeout
   io.write(string.format(
-    '\n{"requests":%d,"failed":%d,"seconds":%f,"p50Ms":%f,"p99Ms":%f}\n',
-    summary.requests, failed, summary.duration / 1e6,
-    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
+    '\n{"requests":%d,"refused":%d,"lost":%d,"seconds":%f,"p50Ms":%f,"p99Ms":%f}\n',
+    summary.requests, errors.status,
+    errors.connect + errors.read + errors.write + errors.timeout,
+    summary.duration / 1e6, latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end

@@ -1,19 +1,69 @@
-/** What every contender is asked: the same accounts, addresses and figures for all of them. */
+/** What the benchmark asks. Every server of a run gets the same accounts and the same requests. */
 export const accounts = 5
 
-/** Every address that is ever asked about; all their figures are known beforehand. */
-export const urls = Array.from(
-  { length: 500 },
-  (_, i) => `https://www.site-${i}.example.com/articles/${i}?page=1`,
-)
+/** Credits of each account: more than any run can spend. */
+export const credits = 1_000_000_000_000
 
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const creditsPath = "/v1/quota/available-credits"
 
-export const batch = (first: number, count: number) =>
-  JSON.stringify({ urls: urls.slice(first, first + count) })
+/** URLs in four forms that clients send, each of another domain. */
+const urlsOf = (kind: string, count: number) =>
+  Array.from({ length: count }, (_, i) => {
+    const name = `${kind}-${i}`
+    switch (i % 4) {
+      case 0:
+        return `https://www.${name}.com/articles/${i}?page=1`
+      case 1:
+        return `${name}.org`
+      case 2:
+        return `http://blog.${name}.co.uk/`
+      default:
+        return `https://${name}.de/products/${i}`
+    }
+  })
 
-export const figures = { domainAuthority: 61, pageAuthority: 47, spamScore: 3 }
+/** The URLs of the rows *known* and *sandbox*. */
+export const knownUrls = urlsOf("known", 5_000)
 
-/** More than any run can spend. */
-export const credits = 1_000_000_000_000
+/**
+ * The URLs of the rows *bought*. 64 requests of 50 URLs take 3,200 in a row, so no two requests
+ * at the same time ask about the same URL.
+ */
+export const boughtUrls = urlsOf("bought", 50_000)
+
+export interface Request {
+  readonly method: "GET" | "POST"
+  readonly path: string
+  readonly isNamed: boolean
+  readonly body: string
+}
+
+const differentBatches = 1_000
+
+/** Requests of `count` URLs each. The set of URLs is used up before one comes again. */
+export const batches = (
+  urls: ReadonlyArray<string>,
+  { count, isNamed }: { readonly count: number; readonly isNamed: boolean },
+): ReadonlyArray<Request> =>
+  Array.from({ length: count === 1 ? urls.length : differentBatches }, (_, i) => {
+    // Each pass over the set is shifted by 5, so that its batches differ from those before.
+    const first = i * count + 5 * Math.floor((i * count) / urls.length)
+    const batch = Array.from({ length: count }, (_, j) => urls[(first + j) % urls.length])
+    return { method: "POST", path: batchPath, isNamed, body: JSON.stringify({ urls: batch }) }
+  })
+
+export const balance: Request = { method: "GET", path: creditsPath, isNamed: false, body: "" }
+
+/** Figures from 0 to 100 that only the text decides; the hash is FNV-1a. */
+export const figuresOf = (text: string) => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) {
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  }
+  return {
+    domainAuthority: (hash >>> 0) % 101,
+    pageAuthority: (hash >>> 8) % 101,
+    spamScore: (hash >>> 16) % 101,
+  }
+}

@@ -1,97 +1,159 @@
 /** One server under load. */
 import assert from "node:assert/strict"
 import { execFile, execFileSync } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { promisify } from "node:util"
-import { batch, batchPath, creditsPath, urls } from "./load.ts"
+import type { Request } from "./load.ts"
 import { script, type Server } from "./servers.ts"
 
 const run = promisify(execFile)
 
-export interface Workload {
-  readonly name: string
-  /** Method, path and body, in turn. */
-  readonly requests: ReadonlyArray<readonly [method: string, path: string, body: string]>
-}
-
-const batches = (count: number) =>
-  Array.from(
-    { length: urls.length / count },
-    (_, i) => ["POST", batchPath, batch(i * count, count)] as const,
-  )
-
-export const workloads: ReadonlyArray<Workload> = [
-  { name: "1 URL", requests: batches(1) },
-  { name: "50 URLs", requests: batches(50) },
-  { name: "balance", requests: [["GET", creditsPath, ""]] },
-]
-
-/** How a server is asked. */
 export interface Load {
-  readonly connections?: number
-  /** Where the requests are written for the client. */
+  /** Written by `writeRequests`. */
   readonly file: string
-  readonly seconds: string
+  readonly seconds: number
+  readonly connections?: number
 }
 
 export interface Measure {
+  readonly requests: number
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Microseconds of processor time for one request, on all threads of the server. */
+  /** Microseconds of processor time for one request, of the server's process and its children. */
   readonly cpuUs: number
-  readonly rssMb: number
+}
+
+export const defaultConnections = 64
+
+/** Writes the requests where `load` reads them. */
+export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
+  writeFileSync(
+    file,
+    requests
+      .map(({ body, isNamed, method, path }) =>
+        [method, path, isNamed ? "named" : "unnamed", body].join("\t"),
+      )
+      .join("\n") + "\n",
+  )
+
+/** Keeps the server busy for some seconds. Fails with the server's message unless all is 200. */
+export const load = async (server: Server, options: Load): Promise<Measure> => {
+  const cpuBefore = cpuSeconds(server.pid)
+  const { lost, refused, seconds, ...figures } = await wrk(server, options)
+  const cpu = cpuSeconds(server.pid) - cpuBefore
+  if (refused + lost > 0) {
+    const { message } = await wrk(server, { ...options, seconds: 2 }, { SHOW_FAILURE: "1" })
+    assert.fail(
+      `${server.name}: of ${figures.requests} requests ${refused} were refused and ${lost} lost: ` +
+        (message ?? "no answer but 200 when asked once more"),
+    )
+  }
+  return {
+    ...figures,
+    perSecond: figures.requests / seconds,
+    cpuUs: (cpu / figures.requests) * 1e6,
+  }
+}
+
+interface Summary {
+  readonly requests: number
+  readonly refused: number
+  readonly lost: number
+  readonly seconds: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+}
+
+const wrk = async (
+  { keys, url }: Server,
+  { connections = defaultConnections, file, seconds }: Load,
+  env: NodeJS.ProcessEnv = {},
+) => {
+  const args = ["-t1", `-c${connections}`, `-d${seconds}`, `-s${script("load.lua")}`]
+  const { stdout } = await run(
+    "wrk",
+    [...args, "--timeout=30s", url, "--", file, randomUUID(), ...keys],
+    { env: { ...process.env, ...env }, timeout: (seconds + 60) * 1000 },
+  )
+  const summary: Summary = JSON.parse(stdout.trim().split("\n").at(-1) ?? "")
+  return { ...summary, message: /^[1-5]\d\d .*$/m.exec(stdout)?.[0] }
 }
 
 const ticksPerSecond = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }))
 
-const cpuSeconds = (pid: number) => {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? []
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+/** The fields of a process from its state on; none when it has ended. */
+const statOf = (pid: number): ReadonlyArray<string> => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8")
+    return text.slice(text.lastIndexOf(")") + 2).split(" ")
+  } catch {
+    return []
+  }
 }
 
-const rssMb = (pid: number) =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024
+/** A process with its children and theirs. */
+const tree = (root: number): ReadonlyArray<number> => {
+  const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name))
+  const parents = new Map(pids.map((pid) => [Number(pid), Number(statOf(Number(pid))[1])]))
+  const members = [root]
+  for (const member of members) {
+    for (const [pid, parent] of parents) if (parent === member) members.push(pid)
+  }
+  return members
+}
 
-export const measure = async (
-  server: Server,
-  requests: Workload["requests"],
-  { connections = 64, file, seconds }: Load,
-): Promise<Measure> => {
-  const lines = requests.flatMap(([method, path, body]) =>
-    server.keys.map((key) => [method, path, key, body].join("\t")),
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
+
+/** Of the tree, with children that have ended. */
+const cpuSeconds = (root: number) =>
+  sum(
+    tree(root).map((pid) => {
+      const [user = "0", system = "0", endedUser = "0", endedSystem = "0"] = statOf(pid).slice(11)
+      return (
+        (Number(user) + Number(system) + Number(endedUser) + Number(endedSystem)) / ticksPerSecond
+      )
+    }),
   )
-  writeFileSync(file, lines.join("\n") + "\n")
-  const cpuBefore = cpuSeconds(server.pid)
-  const { stdout } = await run("wrk", [
-    `-t1`,
-    `-c${connections}`,
-    `-d${seconds}`,
-    `-s${script("load.lua")}`,
-    "--timeout=30s",
-    server.url,
-    "--",
-    file,
-  ])
-  const cpu = cpuSeconds(server.pid) - cpuBefore
-  const told = JSON.parse(stdout.trim().split("\n").at(-1) ?? "")
-  assert.equal(told.failed, 0, stdout)
-  return {
-    perSecond: told.requests / told.seconds,
-    p50Ms: told.p50Ms,
-    p99Ms: told.p99Ms,
-    cpuUs: (cpu / told.requests) * 1e6,
-    rssMb: rssMb(server.pid),
+
+/** Resident memory of the tree, in MB. */
+export const rssMb = (root: number) =>
+  sum(
+    tree(root).map((pid) => {
+      try {
+        const status = readFileSync(`/proc/${pid}/status`, "utf8")
+        return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024
+      } catch {
+        return 0
+      }
+    }),
+  )
+
+const sampleMs = 250
+
+/** Memory at the end of a load: the median over its last `windowSeconds`, and the highest. */
+export const rssUnderLoad = async (server: Server, options: Load, windowSeconds: number) => {
+  const samples: Array<number> = []
+  const timer = setInterval(() => samples.push(rssMb(server.pid)), sampleMs)
+  try {
+    const { requests } = await load(server, options)
+    return {
+      requests,
+      rssMb: median(samples.slice(-(windowSeconds * 1000) / sampleMs)),
+      peakMb: Math.max(...samples),
+    }
+  } finally {
+    clearInterval(timer)
   }
 }
 
 export const median = (numbers: ReadonlyArray<number>) =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
 
-export const medians = (rounds: ReadonlyArray<Measure>): Measure => ({
+export const medians = (rounds: ReadonlyArray<Omit<Measure, "requests">>) => ({
   perSecond: median(rounds.map(({ perSecond }) => perSecond)),
   p50Ms: median(rounds.map(({ p50Ms }) => p50Ms)),
   p99Ms: median(rounds.map(({ p99Ms }) => p99Ms)),
   cpuUs: median(rounds.map(({ cpuUs }) => cpuUs)),
-  rssMb: Math.max(...rounds.map(({ rssMb }) => rssMb)),
 })

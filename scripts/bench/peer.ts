@@ -1,17 +1,18 @@
 /**
- * The same service as it is customarily written: Fastify with compiled schemas over better-sqlite3,
- * prepared statements, one transaction to hold and one to settle, both durable; the figures and the
- * balances that are read are in a Map. Prints its address and its keys.
+ * The same service as a good engineer writes it by hand: Fastify with compiled schemas over
+ * better-sqlite3, prepared statements, one durable transaction to hold and one to settle. A request
+ * with an idempotency key takes the key in the first and stores its answer in the second. Prints
+ * its address and its API keys.
+ *
+ *     node peer.ts known|bought|sandbox [VENDOR]
  */
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import Database from "better-sqlite3"
 import Fastify from "fastify"
 import { getDomain } from "tldts"
-import { accounts, batchPath, credits, creditsPath, figures, urls } from "./load.ts"
+import { accounts, batchPath, credits, creditsPath, figuresOf, knownUrls } from "./load.ts"
 
-interface Account {
-  readonly id: string
-}
+const [source = "known", vendor = ""] = process.argv.slice(2)
 
 const database = new Database("peer.db")
 database.pragma("journal_mode = WAL")
@@ -21,7 +22,27 @@ database.exec(`
   CREATE TABLE keys (hash TEXT PRIMARY KEY, account TEXT NOT NULL) WITHOUT ROWID;
   CREATE TABLE holds (request TEXT PRIMARY KEY, account TEXT NOT NULL, amount INTEGER NOT NULL);
   CREATE TABLE entries (request TEXT, account TEXT, amount INTEGER, urls INTEGER, at INTEGER);
+  CREATE TABLE receipts (
+    account TEXT NOT NULL, key TEXT NOT NULL, fingerprint TEXT NOT NULL, answer TEXT, at INTEGER,
+    PRIMARY KEY (account, key)
+  );
 `)
+
+interface Account {
+  readonly id: string
+}
+
+interface Receipt {
+  readonly fingerprint: string
+  /** Null while the request is in progress. */
+  readonly answer: string | null
+}
+
+/** The idempotency key of a request. */
+interface Name {
+  readonly key: string
+  readonly fingerprint: string
+}
 
 const insertAccount = database.prepare("INSERT INTO accounts VALUES (?, ?)")
 const insertKey = database.prepare("INSERT INTO keys VALUES (?, ?)")
@@ -33,20 +54,46 @@ const giveBack = database.prepare("UPDATE accounts SET available = available + ?
 const open = database.prepare("INSERT INTO holds VALUES (?, ?, ?)")
 const close = database.prepare("DELETE FROM holds WHERE request = ?")
 const enter = database.prepare("INSERT INTO entries VALUES (?, ?, ?, ?, ?)")
+const takeName = database.prepare(
+  "INSERT INTO receipts VALUES (?, ?, ?, NULL, ?) ON CONFLICT DO NOTHING",
+)
+const freeName = database.prepare("DELETE FROM receipts WHERE account = ? AND key = ?")
+const findReceipt = database.prepare<[string, string], Receipt>(
+  "SELECT fingerprint, answer FROM receipts WHERE account = ? AND key = ?",
+)
+const storeAnswer = database.prepare("UPDATE receipts SET answer = ? WHERE account = ? AND key = ?")
 
 const balances = new Map<string, number>()
 
-const hold = database.transaction((request: string, account: string, amount: number) => {
-  if (take.run(amount, account, amount).changes === 0) return false
-  open.run(request, account, amount)
-  return true
-})
+/** The receipt of an earlier request with the same name, or whether the credits were held. */
+const hold = database.transaction(
+  (request: string, account: string, amount: number, name: Name | undefined) => {
+    if (name !== undefined) {
+      const { changes } = takeName.run(account, name.key, name.fingerprint, Date.now())
+      const receipt = changes === 0 ? findReceipt.get(account, name.key) : undefined
+      if (receipt !== undefined) return receipt
+    }
+    if (take.run(amount, account, amount).changes === 0) {
+      if (name !== undefined) freeName.run(account, name.key)
+      return false
+    }
+    open.run(request, account, amount)
+    return true
+  },
+)
 
 const settle = database.transaction(
-  (request: string, account: string, held: number, charge: number) => {
+  (
+    request: string,
+    account: string,
+    { amount, charge }: { readonly amount: number; readonly charge: number },
+    name: Name | undefined,
+    answer: string,
+  ) => {
     close.run(request)
-    if (charge < held) giveBack.run(held - charge, account)
+    if (charge < amount) giveBack.run(amount - charge, account)
     if (charge > 0) enter.run(request, account, charge, charge, Date.now())
+    if (name !== undefined) storeAnswer.run(answer, account, name.key)
   },
 )
 
@@ -60,7 +107,7 @@ const keys = Array.from({ length: accounts }, (_, i) => {
   return key
 })
 
-/** What the address is known by; undefined when it cannot be checked. */
+/** Host, path and query of a public web address; undefined when it cannot be checked. */
 const pageOf = (url: string) => {
   const address = url.includes("://") ? url : `https://${url}`
   if (!URL.canParse(address)) return undefined
@@ -68,7 +115,70 @@ const pageOf = (url: string) => {
   if (protocol !== "https:" && protocol !== "http:") return undefined
   return getDomain(hostname) === null ? undefined : hostname + pathname + search
 }
-const known = new Map(urls.map((url) => [pageOf(url), figures]))
+
+type Figures = ReturnType<typeof figuresOf>
+/** Gives the figures of the pages that have some. */
+type Lookup = (
+  pages: ReadonlyArray<string>,
+) => ReadonlyMap<string, Figures> | Promise<ReadonlyMap<string, Figures>>
+
+const known = new Map(knownUrls.map((url) => [pageOf(url) ?? "", figuresOf(url)]))
+
+interface Reply {
+  readonly result: {
+    readonly results_by_site: ReadonlyArray<{
+      readonly site_query: { readonly original_site_query: { readonly query: string } }
+      readonly site_metrics: {
+        readonly domain_authority: number
+        readonly page_authority: number
+        readonly spam_score: number
+      }
+    }>
+  }
+}
+
+/** One call to the vendor: a request has 50 URLs at most, and the vendor takes as many. */
+const buy = async (pages: ReadonlyArray<string>) => {
+  const site_queries = [...new Set(pages)].map((page) => ({
+    query: `https://${page}`,
+    scope: "url",
+  }))
+  const response = await fetch(vendor, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-moz-token": "a-token-for-the-bench" },
+    body: JSON.stringify({
+      jsonrpc: "2.0",
+      id: randomUUID(),
+      method: "data.site.metrics.fetch.multiple",
+      params: { data: { site_queries } },
+    }),
+    signal: AbortSignal.timeout(10_000),
+  })
+  if (!response.ok) throw new Error(`the vendor answered ${response.status}`)
+  const { result } = (await response.json()) as Reply
+  return new Map(
+    result.results_by_site.map(({ site_metrics, site_query }) => [
+      site_query.original_site_query.query.slice("https://".length),
+      {
+        domainAuthority: site_metrics.domain_authority,
+        pageAuthority: site_metrics.page_authority,
+        spamScore: site_metrics.spam_score,
+      },
+    ]),
+  )
+}
+
+const lookups: Record<string, Lookup> = {
+  known: () => known,
+  bought: (pages) =>
+    buy(pages).catch((error: unknown) => {
+      console.error(error)
+      return new Map()
+    }),
+  sandbox: (pages) => new Map(pages.map((page) => [page, figuresOf(page)])),
+}
+const lookup = lookups[source]
+if (lookup === undefined) throw new Error(`no source "${source}": known, bought or sandbox`)
 
 const string = { type: "string" }
 const number = { type: "number" }
@@ -87,6 +197,9 @@ const batchSchema = {
       items: { type: "string", minLength: 1, maxLength: 1000 },
     },
   }),
+  headers: object({ "idempotency-key": { type: "string", minLength: 1, maxLength: 257 } }, [
+    "idempotency-key",
+  ]),
   response: {
     200: object({
       success: { type: "boolean" },
@@ -115,41 +228,64 @@ const creditsSchema = {
 const app = Fastify()
 
 const accountOf = (key: unknown) => (typeof key === "string" ? findKey.get(sha256(key)) : undefined)
-const unauthorized = { success: false, message: "The API key is invalid or expired." }
+const refused = (message: string) => ({ success: false, message })
 
-app.post<{ Body: { readonly urls: ReadonlyArray<string> } }>(
-  batchPath,
-  { schema: batchSchema },
-  (request, reply) => {
-    const account = accountOf(request.headers["x-api-key"])
-    if (account === undefined) return reply.code(401).send(unauthorized)
-    const requestId = randomUUID()
-    const pages = request.body.urls.map((url) => ({ url, page: pageOf(url) }))
-    const amount = pages.filter(({ page }) => page !== undefined).length
-    if (!hold(requestId, account.id, amount)) {
-      return reply.code(402).send({ success: false, message: "Insufficient credits." })
+app.post<{
+  Body: { readonly urls: ReadonlyArray<string> }
+  Headers: { readonly "idempotency-key"?: string }
+}>(batchPath, { schema: batchSchema }, async (request, reply) => {
+  const account = accountOf(request.headers["x-api-key"])
+  if (account === undefined) {
+    return reply.code(401).send(refused("The API key is invalid or expired."))
+  }
+  const requestId = randomUUID()
+  reply.header("x-request-id", requestId)
+  const { urls } = request.body
+  const checks = urls.map((url) => ({ url, page: pageOf(url) }))
+  const pages = checks.map(({ page }) => page).filter((page) => page !== undefined)
+  const key = request.headers["idempotency-key"]
+  const name =
+    key === undefined || pages.length === 0
+      ? undefined
+      : { key, fingerprint: sha256(JSON.stringify(urls)) }
+
+  const held = hold(requestId, account.id, pages.length, name)
+  if (held === false) return reply.code(402).send(refused("Insufficient credits."))
+  if (held !== true) {
+    if (held.fingerprint !== name?.fingerprint) {
+      return reply.code(422).send(refused("The Idempotency-Key was used with another body."))
     }
-    const successUrls: Array<object> = []
-    const failedUrls: Array<object> = []
-    for (const { page, url } of pages) {
-      const metrics = page === undefined ? undefined : known.get(page)
-      if (metrics !== undefined) successUrls.push({ url, ...metrics })
-      else failedUrls.push({ url, reason: page === undefined ? "INVALID_URL" : "PROVIDER_ERROR" })
+    if (held.answer === null) {
+      return reply.code(409).send(refused("A request with this Idempotency-Key is in progress."))
     }
-    const creditsUsed = successUrls.length
-    settle(requestId, account.id, amount, creditsUsed)
-    balances.set(account.id, (balances.get(account.id) ?? 0) - creditsUsed)
-    return reply.header("x-request-id", requestId).send({
-      success: true,
-      data: { successUrls, failedUrls },
-      quota: { creditsUsed },
-    })
-  },
-)
+    return reply.header("idempotent-replayed", "true").type("application/json").send(held.answer)
+  }
+
+  const figures = await lookup(pages)
+  const successUrls: Array<object> = []
+  const failedUrls: Array<object> = []
+  for (const { page, url } of checks) {
+    const metrics = page === undefined ? undefined : figures.get(page)
+    if (metrics !== undefined) successUrls.push({ url, ...metrics })
+    else failedUrls.push({ url, reason: page === undefined ? "INVALID_URL" : "PROVIDER_ERROR" })
+  }
+  const creditsUsed = successUrls.length
+  const answer = reply.serialize({
+    success: true,
+    data: { successUrls, failedUrls },
+    quota: { creditsUsed },
+  })
+  const amounts = { amount: pages.length, charge: creditsUsed }
+  settle(requestId, account.id, amounts, name, String(answer))
+  balances.set(account.id, (balances.get(account.id) ?? 0) - creditsUsed)
+  return reply.type("application/json").send(answer)
+})
 
 app.get(creditsPath, { schema: creditsSchema }, (request, reply) => {
   const account = accountOf(request.headers["x-api-key"])
-  if (account === undefined) return reply.code(401).send(unauthorized)
+  if (account === undefined) {
+    return reply.code(401).send(refused("The API key is invalid or expired."))
+  }
   return reply.send({
     success: true,
     data: { availableCredits: balances.get(account.id) ?? 0 },

@@ -1,17 +1,29 @@
 /**
- * Whether two processes on one SQLite file do more than one: each workload is asked of one process
- * on 64 connections and of two on 32 each, in turn. Prints a table of medians.
+ * Whether two processes on one SQLite file do more than one. Known figures, unnamed requests: one
+ * process gets them on 64 connections, two on 32 each, in turn. Prints a table of medians.
  *
  *     node scripts/bench/processes.ts [--rounds 3] [--seconds 4]
  *
- * Needs wrk, a C compiler and a build.
+ * Needs Linux, wrk, a C compiler and a build.
  */
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
-import { measure, median, medians, workloads } from "./measure.ts"
-import { emptyFolder, openAccounts, script, type Server, start, startService } from "./servers.ts"
+import { defaultConnections, load, median, medians, rssMb, writeRequests } from "./measure.ts"
+import { matching } from "./rows.ts"
+import {
+  dist,
+  learn,
+  mozSettings,
+  newFolder,
+  openAccounts,
+  script,
+  serve,
+  type Server,
+  start,
+  stopAll,
+  subfolder,
+} from "./servers.ts"
 
 const { values: options } = parseArgs({
   options: {
@@ -19,78 +31,76 @@ const { values: options } = parseArgs({
     seconds: { type: "string", default: "4" },
   },
 })
-const dist = join(import.meta.dirname, "../../dist")
+const warmUpSeconds = 8
 const program = join(dist, "authority.cjs")
-const folder = mkdtempSync(join(dist, "bench-"))
+const folder = newFolder()
+const file = join(folder, "requests.txt")
 const slowFsync = join(folder, "slow-fsync.so")
-const servers: Array<Server> = []
 
-/** One process or more under the same load, which they share; what they do is added up. */
-const together = async (
-  processes: ReadonlyArray<Server>,
-  { requests }: (typeof workloads)[number],
-  seconds: string,
-) => {
+const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
+
+/** The processes share one load; their figures are added up. */
+const together = async (processes: ReadonlyArray<Server>, seconds: number) => {
+  const connections = defaultConnections / processes.length
   const measures = await Promise.all(
-    processes.map((server, i) => {
-      const file = join(folder, `requests-${i}.txt`)
-      return measure(server, requests, { connections: 64 / processes.length, file, seconds })
-    }),
+    processes.map((server) => load(server, { file, seconds, connections })),
   )
-  const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
   return {
     perSecond: sum(measures.map(({ perSecond }) => perSecond)),
     p50Ms: median(measures.map(({ p50Ms }) => p50Ms)),
     p99Ms: Math.max(...measures.map(({ p99Ms }) => p99Ms)),
     cpuUs: median(measures.map(({ cpuUs }) => cpuUs)),
-    rssMb: sum(measures.map(({ rssMb }) => rssMb)),
+    rssMb: sum(processes.map(({ pid }) => rssMb(pid))),
   }
 }
 
+/** So many processes on one new database. */
+const startAll = async (count: number, disk: string, env: NodeJS.ProcessEnv) => {
+  const cwd = subfolder(folder, `${count}, ${disk}`)
+  const settings = { ...mozSettings(vendor), ...env }
+  const keys = openAccounts(cwd, program, settings)
+  const started: Array<Server> = []
+  for (let i = 0; i < count; i++) {
+    const name = `process ${i + 1} of ${count}`
+    started.push({ ...(await serve({ name, cwd, program, settings })), keys })
+  }
+  for (const server of started) await learn(server)
+  return started
+}
+
+execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
+const vendor = await start("the vendor", folder, [script("vendor.ts")])
 try {
-  execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
-  const vendor = await start(folder, [script("vendor.ts")])
-  servers.push(vendor)
   console.log(
-    "| workload | fsync | processes | requests/s | p99 ms | CPU µs | RSS MB | times one |",
+    "| requests | fsync | processes | requests/s | p99 ms | CPU µs | RSS MB | times one |",
   )
   console.log("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
   for (const [disk, env] of [
     ["own", {}],
     ["+1 ms", { LD_PRELOAD: slowFsync }],
   ] as const) {
-    const startAll = async (count: number) => {
-      const cwd = emptyFolder(folder, `${count}, ${disk}`)
-      const keys = openAccounts(cwd, program)
-      const started: Array<Server> = []
-      for (let i = 0; i < count; i++) {
-        started.push(await startService(cwd, program, keys, vendor.url, env))
-      }
-      servers.push(...started)
-      return started
-    }
-    const contenders = [await startAll(1), await startAll(2)]
-    for (const workload of workloads) {
-      for (const processes of contenders) await together(processes, workload, "8")
+    const contenders = [await startAll(1, disk, env), await startAll(2, disk, env)]
+    for (const row of matching(/^known, unnamed/).flatMap(({ rows }) => rows)) {
+      writeRequests(file, row.requests)
+      for (const processes of contenders) await together(processes, warmUpSeconds)
       const rounds = contenders.map(() => Array<Awaited<ReturnType<typeof together>>>())
       for (let round = 0; round < Number(options.rounds); round++) {
         for (const [i, processes] of contenders.entries()) {
-          rounds[i]?.push(await together(processes, workload, options.seconds))
+          rounds[i]?.push(await together(processes, Number(options.seconds)))
         }
       }
-      const [one] = rounds
+      const one = medians(rounds[0] ?? [])
       rounds.forEach((measures, i) => {
-        const { cpuUs, p99Ms, perSecond, rssMb } = medians(measures)
-        const times = median(
-          measures.map(({ perSecond }, j) => perSecond / (one?.[j]?.perSecond ?? Number.NaN)),
-        )
-        const cells = [workload.name, disk, i + 1, perSecond.toFixed(0), p99Ms.toFixed(1)]
-        cells.push(cpuUs.toFixed(0), rssMb.toFixed(0), `${times.toFixed(2)}×`)
+        const { cpuUs, p99Ms, perSecond } = medians(measures)
+        const cells = [row.name, disk, i + 1, perSecond.toFixed(0), p99Ms.toFixed(1)]
+        const memory = Math.max(...measures.map(({ rssMb }) => rssMb))
+        cells.push(cpuUs.toFixed(0), memory.toFixed(0))
+        cells.push(`${(perSecond / one.perSecond).toFixed(2)}×`)
         console.log(`| ${cells.join(" | ")} |`)
       })
     }
+    for (const server of contenders.flat()) await server.stop()
   }
 } finally {
-  for (const server of servers) server.stop()
-  rmSync(folder, { recursive: true, maxRetries: 20 })
+  await stopAll()
 }

@@ -1,124 +1,242 @@
 /**
- * How fast the built service is, beside a peer and a floor: each workload is asked of each in turn,
- * round after round, for on a shared machine only what ran side by side can be compared. Prints a
- * table of medians and writes them to `dist/bench.json`.
+ * Measures the built service beside a peer and prints a Markdown table; README.md beside this file
+ * explains rows and ratios. Needs Linux, wrk and a C compiler.
  *
- *     npm run bench -- [--rounds 3] [--seconds 4] [--only NAME] [--against OTHER/authority.cjs]
+ *     npm run bench -- [OPTION]…
  *
- * Needs wrk and a C compiler.
+ *     --rows PATTERN     measure only the rows whose names match (a regular expression)
+ *     --list             print the names of the rows
+ *     --rounds N         rounds of each row (default: 3)
+ *     --seconds N        seconds of each round and server (default: 4)
+ *     --warm-up N        seconds of each row and server before the rounds (default: 4)
+ *     --rss-seconds N    least seconds of load before memory is read (default: 60; 0: do not read)
+ *     --against FILE     another build's authority.cjs in place of the peer
+ *     --json FILE        also write all figures of all rounds to FILE
  */
+import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { type Measure, measure, median, medians, workloads } from "./measure.ts"
-import { emptyFolder, openAccounts, script, type Server, start, startService } from "./servers.ts"
+import { boughtUrls, knownUrls } from "./load.ts"
+import { defaultConnections, load, type Measure, rssUnderLoad, writeRequests } from "./measure.ts"
+import { type Group, matching, type Row } from "./rows.ts"
+import {
+  assertHonest,
+  available,
+  counted,
+  dist,
+  learn,
+  mozSettings,
+  newFolder,
+  script,
+  type Server,
+  start,
+  startService,
+  stopAll,
+  subfolder,
+} from "./servers.ts"
+import { type Memory, type Result, table } from "./table.ts"
 
-const { values: options } = parseArgs({
+const { values } = parseArgs({
   options: {
+    rows: { type: "string", default: "" },
+    list: { type: "boolean", default: false },
     rounds: { type: "string", default: "3" },
     seconds: { type: "string", default: "4" },
-    only: { type: "string", default: "" },
+    "warm-up": { type: "string", default: "4" },
+    "rss-seconds": { type: "string", default: "60" },
     against: { type: "string" },
+    json: { type: "string" },
   },
 })
-const dist = join(import.meta.dirname, "../../dist")
-// Not in the system's folder for temporary files, which may be no disk.
-const folder = mkdtempSync(join(dist, "bench-"))
-const slowFsync = join(folder, "slow-fsync.so")
-const requestsFile = join(folder, "requests.txt")
+const groups = matching(new RegExp(values.rows))
+assert(groups.length > 0, `no row matches ${values.rows}; --list prints their names`)
+if (values.list) {
+  for (const { name } of groups.flatMap(({ rows }) => rows)) console.log(name)
+  process.exit()
+}
+const rounds = Number(values.rounds)
+const seconds = Number(values.seconds)
+const warmUpSeconds = Number(values["warm-up"])
+const rssSeconds = Number(values["rss-seconds"])
 
-const warmUpSeconds = "8"
-const servers: Array<Server> = []
-try {
-  execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
-  const disks = { own: {}, "+1 ms": { LD_PRELOAD: slowFsync } }
-  const vendor = await start(folder, [script("vendor.ts")])
-  const floor = await start(folder, [script("floor.ts")])
-  servers.push(vendor, floor)
+/** A server of a group, and how much it was asked. */
+interface Contender {
+  readonly server: Server
+  requests: number
+  loadSeconds: number
+}
 
-  const contenders = async (disk: string, env: NodeJS.ProcessEnv) => {
-    const service = (name: string, program: string) => {
-      const cwd = emptyFolder(folder, `${name}, ${disk}`)
-      const keys = openAccounts(cwd, resolve(program))
-      return startService(cwd, resolve(program), keys, vendor.url, env)
+/** What the servers of a group talk to. */
+interface Helpers {
+  readonly folder: string
+  readonly vendor: Server
+  readonly sink: Server
+}
+
+/** Starts the service and what it is measured beside. */
+const startContenders = async (group: Group, helpers: Helpers): Promise<ReadonlyArray<Server>> => {
+  const env = group.hasSlowDisk === true ? { LD_PRELOAD: slowFsync } : {}
+  const program = join(dist, "authority.cjs")
+  const service = async (name: string, program: string, isOnPostgres: boolean) => {
+    const cwd = subfolder(helpers.folder, name)
+    const settings = {
+      ...(group.source !== "sandbox" && mozSettings(helpers.vendor)),
+      ...(group.isTraced === true && { OTEL_EXPORTER_OTLP_ENDPOINT: helpers.sink.url }),
+      ...(isOnPostgres && { AUTHORITY_DATABASE_URL: await postgres(cwd) }),
+      ...group.settings,
+      ...env,
     }
-    const started: Array<[string, Server]> = []
-    const add = (name: string, server: Server) => {
-      // At once, for what is started after it may fail.
-      servers.push(server)
-      started.push([name, server])
-    }
-    add("service", await service("service", join(dist, "authority.cjs")))
-    add("peer", await start(emptyFolder(folder, `peer, ${disk}`), [script("peer.ts")], env))
-    if (options.against !== undefined) add("against", await service("against", options.against))
-    started.push(["floor", floor])
-    return started
+    const server = await startService({ name, cwd, program, settings })
+    if (group.source === "known") await learn(server)
+    return server
   }
-  const results: Array<{ workload: string; disk: string; who: string; rounds: Array<Measure> }> = []
-  for (const [disk, env] of Object.entries(disks)) {
-    const asked = workloads.filter(({ name }) => `${name}, ${disk}`.includes(options.only))
-    if (asked.length === 0) continue
-    const started = await contenders(disk, env)
-    for (const { name, requests } of asked) {
-      const rounds = started.map(
-        ([who, server]) =>
-          [server, { workload: name, disk, who, rounds: Array<Measure>() }] as const,
-      )
-      // Not counted, for the code is still being compiled.
-      for (const [server] of rounds)
-        await measure(server, requests, { file: requestsFile, seconds: warmUpSeconds })
-      for (let round = 0; round < Number(options.rounds); round++) {
-        for (const [server, result] of rounds) {
-          result.rounds.push(
-            await measure(server, requests, { file: requestsFile, seconds: options.seconds }),
-          )
-        }
-      }
-      results.push(...rounds.map(([, result]) => result))
-    }
+  const isOnPostgres = group.isOnPostgres === true
+  const ours = await service("the service", program, isOnPostgres)
+  if (values.against !== undefined) {
+    return [ours, await service("the other build", resolve(values.against), isOnPostgres)]
   }
+  if (isOnPostgres) return [ours, await service("the service on SQLite", program, false)]
+  const peer = [script("peer.ts"), group.source, helpers.vendor.url]
+  return [ours, await start("the peer", subfolder(helpers.folder, "peer"), peer, env)]
+}
 
-  const summary = results.map(({ disk, rounds, who, workload }) => {
-    const figures = medians(rounds)
-    const service = results.find(
-      (other) => other.workload === workload && other.disk === disk && other.who === "service",
-    )
-    const ratio = median(
-      rounds.map(({ perSecond }, i) => (service?.rounds[i]?.perSecond ?? 0) / perSecond),
-    )
-    return { workload, fsync: disk, who, ...figures, serviceRatio: ratio, rounds }
-  })
-  const commit = execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { encoding: "utf8" })
-  const about = {
-    date: new Date().toISOString().slice(0, 10),
-    commit: commit.trim(),
-    machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`,
-  }
-  writeFileSync(join(dist, "bench.json"), JSON.stringify({ about, summary }, undefined, 2))
+/** A PostgreSQL of its own, with its data in a folder; gives its address. */
+const postgres = async (cwd: string) =>
+  (await start("PostgreSQL", cwd, [script("postgres.ts")])).url
 
-  console.log(`${about.date}, commit ${about.commit}, ${about.machine}\n`)
-  console.log(
-    "| workload | fsync | who | requests/s | p50 ms | p99 ms | CPU µs | RSS MB | service is |",
+/** Loads a server with a row; fails unless all was charged, and bought just where it should be. */
+const measure = async (
+  contender: Contender,
+  { row, file, group, seconds }: { row: Row; file: string; group: Group; seconds: number },
+  { vendor }: Helpers,
+): Promise<Measure> => {
+  const { server } = contender
+  const [creditsBefore, askedBefore] = [await available(server), await counted(vendor, "asked")]
+  const figures = await load(server, { file, seconds })
+  const charged = creditsBefore - (await available(server))
+  const asked = (await counted(vendor, "asked")) - askedBefore
+  const least = figures.requests * row.urls
+  // Requests on their way when the load ends are charged and not counted.
+  const most = least + defaultConnections * row.urls
+  assert(
+    charged >= least && charged <= most,
+    `${server.name}: ${row.name}: charged ${charged} credits for ${least} to ${most} URLs`,
   )
-  console.log("| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-  for (const {
-    cpuUs,
-    fsync,
-    p50Ms,
-    p99Ms,
-    perSecond,
-    rssMb,
-    serviceRatio,
-    who,
-    workload,
-  } of summary) {
-    const cells = [workload, fsync, who, perSecond.toFixed(0), p50Ms.toFixed(2), p99Ms.toFixed(2)]
-    cells.push(cpuUs.toFixed(0), rssMb.toFixed(0), `${serviceRatio.toFixed(2)}×`)
-    console.log(`| ${cells.join(" | ")} |`)
+  assert(
+    group.source === "bought" ? asked >= least : asked === 0,
+    `${server.name}: ${row.name}: asked the vendor for ${asked} of ${least} URLs`,
+  )
+  contender.requests += figures.requests
+  contender.loadSeconds += seconds
+  return figures
+}
+
+/** Memory of a server under a load of all its rows in turn. */
+const memoryOf = async (contender: Contender, file: string): Promise<Memory> => {
+  if (rssSeconds === 0) return { rssMb: Number.NaN, peakMb: Number.NaN, loadSeconds: 0 }
+  const window = Math.min(10, rssSeconds)
+  const missing = Math.max(window, rssSeconds - contender.loadSeconds)
+  const { requests, ...memory } = await rssUnderLoad(
+    contender.server,
+    { file, seconds: missing },
+    window,
+  )
+  contender.requests += requests
+  contender.loadSeconds += missing
+  return { ...memory, loadSeconds: contender.loadSeconds }
+}
+
+/** The requests of several rows in turn. */
+const mixed = (rows: ReadonlyArray<Row>) =>
+  Array.from({ length: 1000 }, (_, i) =>
+    rows.flatMap(({ requests }) => requests[i % requests.length] ?? []),
+  ).flat()
+
+const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray<Result>> => {
+  const helpers: Helpers = {
+    folder,
+    vendor: await start("the vendor", folder, [script("vendor.ts")]),
+    sink: await start("the OTLP receiver", folder, [script("sink.ts")]),
   }
-} finally {
-  for (const server of servers) server.stop()
-  rmSync(folder, { recursive: true, maxRetries: 20 })
+  const contenders = (await startContenders(group, helpers)).map((server): Contender => ({
+    server,
+    requests: 0,
+    loadSeconds: 0,
+  }))
+  const urls = group.source === "bought" ? boughtUrls : knownUrls
+  for (const { server } of contenders) await assertHonest(server, urls)
+
+  const rows = group.rows.map((row, i) => {
+    const file = join(folder, `requests-${i}.txt`)
+    writeRequests(file, row.requests)
+    return { row, file, group, measures: contenders.map(() => Array<Measure>()) }
+  })
+  for (const row of rows) {
+    for (const contender of contenders) {
+      await measure(contender, { ...row, seconds: warmUpSeconds }, helpers)
+    }
+  }
+  for (let round = 0; round < rounds; round++) {
+    for (const row of rows) {
+      // The other one first in every second round.
+      const order = round % 2 === 0 ? contenders : contenders.toReversed()
+      for (const contender of order) {
+        const figures = await measure(contender, { ...row, seconds }, helpers)
+        row.measures[contenders.indexOf(contender)]?.push(figures)
+        const { perSecond } = figures
+        console.error(`${row.row.name}: ${contender.server.name}: ${perSecond.toFixed(0)}/s`)
+      }
+    }
+  }
+  const file = join(folder, "mixed.txt")
+  writeRequests(file, mixed(group.rows))
+  const memories: Array<Memory> = []
+  for (const contender of contenders) memories.push(await memoryOf(contender, file))
+
+  if (group.isTraced === true) await assertTraced(contenders, helpers)
+  return rows.map(({ measures, row }) => ({
+    group,
+    row: row.name,
+    contenders: contenders.map(({ server }, i) => ({
+      name: server.name,
+      rounds: measures[i] ?? [],
+      memory: memories[i],
+    })),
+  }))
+}
+
+/** Ends the service, by when it must have sent at least one span for each request. */
+const assertTraced = async ([service]: ReadonlyArray<Contender>, { sink }: Helpers) => {
+  await service?.server.stop()
+  const spans = await counted(sink, "spans")
+  const requests = service?.requests ?? 0
+  assert(spans >= requests, `the receiver got ${spans} spans of ${requests} requests`)
+}
+
+const bench = newFolder()
+const slowFsync = join(bench, "slow-fsync.so")
+execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
+const results: Array<Result> = []
+for (const group of groups) {
+  try {
+    results.push(...(await measureGroup(group, subfolder(bench, group.name))))
+  } finally {
+    await stopAll()
+  }
+}
+const commit = execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { encoding: "utf8" })
+const about = {
+  date: new Date().toISOString().slice(0, 10),
+  commit: commit.trim(),
+  machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`,
+  rounds,
+  seconds,
+}
+console.log(table(about, results))
+if (values.json !== undefined) {
+  const rows = results.map(({ contenders, row }) => ({ row, contenders }))
+  writeFileSync(values.json, JSON.stringify({ about, rows }, undefined, 2))
 }

@@ -1,53 +1,130 @@
-/** The servers that are measured. */
+/** The processes of a run. */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdirSync } from "node:fs"
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { v8Flags } from "../v8-flags.ts"
-import { accounts, batch, batchPath, credits, urls } from "./load.ts"
+import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./load.ts"
 
 export interface Server {
+  readonly name: string
   readonly pid: number
   readonly url: string
+  /** API keys, one for each account. */
   readonly keys: ReadonlyArray<string>
-  readonly stop: () => void
+  /** Ends the process and waits for that, at most 15 s. */
+  readonly stop: () => Promise<void>
 }
 
-/** A program that prints one line of JSON once it listens. */
+/** A file of this folder. */
+export const script = (name: string) => join(import.meta.dirname, name)
+
+export const dist = join(import.meta.dirname, "../../dist")
+
+/** A new folder on the disk of the build; the folder for temporary files may be no disk. */
+export const newFolder = () => {
+  const folder = mkdtempSync(join(dist, "bench-"))
+  // PostgreSQL runs as another user where this program runs as root.
+  chmodSync(folder, 0o755)
+  // Also when the run fails or is interrupted.
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }))
+  return folder
+}
+
+export const subfolder = (...path: ReadonlyArray<string>) => {
+  const folder = join(...path)
+  mkdirSync(folder)
+  return folder
+}
+
+/** Settings of the shell must not change what is measured. */
+const ownEnvironment = Object.fromEntries(
+  Object.entries(process.env).filter(
+    ([name]) => !/^(AUTHORITY_|OTEL_|NODE_OPTIONS$|LD_PRELOAD$)/.test(name),
+  ),
+)
+
+const running = new Set<Server["stop"]>()
+
+/** Ends every process that was started and still runs. */
+export const stopAll = async () => {
+  await Promise.all([...running].map((stop) => stop()))
+}
+
+const stopOn = (signal: NodeJS.Signals, exitCode: number) =>
+  process.once(signal, () => void stopAll().finally(() => process.exit(exitCode)))
+stopOn("SIGINT", 130)
+stopOn("SIGTERM", 143)
+
+/** Starts a Node program that prints one line of JSON once it listens; fails after 60 s. */
 export const start = async (
+  name: string,
   cwd: string,
   args: ReadonlyArray<string>,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Server> => {
   const child = spawn(process.execPath, [...args], {
     cwd,
-    env: { ...process.env, ...env },
+    env: { ...ownEnvironment, ...env },
     stdio: ["ignore", "pipe", "inherit"],
   })
-  const [line] = await once(createInterface(child.stdout), "line", {
-    signal: AbortSignal.timeout(60_000),
+  const ended = once(child, "exit")
+  const stop = async () => {
+    child.kill("SIGTERM")
+    const timer = setTimeout(() => child.kill("SIGKILL"), 15_000)
+    await ended
+    clearTimeout(timer)
+    running.delete(stop)
+  }
+  running.add(stop)
+  const [line] = await Promise.race([
+    once(createInterface(child.stdout), "line", { signal: AbortSignal.timeout(60_000) }),
+    ended.then(([code]) => assert.fail(`${name} ended with ${code} before it listened`)),
+  ])
+  const { keys = [], url } = JSON.parse(line)
+  return { name, pid: child.pid ?? 0, url, keys, stop }
+}
+
+export interface ServiceOptions {
+  readonly name: string
+  /** Where it keeps its database, if that is SQLite. */
+  readonly cwd: string
+  /** The built program. */
+  readonly program: string
+  readonly settings: NodeJS.ProcessEnv
+}
+
+/** The service with the accounts of the benchmark, started as a user starts it. */
+export const startService = async ({
+  cwd,
+  name,
+  program,
+  settings,
+}: ServiceOptions): Promise<Server> => {
+  const keys = openAccounts(cwd, program, settings)
+  return { ...(await serve({ cwd, name, program, settings })), keys }
+}
+
+/** The service on a database that has its accounts. */
+export const serve = ({ cwd, name, program, settings }: ServiceOptions) =>
+  start(name, cwd, [program, "serve", "--json"], {
+    AUTHORITY_PORT: "0",
+    AUTHORITY_LOG_LEVEL: "error",
+    ...settings,
   })
-  const { keys = ["none"], url } = JSON.parse(line)
-  return { pid: child.pid ?? 0, url, keys, stop: () => child.kill("SIGTERM") }
-}
 
-/** A file of this folder. */
-export const script = (name: string) => join(import.meta.dirname, name)
-
-/** A new folder. */
-export const emptyFolder = (...path: ReadonlyArray<string>) => {
-  const folder = join(...path)
-  mkdirSync(folder)
-  return folder
-}
-
-/** The accounts of the load, in the database of a folder; gives their keys. */
-export const openAccounts = (cwd: string, program: string) => {
+/** Makes the accounts of the benchmark in a database; gives their API keys. */
+export const openAccounts = (cwd: string, program: string, settings: NodeJS.ProcessEnv) => {
+  const { LD_PRELOAD: _, ...env } = { ...ownEnvironment, ...settings }
   const authority = (...args: ReadonlyArray<string>) =>
     JSON.parse(
-      execFileSync(process.execPath, [program, ...args, "--json"], { cwd, encoding: "utf8" }),
+      execFileSync(process.execPath, [program, ...args, "--json"], {
+        cwd,
+        encoding: "utf8",
+        env,
+        timeout: 60_000,
+      }),
     )
   return Array.from({ length: accounts }, (_, i): string => {
     authority("account", "create", "--credits", String(credits), `account-${i}`)
@@ -55,34 +132,85 @@ export const openAccounts = (cwd: string, program: string) => {
   })
 }
 
-/** The service on the database of a folder, with a vendor whose figures it knows by then. */
-export const startService = async (
-  cwd: string,
-  program: string,
-  keys: ReadonlyArray<string>,
-  moz: string,
-  env: NodeJS.ProcessEnv,
-): Promise<Server> => {
-  const server = await start(cwd, [...v8Flags, program, "serve", "--json"], {
-    AUTHORITY_PORT: "0",
-    AUTHORITY_PROVIDER: "moz",
-    AUTHORITY_MOZ_TOKEN: "a-token-for-the-bench",
-    AUTHORITY_MOZ_URL: moz,
-    AUTHORITY_LOG_LEVEL: "error",
-    ...env,
-  })
-  for (let first = 0; first < urls.length; first += 50) {
-    const { data, quota } = await ask({ ...server, keys }, batch(first, 50))
-    assert.deepEqual([data.failedUrls, quota.creditsUsed], [[], 50])
+/** Settings by which the service buys from the benchmark's vendor. */
+export const mozSettings = (vendor: Server) => ({
+  AUTHORITY_PROVIDER: "moz",
+  AUTHORITY_MOZ_TOKEN: "a-token-for-the-bench",
+  AUTHORITY_MOZ_URL: vendor.url,
+})
+
+/** Buys the figures of the known URLs. */
+export const learn = async (server: Server) => {
+  for (let first = 0; first < knownUrls.length; first += 50) {
+    const answer = await ask(server, JSON.stringify({ urls: knownUrls.slice(first, first + 50) }))
+    assertAllChecked(server, answer, 50)
   }
-  return { ...server, keys }
 }
 
-const ask = async ({ keys, url }: Server, body: string) => {
+/** One batch request with the first API key. */
+export const ask = async ({ keys, url }: Server, body: string, name?: string) => {
   const response = await fetch(url + batchPath, {
     method: "POST",
-    headers: { "content-type": "application/json", "x-api-key": keys[0] ?? "" },
+    headers: {
+      "content-type": "application/json",
+      "x-api-key": keys[0] ?? "",
+      ...(name !== undefined && { "idempotency-key": `"${name}"` }),
+    },
     body,
   })
-  return JSON.parse(await response.text())
+  return {
+    status: response.status,
+    isReplay: response.headers.get("idempotent-replayed") === "true",
+    text: await response.text(),
+  }
 }
+
+const assertAllChecked = (
+  { name }: Server,
+  { status, text }: Awaited<ReturnType<typeof ask>>,
+  urls: number,
+) => {
+  assert.equal(status, 200, `${name} answered ${status}: ${text}`)
+  const { data, quota } = JSON.parse(text)
+  assert.equal(data.successUrls.length, urls, `${name} answered ${text}`)
+  assert.equal(quota.creditsUsed, urls, `${name} answered ${text}`)
+}
+
+/** Fails unless the server checks URLs and keeps its promises about idempotency keys. */
+export const assertHonest = async (server: Server, urls: ReadonlyArray<string>) => {
+  const [first = { body: "" }, second = { body: "" }] = batches(urls, { count: 50, isNamed: true })
+  const name = `honest-${crypto.randomUUID()}`
+  const answer = await ask(server, first.body, name)
+  assertAllChecked(server, answer, 50)
+  const again = await ask(server, first.body, name)
+  assert.deepEqual(again, { ...answer, isReplay: true }, `${server.name} does not replay`)
+  const other = await ask(server, second.body, name)
+  assert.equal(other.status, 422, `${server.name} answered ${other.status}: ${other.text}`)
+}
+
+/** Credits that all accounts have together, once they stand still. */
+export const available = async (server: Server): Promise<number> => {
+  const read = async () => {
+    let sum = 0
+    for (const key of server.keys) {
+      const response = await fetch(server.url + creditsPath, { headers: { "x-api-key": key } })
+      const text = await response.text()
+      assert.equal(response.status, 200, `${server.name} answered ${response.status}: ${text}`)
+      sum += JSON.parse(text).data.availableCredits
+    }
+    return sum
+  }
+  // Requests of clients that hung up may still be settled.
+  let last = await read()
+  for (let attempt = 0; attempt < 100; attempt++) {
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    const now = await read()
+    if (now === last) return now
+    last = now
+  }
+  return assert.fail(`the credits of ${server.name} do not stand still`)
+}
+
+/** What a helper process has counted. */
+export const counted = async ({ url }: Server, what: "asked" | "spans"): Promise<number> =>
+  JSON.parse(await (await fetch(url)).text())[what]

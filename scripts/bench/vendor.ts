@@ -1,35 +1,46 @@
-/** A Moz API that knows every page, as far as the service asks it. Prints its address. */
+/**
+ * A Moz API that knows every page, as far as the service and the peer ask it. Prints its address.
+ * `GET` answers how many pages it was asked about.
+ */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import { json } from "node:stream/consumers"
-import * as Schema from "effect/Schema"
-import { figures } from "./load.ts"
+import { text } from "node:stream/consumers"
+import { figuresOf } from "./load.ts"
 
-const Question = Schema.Struct({
-  id: Schema.String,
-  params: Schema.Struct({
-    data: Schema.Struct({
-      site_queries: Schema.Array(Schema.Struct({ query: Schema.String, scope: Schema.String })),
-    }),
-  }),
-})
-const decode = Schema.decodeUnknownSync(Question)
+interface Question {
+  readonly id: string
+  readonly params: {
+    readonly data: {
+      readonly site_queries: ReadonlyArray<{ readonly query: string; readonly scope: string }>
+    }
+  }
+}
+
+let asked = 0
 
 const server = createServer(async (request, response) => {
-  const { id, params } = decode(await json(request))
-  const results_by_site = params.data.site_queries.map((original_site_query) => ({
-    site_query: { ...original_site_query, original_site_query },
-    site_metrics: {
-      domain_authority: figures.domainAuthority,
-      page_authority: figures.pageAuthority,
-      spam_score: figures.spamScore,
-    },
-  }))
   response.setHeader("content-type", "application/json")
-  response.end(
+  if (request.method === "GET") return response.end(JSON.stringify({ asked }))
+  const { id, params }: Question = JSON.parse(await text(request))
+  const queries = params.data.site_queries
+  asked += queries.length
+  const results_by_site = queries.map((original_site_query) => {
+    const figures = figuresOf(original_site_query.query)
+    return {
+      site_query: { ...original_site_query, original_site_query },
+      site_metrics: {
+        domain_authority: figures.domainAuthority,
+        page_authority: figures.pageAuthority,
+        spam_score: figures.spamScore,
+      },
+    }
+  })
+  return response.end(
     JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site, errors_by_site: [] } }),
   )
 })
+// Longer than any pause of a run: a connection that closes as it is used would fail a request.
+server.keepAliveTimeout = 600_000
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo
   console.log(JSON.stringify({ url: `http://127.0.0.1:${port}` }))

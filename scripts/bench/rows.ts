@@ -1,0 +1,104 @@
+/** The rows of the benchmark, in groups that share their servers. */
+import { balance, batches, boughtUrls, knownUrls, type Request } from "./load.ts"
+
+export interface Row {
+  readonly name: string
+  /** URLs of each request, each of which costs one credit. */
+  readonly urls: number
+  readonly requests: ReadonlyArray<Request>
+}
+
+export interface Group {
+  readonly name: string
+  /** Where the figures come from. */
+  readonly source: "known" | "bought" | "sandbox"
+  /** What the requests of this group measure; a sentence of the README. */
+  readonly meaning: string
+  /** Settings of the service; the peer has none. */
+  readonly settings?: NodeJS.ProcessEnv
+  readonly isTraced?: boolean
+  /** Each fsync of both servers takes 1 ms longer. */
+  readonly hasSlowDisk?: boolean
+  /** The service on PostgreSQL, beside itself on SQLite; the peer knows SQLite only. */
+  readonly isOnPostgres?: boolean
+  readonly rows: ReadonlyArray<Row>
+}
+
+const both = [true, false]
+
+const rows = (
+  group: string,
+  urls: ReadonlyArray<string>,
+  namings: ReadonlyArray<boolean> = both,
+): ReadonlyArray<Row> =>
+  namings.flatMap((isNamed) =>
+    [1, 50].map((count) => ({
+      name: `${group}, ${isNamed ? "named" : "unnamed"}, ${count === 1 ? "1 URL" : "50 URLs"}`,
+      urls: count,
+      requests: batches(urls, { count, isNamed }),
+    })),
+  )
+
+const group = (
+  name: string,
+  source: Group["source"],
+  { named, ...options }: Omit<Group, "name" | "rows" | "source"> & { readonly named?: "always" },
+): Group => ({
+  name,
+  source,
+  ...options,
+  rows: rows(
+    name,
+    source === "bought" ? boughtUrls : knownUrls,
+    named === "always" ? [true] : both,
+  ),
+})
+
+const known = group("known", "known", {
+  meaning: "the figures were bought beforehand and are in memory",
+})
+
+export const groups: ReadonlyArray<Group> = [
+  { ...known, rows: [...known.rows, { name: "known, balance", urls: 0, requests: [balance] }] },
+  group("bought", "bought", {
+    meaning: "no cache: every request buys its figures from a vendor in a process of its own",
+    settings: { AUTHORITY_CACHE_TTL: "0s" },
+  }),
+  group("sandbox", "sandbox", {
+    meaning: "the default provider; the peer computes its figures with one hash a URL",
+  }),
+  group("known, rate limit", "known", {
+    meaning: "as *known*, with a rate limit that refuses nothing; the peer has none",
+    settings: { AUTHORITY_RATE_LIMIT: "100000000/1m" },
+    named: "always",
+  }),
+  group("known, OTLP", "known", {
+    meaning: "as *known*, every request traced and sent to a receiver; the peer traces nothing",
+    isTraced: true,
+  }),
+  group("known, express off", "known", {
+    meaning: "as *known*, with `AUTHORITY_EXPRESS=off`",
+    settings: { AUTHORITY_EXPRESS: "off" },
+  }),
+  group("known, slow disk", "known", {
+    meaning: "as *known*, each fsync of both takes 1 ms longer",
+    hasSlowDisk: true,
+    named: "always",
+  }),
+  group("bought, slow disk", "bought", {
+    meaning: "as *bought*, each fsync of both takes 1 ms longer",
+    settings: { AUTHORITY_CACHE_TTL: "0s" },
+    hasSlowDisk: true,
+    named: "always",
+  }),
+  group("known, PostgreSQL", "known", {
+    meaning: "as *known*, the service on PostgreSQL beside the service on SQLite",
+    isOnPostgres: true,
+  }),
+]
+
+/** The groups with those rows whose names match; a group without any is left out. */
+export const matching = (pattern: RegExp): ReadonlyArray<Group> =>
+  groups
+    .map((group) => ({ ...group, rows: group.rows.filter(({ name }) => pattern.test(name)) }))
+    .filter(({ rows }) => rows.length > 0)

@@ -1,0 +1,92 @@
+/** The results as Markdown. */
+import { type Measure, medians } from "./measure.ts"
+import type { Group } from "./rows.ts"
+
+export interface Memory {
+  /** Of the process tree, the median over the last seconds of load. */
+  readonly rssMb: number
+  /** The highest while memory was read. */
+  readonly peakMb: number
+  /** How long the server was under load by then, in all. */
+  readonly loadSeconds: number
+}
+
+export interface Result {
+  readonly group: Group
+  readonly row: string
+  /** The service, and what it is measured beside. */
+  readonly contenders: ReadonlyArray<{
+    readonly name: string
+    readonly rounds: ReadonlyArray<Measure>
+    readonly memory: Memory | undefined
+  }>
+}
+
+export interface About {
+  readonly date: string
+  readonly commit: string
+  readonly machine: string
+  readonly rounds: number
+  /** Of each round. */
+  readonly seconds: number
+}
+
+const heads = [
+  "requests",
+  "beside",
+  "ratio",
+  "in each round",
+  "requests/s",
+  "p50 and p99 ms",
+  "the other's",
+  "CPU µs",
+  "the other's",
+  "RSS MB",
+  "the other's",
+]
+
+export const table = (
+  { commit, date, machine, rounds, seconds }: About,
+  results: ReadonlyArray<Result>,
+): string => {
+  const groups = [...new Set(results.map(({ group }) => group))]
+  return [
+    `${date}, commit ${commit}, ${machine}; medians of ${rounds} rounds of ${seconds} s.`,
+    "",
+    line(heads),
+    line(heads.map((_, i) => (i < 2 ? "---" : "---:"))),
+    ...results.map((result) => line(cells(result))),
+    "",
+    ...groups.map(({ meaning, name }) => `- *${name}*: ${meaning}.`),
+  ].join("\n")
+}
+
+const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
+
+const cells = ({ contenders: [ours, other], row }: Result): ReadonlyArray<string> => {
+  const [mine, its] = [medians(ours?.rounds ?? []), medians(other?.rounds ?? [])]
+  const each = (ours?.rounds ?? []).map(
+    ({ perSecond }, i) => perSecond / (other?.rounds[i]?.perSecond ?? Number.NaN),
+  )
+  return [
+    row,
+    other?.name ?? "",
+    `${ratio(mine.perSecond / its.perSecond)}×`,
+    `${ratio(Math.min(...each))}–${ratio(Math.max(...each))}`,
+    mine.perSecond.toFixed(0),
+    latency(mine),
+    latency(its),
+    mine.cpuUs.toFixed(0),
+    its.cpuUs.toFixed(0),
+    megabytes(ours?.memory),
+    megabytes(other?.memory),
+  ]
+}
+
+const ratio = (value: number) => value.toFixed(value < 10 ? 2 : 1)
+
+const latency = ({ p50Ms, p99Ms }: ReturnType<typeof medians>) =>
+  `${p50Ms.toFixed(1)} and ${p99Ms.toFixed(1)}`
+
+const megabytes = (memory: Memory | undefined) =>
+  memory === undefined || Number.isNaN(memory.rssMb) ? "–" : memory.rssMb.toFixed(0)
