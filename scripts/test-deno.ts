@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 
 /** They run the program as a process of Node, the last one for a browser. */
-const folders = ["test/program/**", "test/faults/**", "test/browser/**"]
+const folders = ["test/program/**", "test/faults/**", "test/upgrade/**", "test/browser/**"]
 
 const tests = [
   // Deno's fetch sends a request again when its connection is reset, and its errors have no code.
