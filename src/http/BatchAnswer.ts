@@ -62,8 +62,7 @@ const joined = (before: string, { body }: Json) => (before === "" ? body : `${be
 
 const successOf = (url: string, metrics: Metrics): Json => {
   const kept = pieces.get(url)
-  // Figures never change; new ones are a new object.
-  if (kept?.metrics === metrics) return kept
+  if (kept !== undefined && isEqual(kept.metrics, metrics)) return kept
   const { domainAuthority, pageAuthority, spamScore } = metrics
   const success = jsonOf<Success>(
     spamScore === undefined
@@ -73,6 +72,12 @@ const successOf = (url: string, metrics: Metrics): Json => {
   if (url.length <= maxKeptLength) pieces.set(url, { metrics, ...success })
   return success
 }
+
+const isEqual = (one: Metrics, other: Metrics) =>
+  one === other ||
+  (one.domainAuthority === other.domainAuthority &&
+    one.pageAuthority === other.pageAuthority &&
+    one.spamScore === other.spamScore)
 
 /** The JSON of recent successes: popular URLs come again, and 50 of them take long to stringify. */
 const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)

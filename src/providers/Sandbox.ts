@@ -15,18 +15,19 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Deadline } from "../Deadline.ts"
 import { type Metrics, Outcome } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
+import { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
+import { remembering } from "./Recall.ts"
 
-export const layer: Layer.Layer<MetricsProvider> = Layer.succeed(MetricsProvider, {
-  name: "sandbox",
-  known: nothingKnown,
-  lookup: Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
-    const outcomes = outcomesOf(targets)
-    if (outcomes !== undefined) return outcomes
-    const isLate = yield* waitFor(slownessMs)
-    return targets.map((target) => (isLate && isSlow(target) ? late : outcomeOf(target)))
-  }),
+export const layer: Layer.Layer<MetricsProvider> = Layer.sync(MetricsProvider, () =>
+  remembering({ name: "sandbox", lookup }, outcomesOf),
+)
+
+const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
+  const outcomes = outcomesOf(targets)
+  if (outcomes !== undefined) return outcomes
+  const isLate = yield* waitFor(slownessMs)
+  return targets.map((target) => (isLate && isSlow(target) ? late : outcomeOf(target)))
 })
 
 /** The outcomes of the targets, in their order; undefined when one of them has to be waited for. */
