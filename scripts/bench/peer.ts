@@ -8,7 +8,7 @@
  */
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import Database from "better-sqlite3"
-import Fastify from "fastify"
+import Fastify, { type FastifyError } from "fastify"
 import { getDomain } from "tldts"
 import { accounts, batchPath, credits, creditsPath, figuresOf, knownUrls } from "./load.ts"
 
@@ -229,6 +229,10 @@ const app = Fastify()
 
 const accountOf = (key: unknown) => (typeof key === "string" ? findKey.get(sha256(key)) : undefined)
 const refused = (message: string) => ({ success: false, message })
+
+app.setErrorHandler<FastifyError>((error, _, reply) =>
+  reply.code(error.statusCode ?? 500).send(refused(error.message)),
+)
 
 app.post<{
   Body: { readonly urls: ReadonlyArray<string> }

@@ -216,6 +216,15 @@ const assertTraced = async ([service]: ReadonlyArray<Contender>, { sink }: Helpe
   assert(spans >= requests, `the receiver got ${spans} spans of ${requests} requests`)
 }
 
+const describe = ["describe", "--always", "--dirty", "--abbrev=10", "--exclude=*"]
+const about = {
+  date: new Date().toISOString().slice(0, 10),
+  commit: execFileSync("git", describe, { cwd: dist, encoding: "utf8" }).trim(),
+  machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`,
+  rounds,
+  seconds,
+}
+
 const bench = newFolder()
 const slowFsync = join(bench, "slow-fsync.so")
 execFileSync("cc", ["-shared", "-fPIC", "-O2", "-o", slowFsync, script("slow-fsync.c")])
@@ -226,14 +235,6 @@ for (const group of groups) {
   } finally {
     await stopAll()
   }
-}
-const commit = execFileSync("git", ["rev-parse", "--short=10", "HEAD"], { encoding: "utf8" })
-const about = {
-  date: new Date().toISOString().slice(0, 10),
-  commit: commit.trim(),
-  machine: `${cpus().length} cores, ${cpus()[0]?.model ?? "unknown"}, Node ${process.version}`,
-  rounds,
-  seconds,
 }
 console.log(table(about, results))
 if (values.json !== undefined) {

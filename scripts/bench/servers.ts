@@ -2,7 +2,7 @@
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./load.ts"
@@ -24,6 +24,7 @@ export const dist = join(import.meta.dirname, "../../dist")
 
 /** A new folder on the disk of the build; the folder for temporary files may be no disk. */
 export const newFolder = () => {
+  assert(existsSync(join(dist, "authority.cjs")), "there is no build: npm run build")
   const folder = mkdtempSync(join(dist, "bench-"))
   // PostgreSQL runs as another user where this program runs as root.
   chmodSync(folder, 0o755)
