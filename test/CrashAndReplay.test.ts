@@ -133,6 +133,14 @@ class Model {
     }
   }
 
+  /** A request id is charged once: without a record of the key it would be charged anew. */
+  mayComeAgain({ idempotencyKey, requestId }: Hold, now: number): boolean {
+    if (idempotencyKey === undefined) return false
+    const record = this.named.get(idempotencyKey.key)
+    const isCharged = this.entries.some(([charged]) => charged === requestId)
+    return !isCharged || (record !== undefined && record.expiresAt > now)
+  }
+
   private refusal({ idempotencyKey, requestId }: Hold, now: number): string | undefined {
     if (idempotencyKey === undefined) return undefined
     const former = this.named.get(idempotencyKey.key)
@@ -235,11 +243,12 @@ const run = (model: Model, account: AccountId, step: Exclude<Step, { kind: "cras
       return releaseOne(model, model.ever, step.of)
     case "charge":
       return charge(model, holdOf(account, step), step.share)
-    case "open again": {
-      const named = model.ever.filter(({ idempotencyKey }) => idempotencyKey !== undefined)
-      const again = named[step.of % named.length]
-      return again === undefined ? Effect.void : openHold(model, again)
-    }
+    case "open again":
+      return Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        const named = model.ever.filter((hold) => model.mayComeAgain(hold, now))
+        const again = named[step.of % named.length]
+        return again === undefined ? Effect.void : openHold(model, again)
+      })
     case "sweep":
       return sweep(model)
     case "wait":
