@@ -51,10 +51,7 @@ interface Change<A, E> extends Omit<Command, "apply"> {
 
 type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
 
-/**
- * The method `charge` as a plain call, which calls back once, and never before it returns. Without an
- * answer nothing is stored.
- */
+/** The method `charge` as a plain call. It calls back once, and the callback must not throw. */
 export type Charger = (
   hold: Hold,
   charge: Charge,
