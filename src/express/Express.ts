@@ -34,7 +34,7 @@ import { recallOf } from "../providers/Recall.ts"
 import * as Report from "../Report.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as answers from "./answers.ts"
-import * as ServerSpan from "./ServerSpan.ts"
+import * as ServerSpan from "../http/ServerSpan.ts"
 
 /** Answers a request and gives true, or gives false and leaves the request as it was. */
 export type Express = (request: Request, response: ServerResponse) => boolean
@@ -61,7 +61,7 @@ export const make = (
     const clock = yield* Effect.clock
     const log = yield* RequestLog.make
     const runFork = Runtime.runFork(yield* Effect.runtime())
-    const startSpan = options.isTraced ? yield* ServerSpan.make : ServerSpan.none
+    const startSpan = yield* ServerSpan.make(() => options.isTraced)
 
     /** What can be answered here; undefined for what the router has to look at. */
     const read = (request: Request) => {

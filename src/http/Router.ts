@@ -2,14 +2,20 @@
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { ApiKeys } from "../ApiKeys.ts"
+import { AuthorityCheck } from "../AuthorityCheck.ts"
 import { Api } from "../contract/Api.ts"
+import { CreditLedger } from "../CreditLedger.ts"
 import * as Authorization from "./Authorization.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as pages from "./pages.ts"
 import * as Prometheus from "./Prometheus.ts"
+import { RateLimit } from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 
 export interface Options extends pages.Options {
@@ -27,10 +33,32 @@ export const layer = (options: Options) =>
     options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
   )
 
-const contract = HttpLayerRouter.addHttpApi(Api).pipe(
-  Layer.provide([handlers.metrics, handlers.quota]),
-  Layer.provide(Authorization.layer),
-  Layer.provide(HttpServer.layerContext),
+type Needed =
+  ApiKeys | AuthorityCheck | CreditLedger | HttpLayerRouter.HttpRouter | RateLimit | Scope.Scope
+
+/**
+ * Built with no more services than its handlers need: the framework copies all of them several times
+ * for each request.
+ */
+const contract = Layer.scopedContext(
+  Effect.mapInputContext(
+    Layer.build(
+      HttpLayerRouter.addHttpApi(Api).pipe(
+        Layer.provide([handlers.metrics, handlers.quota]),
+        Layer.provide(Authorization.layer),
+        Layer.provide(HttpServer.layerContext),
+      ),
+    ),
+    (context: Context.Context<Needed>) =>
+      Context.pick(
+        ApiKeys,
+        AuthorityCheck,
+        CreditLedger,
+        HttpLayerRouter.HttpRouter,
+        RateLimit,
+        Scope.Scope,
+      )(context),
+  ),
 )
 
 const metricsPath = "/metrics"

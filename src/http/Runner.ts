@@ -1,6 +1,6 @@
 /**
- * Runs the router for each request of Node, in one fiber each. The framework's own runner waits until
- * the socket has taken the answer, which costs more than the rest of a request.
+ * Runs the router for each request of Node, in one fiber each, and writes the answer when the fiber
+ * ends. The framework's own runner waits until the socket has taken the answer, which costs more.
  */
 import type { ServerResponse } from "node:http"
 import * as HttpApp from "@effect/platform/HttpApp"
@@ -10,11 +10,13 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
 import * as Runtime from "effect/Runtime"
-import type * as Scope from "effect/Scope"
+import * as Scope from "effect/Scope"
+import * as Tracer from "effect/Tracer"
 import { internalErrorMessage } from "../contract/Envelope.ts"
 import { CurrentRequest, newRequestId } from "./CurrentRequest.ts"
 import * as Meters from "./Meters.ts"
@@ -22,6 +24,7 @@ import type { Request } from "./Request.ts"
 import * as RequestLog from "./RequestLog.ts"
 import type { Routes } from "./Routes.ts"
 import { ServerRequest } from "./ServerRequest.ts"
+import type * as ServerSpan from "./ServerSpan.ts"
 
 /** Answers one request of Node. */
 export type Runner = (request: Request, response: ServerResponse) => void
@@ -29,17 +32,15 @@ export type Runner = (request: Request, response: ServerResponse) => void
 export const make = (
   router: HttpApp.Default<unknown, Scope.Scope>,
   routes: Routes,
+  startSpan: ServerSpan.Start,
 ): Effect.Effect<Runner> =>
   Effect.gen(function* () {
     const runtime = yield* Effect.runtime()
     const log = yield* RequestLog.make
-
-    const app = HttpApp.toHandled(
+    const scope = yield* noScope
+    const app = Effect.flatMap(
       Effect.catchAllCause(router, (cause) => withoutAnswer(cause, routes)),
-      (request, answer) =>
-        Effect.sync(() => {
-          if (request instanceof ServerRequest) request.answer(answer)
-        }),
+      completed,
     )
 
     return (request, response) => {
@@ -48,26 +49,60 @@ export const make = (
       const route = routes.of(url)
       const stop = Meters.start(method, route?.path ?? "other")
       const finish = log(route?.endpoint, current)
-      const answer = (answer: HttpServerResponse.HttpServerResponse) => {
+      const span = startSpan(request)
+      const answer = ({ body, headers, status }: HttpServerResponse.HttpServerResponse) => {
         // The client hung up.
-        if (response.destroyed || response.writableEnded) return
-        stop(answer.status)
-        finish(answer.status)
-        write(response, method, answer, current.id)
+        if (response.destroyed) return
+        stop(status)
+        finish(status)
+        const all = { ...headers, "x-request-id": current.id }
+        span.end(status, all)
+        response.writeHead(status, all)
+        if (method === "HEAD") response.end()
+        // Head and body leave in one piece where the body is a string.
+        else if (body._tag === "Uint8Array" || body._tag === "Raw") response.end(body.body)
+        else response.end()
       }
       if (!isHttpMethod(method)) return answer(nowhere(method, url, routes))
-      const context = Context.unsafeMake<HttpServerRequest.HttpServerRequest>(
-        new Map<string, unknown>([
-          [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method, answer)],
-          [CurrentRequest.key, current],
-        ]),
+      const services = new Map<string, unknown>([
+        [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
+        [CurrentRequest.key, current],
+        [Scope.Scope.key, scope],
+      ])
+      if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)
+      const context = Context.unsafeMake<HttpServerRequest.HttpServerRequest | Scope.Scope>(
+        services,
       )
       const fiber = Runtime.runFork(Runtime.make({ ...runtime, context }))(app)
+      fiber.addObserver((exit) => {
+        if (Exit.isSuccess(exit)) answer(exit.value)
+      })
       response.on("close", () => {
         // The client hung up.
         if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
       })
     }
+  })
+
+/** A scope for each request would cost a sixth of it, and no handler of ours opens anything. */
+const noScope = Effect.map(Scope.make(), (scope) => ({
+  ...scope,
+  addFinalizer: () => Effect.dieMessage("A handler that acquires something needs Effect.scoped."),
+}))
+
+/** What middleware adds to every answer, the CORS headers for one. */
+const completed = (response: HttpServerResponse.HttpServerResponse) =>
+  Effect.withFiberRuntime<
+    HttpServerResponse.HttpServerResponse,
+    never,
+    HttpServerRequest.HttpServerRequest
+  >((fiber) => {
+    const handler = fiber.getFiberRef(HttpApp.currentPreResponseHandlers)
+    return Option.isNone(handler)
+      ? Effect.succeed(response)
+      : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Effect.orDie(handler.value(request, response)),
+        )
   })
 
 /** For what no route answers, and for defects. The contract's errors are encoded by its routes. */
@@ -101,17 +136,3 @@ const nowhere = (method: string, url: string, routes: Routes) => {
 /** An error that the contract does not declare, in its envelope. */
 const failure = (status: number, message: string) =>
   HttpServerResponse.unsafeJson({ success: false, message }, { status })
-
-const write = (
-  response: ServerResponse,
-  method: string,
-  { body, headers, status }: HttpServerResponse.HttpServerResponse,
-  requestId: string,
-) => {
-  response.writeHead(status, { ...headers, "x-request-id": requestId })
-  if (method === "HEAD") response.end()
-  else if (body._tag === "Uint8Array") response.end(body.body)
-  // Head and body leave in one piece where the body is a string.
-  else if (body._tag === "Raw") response.end(body.body)
-  else response.end()
-}

@@ -2,7 +2,6 @@
 import type { ServerResponse } from "node:http"
 import { nextTick } from "node:process"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
-import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,6 +10,7 @@ import * as RateLimit from "./RateLimit.ts"
 import type { Request } from "./Request.ts"
 import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
+import * as ServerSpan from "./ServerSpan.ts"
 
 export interface Options extends NodeServer.Options, Router.Options {
   /** How long requests in flight may take once the server is told to stop. */
@@ -39,7 +39,8 @@ export const layer = <R = never>(
     Effect.gen(function* () {
       const { server } = yield* NodeServer.Listener
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
-      const run = yield* Runner.make(router, Router.routes)
+      const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
+      const run = yield* Runner.make(router, Router.routes, startSpan)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
         if (!takeShortcut(request, response)) run(request, response)
@@ -53,11 +54,7 @@ export const layer = <R = never>(
       )
       yield* NodeServer.listen(options)
       yield* NodeServer.drain(options.shutdownTimeout)
-    }).pipe(
-      HttpMiddleware.withTracerDisabledWhenEffect(
-        ({ url }) => !options.isTraced || !Router.isTraced(url),
-      ),
-    ),
+    }),
   ).pipe(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),

@@ -8,7 +8,6 @@ import type { HttpMethod } from "@effect/platform/HttpMethod"
 import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
 import { RequestError } from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
-import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import { MultipartError } from "@effect/platform/Multipart"
 import * as UrlParams from "@effect/platform/UrlParams"
 import * as Effect from "effect/Effect"
@@ -18,7 +17,6 @@ import * as Stream from "effect/Stream"
 import * as Body from "./Body.ts"
 import type { Request } from "./Request.ts"
 
-type Answer = (response: HttpServerResponse) => void
 type Modification = Parameters<HttpServerRequest.HttpServerRequest["modify"]>[0]
 
 export class ServerRequest
@@ -29,21 +27,13 @@ export class ServerRequest
   readonly [HttpIncomingMessage.TypeId]: HttpIncomingMessage.TypeId = HttpIncomingMessage.TypeId
   readonly source: Request
   readonly method: HttpMethod
-  /** Writes the answer, once. */
-  readonly answer: Answer
   private readonly modification: Modification
   private ownHeaders: Headers.Headers | undefined
 
-  constructor(
-    source: Request,
-    method: HttpMethod,
-    answer: Answer,
-    modification: Modification = {},
-  ) {
+  constructor(source: Request, method: HttpMethod, modification: Modification = {}) {
     super()
     this.source = source
     this.method = method
-    this.answer = answer
     this.modification = modification
     this.ownHeaders = modification.headers
   }
@@ -108,7 +98,7 @@ export class ServerRequest
   }
 
   modify(modification: Modification): ServerRequest {
-    return new ServerRequest(this.source, this.method, this.answer, {
+    return new ServerRequest(this.source, this.method, {
       ...this.modification,
       ...modification,
     })

@@ -26,7 +26,7 @@ const server = Effect.suspend(() =>
   Wire.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
       nextTick(() => {
-        const exit = Effect.runSyncExit(decode(new ServerRequest(request, "POST", () => {})))
+        const exit = Effect.runSyncExit(decode(new ServerRequest(request, "POST")))
         response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
       }),
     ),

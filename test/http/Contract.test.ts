@@ -646,11 +646,14 @@ describe("500", () => {
 
   it.scopedLive("answers credits that cannot be charged, and charges nothing", () =>
     Effect.gen(function* () {
-      const ledger = breakingLedger({ settle: () => breaking })
-      const { books, charges, check, log } = yield* start({ ledger })
-      expectBroken(yield* check(["example.com"]), log)
-      assert.deepStrictEqual(yield* charges, [])
-      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      const ledger = breakingLedger({ settle: () => breaking, charge: () => breaking })
+      const bought = { ledger, provider: make(succeeding).layer }
+      for (const options of [bought, { ledger }]) {
+        const { books, charges, check, log } = yield* start(options)
+        expectBroken(yield* check(["example.com"]), log)
+        assert.deepStrictEqual(yield* charges, [])
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }
     }),
   )
 

@@ -254,7 +254,7 @@ describe("an answer that is none is not kept", () => {
         })
         return Context.make(CreditLedger, breaking)
       })
-      const server = yield* start({ ledger })
+      const server = yield* start({ ledger, provider: make(succeeding).layer })
       const post = server.post(body("example.com"), named('"a"'))
       assert.strictEqual((yield* post).status, 500)
       isBroken = false

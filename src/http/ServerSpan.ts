@@ -1,0 +1,63 @@
+/** The span of a request, with the names and attributes of OpenTelemetry's conventions for HTTP. */
+import * as Headers from "@effect/platform/Headers"
+import * as HttpTraceContext from "@effect/platform/HttpTraceContext"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
+import * as Option from "effect/Option"
+import type * as Tracer from "effect/Tracer"
+import type { Request } from "./Request.ts"
+
+export interface ServerSpan {
+  /** Undefined where the request is not traced. */
+  readonly parent: Tracer.Span | undefined
+  readonly end: (status: number, headers: Readonly<Record<string, string>>) => void
+}
+
+/** Starts the span of a request, under the caller's trace where the request names one. */
+export type Start = (request: Request) => ServerSpan
+
+const untraced: ServerSpan = { parent: undefined, end: () => {} }
+
+/** `isTraced`: by the request's URL. */
+export const make = (isTraced: (url: string) => boolean): Effect.Effect<Start> =>
+  Effect.gen(function* () {
+    const tracer = yield* Effect.tracer
+    const clock = yield* Effect.clock
+    const secret = yield* FiberRef.get(Headers.currentRedactedNames)
+
+    return (request) => {
+      const { method = "", url = "" } = request
+      if (!isTraced(url)) return untraced
+      const headers = Headers.fromInput(request.headers)
+      const span = tracer.span(
+        `http.server ${method}`,
+        HttpTraceContext.fromHeaders(headers),
+        Context.empty(),
+        [],
+        clock.unsafeCurrentTimeNanos(),
+        "server",
+      )
+      const add = (prefix: string, headers: Headers.Headers) => {
+        for (const [name, value] of Object.entries(Headers.redact(headers, secret))) {
+          span.attribute(`${prefix}.${name}`, String(value))
+        }
+      }
+      span.attribute("http.request.method", method)
+      span.attribute("url.path", url)
+      span.attribute("http.route", url)
+      Option.map(Option.fromNullable(request.socket.remoteAddress), (address) =>
+        span.attribute("client.address", address),
+      )
+      add("http.request.header", headers)
+      return {
+        parent: span,
+        end: (status, answered) => {
+          span.attribute("http.response.status_code", status)
+          add("http.response.header", Headers.fromInput(answered))
+          span.end(clock.unsafeCurrentTimeNanos(), Exit.void)
+        },
+      }
+    }
+  })
