@@ -1,10 +1,7 @@
 /** Every setting, its default and its limit. They come from the environment. */
-import * as Config from "effect/Config"
-import * as ConfigError from "effect/ConfigError"
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ParseResult from "effect/ParseResult"
@@ -20,8 +17,6 @@ export interface About {
   readonly isSecret: boolean
 }
 
-export type Setting<A> = Config.Config<A> & { readonly about: About }
-
 /** A value was given that the setting does not take, or none where one is needed. */
 export class InvalidSetting extends Data.TaggedError("InvalidSetting")<{
   readonly message: string
@@ -32,44 +27,20 @@ const setting = <A>(
   defaultValue: string,
   schema: Schema.Schema<A, string>,
   description: string,
-): Setting<A> =>
-  Object.assign(decoded(name, Config.withDefault(given(name), defaultValue), schema), {
-    about: { name, default: defaultValue, description, isSecret: false },
-  })
+) => {
+  const about: About = { name, default: defaultValue, description, isSecret: false }
+  return Object.assign(schema.annotations({}), { about })
+}
 
 const optional = <A>(
   name: string,
   schema: Schema.Schema<A, string>,
   description: string,
   isSecret = false,
-): Setting<A | undefined> =>
-  Object.assign(Config.withDefault(decoded(name, given(name), schema), undefined), {
-    about: { name, default: undefined, description, isSecret },
-  })
-
-/** A variable that is set to nothing counts as unset. */
-const given = (name: string) =>
-  Config.mapOrFail(Config.string(name), (text) =>
-    text.trim() === ""
-      ? Either.left(ConfigError.MissingData([name], `${name} is not set`))
-      : Either.right(text.trim()),
-  )
-
-const decoded = <A>(
-  name: string,
-  config: Config.Config<string>,
-  schema: Schema.Schema<A, string>,
-) =>
-  Config.mapOrFail(config, (text) =>
-    Either.mapLeft(Schema.decodeEither(schema)(text), (error) =>
-      ConfigError.InvalidData(
-        [name],
-        ParseResult.ArrayFormatter.formatErrorSync(error)
-          .map(({ message }) => message)
-          .join("; "),
-      ),
-    ),
-  )
+) => {
+  const about: About = { name, default: undefined, description, isSecret }
+  return Object.assign(Schema.optionalWith(schema, { exact: true }), { about })
+}
 
 /** The one sentence that a wrong value is answered with. */
 const expecting = <A>(
@@ -314,20 +285,42 @@ export const all = {
   ),
 } as const
 
-type Values = Config.Config.Success<ReturnType<typeof Config.all<typeof all>>>
+const Values = Schema.Struct(all)
 
-export class Settings extends Context.Tag("authority/Settings")<Settings, Values>() {}
+export class Settings extends Context.Tag("authority/Settings")<Settings, typeof Values.Type>() {}
+
+type Environment = Readonly<Record<string, string | undefined>>
 
 /** Fails with InvalidSetting, whose message names every setting that is wrong and what it expects. */
-export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.effect(
-  Settings,
-  Effect.mapError(
-    Config.all(all),
-    (error) => new InvalidSetting({ message: complaints(error).join("; ") }),
-  ),
+export const from = (environment: Environment): Layer.Layer<Settings, InvalidSetting> =>
+  Layer.effect(
+    Settings,
+    Either.mapLeft(
+      decodeValues(textsOf(environment)),
+      (error) => new InvalidSetting({ message: complaints(error).join("; ") }),
+    ),
+  )
+
+/** The settings of the process's environment. */
+export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.suspend(() => from(process.env))
+
+const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
+
+/** By the names that the program uses. A variable that is set to nothing counts as unset. */
+const textsOf = (environment: Environment) =>
+  Object.fromEntries(
+    Object.entries(all).flatMap(([key, { about }]) => {
+      const given = environment[about.name]?.trim() ?? ""
+      const text = given === "" ? about.default : given
+      return text === undefined ? [] : [[key, text]]
+    }),
+  )
+
+const names = new Map<PropertyKey, string>(
+  Object.entries(all).map(([key, { about }]) => [key, about.name]),
 )
 
-const complaints = (error: ConfigError.ConfigError): ReadonlyArray<string> =>
-  error._op === "And" || error._op === "Or"
-    ? [...complaints(error.left), ...complaints(error.right)]
-    : [error.path.length === 0 ? error.message : `${error.path.join("_")}: ${error.message}`]
+const complaints = (error: ParseResult.ParseError): ReadonlyArray<string> =>
+  ParseResult.ArrayFormatter.formatErrorSync(error).map(
+    ({ message, path: [key = ""] }) => `${names.get(key)}: ${message}`,
+  )

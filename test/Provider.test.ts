@@ -1,5 +1,4 @@
 import { describe, expect, it } from "@effect/vitest"
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -15,15 +14,12 @@ import * as FakeMoz from "./support/FakeMoz.ts"
 import { targets } from "./support/lookup.ts"
 
 /** The provider of a program that was started with these variables. */
-const started = (environment: Readonly<Record<string, string>>) => {
-  const variables = ConfigProvider.fromMap(new Map(Object.entries(environment)))
-  return Provider.layer.pipe(
-    Layer.provide(Settings.layer),
-    Layer.provide(Layer.setConfigProvider(variables)),
+const started = (environment: Readonly<Record<string, string>>) =>
+  Provider.layer.pipe(
+    Layer.provide(Settings.from(environment)),
     Layer.provideMerge(SqlRankings.layer),
     Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
   )
-}
 
 describe("the provider of the settings", () => {
   const needs = {

@@ -1,6 +1,5 @@
 import { inspect } from "node:util"
 import { assert, describe, it } from "@effect/vitest"
-import * as ConfigProvider from "effect/ConfigProvider"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -8,16 +7,7 @@ import * as Settings from "../src/Settings.ts"
 
 /** The settings in an environment. */
 const settingsOf = (environment: Record<string, string>) =>
-  Settings.Settings.pipe(
-    Effect.provide(Settings.layer),
-    // As the one that reads the process's environment.
-    Effect.withConfigProvider(
-      ConfigProvider.fromMap(new Map(Object.entries(environment)), {
-        pathDelim: "_",
-        seqDelim: ",",
-      }),
-    ),
-  )
+  Effect.provide(Settings.Settings, Settings.from(environment))
 
 /** What the operator is told of an environment that is wrong. */
 const complaint = (environment: Record<string, string>) =>
@@ -28,14 +18,12 @@ const defaults = {
   port: 8080,
   databaseUrl: Redacted.make("sqlite:authority.db"),
   providers: ["sandbox"],
-  mozToken: undefined,
   mozUrl: "https://api.moz.com/jsonrpc",
   providerTimeout: Duration.seconds(10),
   requestTimeout: Duration.seconds(30),
   creditPrice: 1,
   logLevel: "info",
   logFormat: "auto",
-  corsOrigins: undefined,
 } as const
 
 describe("an environment that says nothing", () => {

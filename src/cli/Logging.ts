@@ -1,24 +1,28 @@
 /** The log: pretty for people, JSON lines for programs. */
 import * as Effect from "effect/Effect"
+import * as FiberRef from "effect/FiberRef"
+import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import { Settings } from "../Settings.ts"
 
-/** By the settings; on stderr where stdout belongs to a verb's answer. */
+/** Logs as the settings say; to stderr where stdout belongs to a verb's answer. */
 export const layer = (options: { readonly stderr: boolean }) =>
-  Effect.map(Settings, ({ logFormat, logLevel }) => {
-    const stream = options.stderr ? process.stderr : process.stdout
-    const isPretty = logFormat === "pretty" || (logFormat === "auto" && stream.isTTY)
-    const toStream = options.stderr ? Logger.withConsoleError : Logger.withConsoleLog
-    return Layer.merge(
-      Logger.replace(
-        Logger.defaultLogger,
-        isPretty ? Logger.prettyLogger({ stderr: options.stderr }) : toStream(Logger.jsonLogger),
-      ),
-      Logger.minimumLogLevel(levels[logLevel]),
-    )
-  }).pipe(Layer.unwrapEffect)
+  Layer.scopedDiscard(
+    Effect.flatMap(Settings, ({ logFormat, logLevel }) => {
+      const stream = options.stderr ? process.stderr : process.stdout
+      const isPretty = logFormat === "pretty" || (logFormat === "auto" && stream.isTTY)
+      const toStream = options.stderr ? Logger.withConsoleError : Logger.withConsoleLog
+      const logger = isPretty
+        ? Logger.prettyLogger({ stderr: options.stderr })
+        : toStream(Logger.jsonLogger)
+      return Effect.zipRight(
+        Effect.locallyScoped(FiberRef.currentLoggers, HashSet.make(logger)),
+        Effect.locallyScoped(FiberRef.currentMinimumLogLevel, levels[logLevel]),
+      )
+    }),
+  )
 
 const levels = {
   trace: LogLevel.Trace,

@@ -4,16 +4,15 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as FiberRef from "effect/FiberRef"
 import * as RuntimeFlags from "effect/RuntimeFlags"
+import * as RuntimeFlagsPatch from "effect/RuntimeFlagsPatch"
 import * as Settings from "../Settings.ts"
 import { version } from "./version.ts"
 
 export const layer = Effect.flatMap(Settings.Settings, ({ otlpEndpoint, otelServiceName }) =>
   otlpEndpoint === undefined
-    ? Effect.succeed(
-        // What fibers do inside is of no use to an operator, and is counted several times a request.
-        Layer.mergeAll(Layer.setTracerEnabled(false), RuntimeFlags.disableRuntimeMetrics),
-      )
+    ? Effect.succeed(off)
     : Effect.promise(async () => {
         const Otlp = await import("@effect/opentelemetry/Otlp")
         const FetchHttpClient = await import("@effect/platform/FetchHttpClient")
@@ -24,3 +23,11 @@ export const layer = Effect.flatMap(Settings.Settings, ({ otlpEndpoint, otelServ
         }).pipe(Layer.provide(FetchHttpClient.layer))
       }),
 ).pipe(Layer.unwrapEffect)
+
+/** Metrics of fibers are of no use to an operator, and are counted several times a request. */
+const off = Layer.scopedDiscard(
+  Effect.zipRight(
+    Effect.locallyScoped(FiberRef.currentTracerEnabled, false),
+    Effect.withRuntimeFlagsPatchScoped(RuntimeFlagsPatch.disable(RuntimeFlags.RuntimeMetrics)),
+  ),
+)

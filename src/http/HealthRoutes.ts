@@ -1,21 +1,13 @@
 /** What load balancers and operators ask without a key. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
 import { Health } from "../Health.ts"
 import { type Circuit, MetricsProvider } from "../MetricsProvider.ts"
 import { Listener } from "./NodeServer.ts"
 
 export const paths = ["/health/live", "/health/ready"] as const
-
-/** The process runs and answers; nothing else is examined. */
-const live = HttpLayerRouter.add(
-  "GET",
-  "/health/live",
-  Effect.sync(() => HttpServerResponse.unsafeJson({ success: true, status: "live" })),
-)
 
 /**
  * An open circuit is reported, and is no reason for a 503: it would take out all replicas at once,
@@ -26,12 +18,20 @@ const stateOf = ({ objection, provider }: Circuit) => [
   objection === undefined ? "closed" : `open: ${objection}`,
 ]
 
-/** Whether requests should be sent here: the state of each part, and 503 when one prevents it. */
-const ready = HttpLayerRouter.use((router) =>
+/**
+ * `/health/live`: the process runs and answers. `/health/ready`: whether requests should be sent here,
+ * with the state of each part, and 503 when one prevents it.
+ */
+export const add = (router: HttpLayerRouter.HttpRouter) =>
   Effect.gen(function* () {
     const health = yield* Health
     const listener = yield* Listener
     const { circuits = Effect.succeed([]) } = yield* MetricsProvider
+    yield* router.add(
+      "GET",
+      "/health/live",
+      Effect.sync(() => HttpServerResponse.unsafeJson({ success: true, status: "live" })),
+    )
     yield* router.add(
       "GET",
       "/health/ready",
@@ -55,7 +55,4 @@ const ready = HttpLayerRouter.use((router) =>
             )
       }),
     )
-  }),
-)
-
-export const layer = Layer.merge(live, ready)
+  })

@@ -26,10 +26,7 @@ export interface Options extends pages.Options {
 export const layer = (options: Options) =>
   Layer.mergeAll(
     contract,
-    HealthRoutes.layer,
-    metrics,
-    openApi,
-    pages.routes(options),
+    others(options),
     options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
   )
 
@@ -61,31 +58,31 @@ const contract = Layer.scopedContext(
   ),
 )
 
+/** What the contract does not declare. */
+const others = (options: Options) =>
+  HttpLayerRouter.use((router) =>
+    Effect.gen(function* () {
+      yield* HealthRoutes.add(router)
+      yield* pages.add(router, options)
+      yield* router.add("GET", metricsPath, yield* metrics)
+      yield* router.add("GET", openApiPath, yield* openApi)
+    }),
+  )
+
 const metricsPath = "/metrics"
 
-const metrics = HttpLayerRouter.use((router) =>
-  Effect.flatMap(Prometheus.make, (text) =>
-    router.add(
-      "GET",
-      metricsPath,
-      Effect.sync(() => HttpServerResponse.text(text(), { contentType: Prometheus.contentType })),
-    ),
-  ),
+const metrics = Effect.map(Prometheus.make, (text) =>
+  Effect.sync(() => HttpServerResponse.text(text(), { contentType: Prometheus.contentType })),
 )
 
 const openApiPath = "/openapi.json"
 
 /** Made at the first request for it, so that no start waits for it. */
-const openApi = Layer.unwrapEffect(
-  Effect.map(
-    Effect.cached(
-      Effect.promise(async () => {
-        const { fromApi } = await import("@effect/platform/OpenApi")
-        return HttpServerResponse.unsafeJson(fromApi(Api))
-      }),
-    ),
-    (document) => HttpLayerRouter.add("GET", openApiPath, document),
-  ),
+const openApi = Effect.cached(
+  Effect.promise(async () => {
+    const { fromApi } = await import("@effect/platform/OpenApi")
+    return HttpServerResponse.unsafeJson(fromApi(Api))
+  }),
 )
 
 const cors = (allowedOrigins: ReadonlyArray<string>) =>

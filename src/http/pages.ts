@@ -1,5 +1,5 @@
 /** The pages for people: the console and the documents. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
@@ -14,23 +14,21 @@ export interface Options {
   readonly hasSyntheticFigures: boolean
 }
 
-export const routes = (options: Options) =>
-  HttpLayerRouter.use((router) =>
-    Effect.forEach(paths, (path) => {
-      const page = whenAsked(names[path], options)
-      return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
-        // The links of a page are relative, so that the service may be mounted anywhere.
-        /\/(\?|$)/.test(request.url)
-          ? Effect.succeed(
-              HttpServerResponse.empty({ status: 308, headers: { location: `..${path}` } }),
-            )
-          : Effect.match(Effect.tryPromise(page), {
-              onFailure: () => unbuilt,
-              onSuccess: (page) => responseOf(page, request),
-            }),
-      )
-    }),
-  )
+export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
+  Effect.forEach(paths, (path) => {
+    const page = whenAsked(names[path], options)
+    return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
+      // The links of a page are relative, so that the service may be mounted anywhere.
+      /\/(\?|$)/.test(request.url)
+        ? Effect.succeed(
+            HttpServerResponse.empty({ status: 308, headers: { location: `..${path}` } }),
+          )
+        : Effect.match(Effect.tryPromise(page), {
+            onFailure: () => unbuilt,
+            onSuccess: (page) => responseOf(page, request),
+          }),
+    )
+  })
 
 /** Nothing of a page is read before somebody asks for it: the start has no time for that. */
 const whenAsked = (name: "console" | "docs", options: Options) => {
