@@ -13,6 +13,7 @@ const failed = { success: Schema.Literal(false), message: Schema.String }
 /** The body of an error of `status`; the typed client makes the error out of it again. */
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
+  /** Without validation: the message is a string, and no start builds a parser for an example. */
   make: (message: string) => E,
   status: number,
   identifier: string,
@@ -39,7 +40,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
 }) {
   /** The violations, with the message of every 400. */
   static because(issues: ReadonlyArray<Issue>) {
-    return new InvalidRequest({ message: invalidRequestMessage, issues })
+    return new InvalidRequest({ message: invalidRequestMessage, issues }, true)
   }
 
   static readonly body = Schema.transform(
@@ -87,7 +88,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 }) {
   static readonly body = envelope(
     Schema.typeSchema(Unauthorized),
-    (message) => new Unauthorized({ message }),
+    (message) => new Unauthorized({ message }, true),
     401,
     "Unauthorized",
     "The API key is absent, invalid or expired.",
@@ -100,7 +101,7 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
 }) {
   static readonly body = envelope(
     Schema.typeSchema(PaymentRequired),
-    (message) => new PaymentRequired({ message }),
+    (message) => new PaymentRequired({ message }, true),
     402,
     "PaymentRequired",
     "The account has fewer credits than the request may cost; nothing was charged.",
@@ -113,7 +114,7 @@ export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
 }) {
   static readonly body = envelope(
     Schema.typeSchema(Conflict),
-    (message) => new Conflict({ message }),
+    (message) => new Conflict({ message }, true),
     409,
     "Conflict",
     "A request with the same Idempotency-Key is in progress.",
@@ -127,7 +128,7 @@ export class UnprocessableContent extends Schema.TaggedError<UnprocessableConten
 ) {
   static readonly body = envelope(
     Schema.typeSchema(UnprocessableContent),
-    (message) => new UnprocessableContent({ message }),
+    (message) => new UnprocessableContent({ message }, true),
     422,
     "UnprocessableContent",
     "The Idempotency-Key was used with another body.",
@@ -140,7 +141,7 @@ export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("Payl
 }) {
   static readonly body = envelope(
     Schema.typeSchema(PayloadTooLarge),
-    (message) => new PayloadTooLarge({ message }),
+    (message) => new PayloadTooLarge({ message }, true),
     413,
     "PayloadTooLarge",
     "The body is larger than any valid request.",
@@ -153,7 +154,7 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
 }) {
   static readonly body = envelope(
     Schema.typeSchema(TooManyRequests),
-    (message) => new TooManyRequests({ message }),
+    (message) => new TooManyRequests({ message }, true),
     429,
     "TooManyRequests",
     "The account asks too often, where the operator has set a limit; `Retry-After` tells how long to wait.",
@@ -167,7 +168,7 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
 ) {
   static readonly body = envelope(
     Schema.typeSchema(InternalServerError),
-    (message) => new InternalServerError({ message }),
+    (message) => new InternalServerError({ message }, true),
     500,
     "InternalServerError",
     "Something broke inside the service. Nothing was charged, unless the database was lost in the very " +
