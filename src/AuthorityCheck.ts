@@ -21,7 +21,6 @@ import type { Credits } from "./ledger/LedgerEntry.ts"
 import { Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import * as Report from "./Report.ts"
-import * as Span from "./Span.ts"
 import type { Target } from "./Target.ts"
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
@@ -147,10 +146,7 @@ export const layer = (options: {
       })
 
       return {
-        check: (request) =>
-          Span.named("AuthorityCheck.check", () =>
-            Effect.uninterruptibleMask((restore) => check(request, restore)),
-          ),
+        check: (request) => Effect.uninterruptibleMask((restore) => check(request, restore)),
       }
     }),
   )

@@ -7,6 +7,7 @@ import * as Express from "../express/Express.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
+import * as Traced from "../telemetry/Traced.ts"
 import * as greeting from "./greeting.ts"
 import * as Logging from "./Logging.ts"
 import * as Provider from "./Provider.ts"
@@ -29,6 +30,16 @@ const express = ({
       })
     : Server.noShortcut
 
+const useCase = ({ creditPrice, otlpEndpoint, requestTimeout }: Settings.Settings["Type"]) => {
+  const layer = AuthorityCheck.layer({
+    price: Credits.make(creditPrice),
+    timeout: requestTimeout,
+  })
+  return otlpEndpoint === undefined
+    ? layer
+    : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
+}
+
 /** Answers requests until it is interrupted; fails when it cannot start. */
 export const serve = (options: { readonly json: boolean }) =>
   Effect.flatMap(Settings.Settings, (settings) =>
@@ -48,13 +59,7 @@ export const serve = (options: { readonly json: boolean }) =>
           express(settings),
         ),
       ),
-      Layer.provide([
-        sweeper.layer,
-        AuthorityCheck.layer({
-          price: Credits.make(settings.creditPrice),
-          timeout: settings.requestTimeout,
-        }),
-      ]),
+      Layer.provide([sweeper.layer, useCase(settings)]),
       Layer.provide(CachedApiKeys.layer),
       Layer.provide(Stores.inDatabase),
       Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),

@@ -22,7 +22,6 @@ import { CreditLedger } from "../CreditLedger.ts"
 import type { Charge, Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
-import * as Span from "../Span.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -203,7 +202,7 @@ const make = (leaseMs: number) =>
 
     const ledger = CreditLedger.of({
       balance: (accountId) =>
-        Span.named("CreditLedger.balance", () => {
+        Effect.suspend(() => {
           let balance = Balance.empty
           const answer = (found: Balance.Balance) => {
             balance = found
@@ -215,41 +214,33 @@ const make = (leaseMs: number) =>
         }),
 
       open: (hold) =>
-        Span.named("CreditLedger.open", () =>
-          submit({
-            accountId: hold.accountId,
-            ends: undefined,
-            named: namedOf(hold),
-            apply: (books, now) => books.open(hold, now),
-          }),
-        ),
+        submit({
+          accountId: hold.accountId,
+          ends: undefined,
+          named: namedOf(hold),
+          apply: (books, now) => books.open(hold, now),
+        }),
 
       settle: (hold, charge, answer) =>
-        Span.named("CreditLedger.settle", () =>
-          submit({
-            accountId: hold.accountId,
-            ends: hold.requestId,
-            named: namedOf(hold),
-            apply: (books, now) => books.settle(hold, charge, answer, now),
-          }),
-        ),
+        submit({
+          accountId: hold.accountId,
+          ends: hold.requestId,
+          named: namedOf(hold),
+          apply: (books, now) => books.settle(hold, charge, answer, now),
+        }),
 
       charge: (hold, charge, answer) =>
-        Span.named("CreditLedger.charge", () =>
-          GroupCommit.awaited((callback) => charger(hold, charge, answer, callback)),
-        ),
+        GroupCommit.awaited((callback) => charger(hold, charge, answer, callback)),
 
-      release: (hold) => Span.named("CreditLedger.release", () => Effect.asVoid(release(hold))),
+      release: (hold) => Effect.asVoid(release(hold)),
 
       grant: (accountId, amount, note) =>
-        Span.named("CreditLedger.grant", () =>
-          submit({
-            accountId,
-            ends: undefined,
-            named: undefined,
-            apply: (books, now) => books.grant(accountId, amount, note, now),
-          }),
-        ),
+        submit({
+          accountId,
+          ends: undefined,
+          named: undefined,
+          apply: (books, now) => books.grant(accountId, amount, note, now),
+        }),
 
       // Keys first: an account in disorder fails the holds, and must not keep others' keys.
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
@@ -257,7 +248,7 @@ const make = (leaseMs: number) =>
           forgetKeys(now),
           Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
         ),
-      ).pipe(Effect.withSpan("CreditLedger.expire")),
+      ),
 
       statement: (account, { since = -Infinity, until = Infinity }) =>
         entriesOf(account).pipe(
@@ -285,7 +276,6 @@ const make = (leaseMs: number) =>
           }),
         ),
         Audit.summarize,
-        Effect.withSpan("CreditLedger.verify"),
       ),
     })
     chargers.set(ledger, charger)

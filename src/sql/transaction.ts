@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
-import * as Span from "../Span.ts"
+import * as FiberRef from "effect/FiberRef"
 
 /** `run` runs a statement that has no parameters; `begin` is the first one. */
 export const make = (
@@ -39,18 +39,15 @@ export const make = (
     )
 
   const outermost = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-    Span.named(
-      "sql.transaction",
-      () =>
-        Effect.uninterruptibleMask((restore) =>
-          Effect.flatMap(Scope.make(), (scope) =>
-            Scope.extend(sql.reserve, scope).pipe(
-              Effect.flatMap((connection) => runOn(connection, restore(effect))),
-              Effect.ensuring(Scope.close(scope, Exit.void)),
-            ),
+    traced(
+      Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(Scope.make(), (scope) =>
+          Scope.extend(sql.reserve, scope).pipe(
+            Effect.flatMap((connection) => runOn(connection, restore(effect))),
+            Effect.ensuring(Scope.close(scope, Exit.void)),
           ),
         ),
-      { kind: "client" },
+      ),
     )
 
   /** The client's own, by a savepoint. */
@@ -61,3 +58,11 @@ export const make = (
       Option.isNone(transaction) ? outermost(effect) : nested(effect),
     )
 }
+
+/** A span where a tracer listens: the empty one that Effect makes elsewhere is not free. */
+const traced = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.withFiberRuntime((fiber) =>
+    fiber.getFiberRef(FiberRef.currentTracerEnabled)
+      ? Effect.withSpan(transaction, "sql.transaction", { kind: "client" })
+      : transaction,
+  )

@@ -1,0 +1,28 @@
+/** The use case and the ledger with a span around each call, for a service that is traced. */
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { AuthorityCheck } from "../AuthorityCheck.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+
+export const authorityCheck: Layer.Layer<AuthorityCheck, never, AuthorityCheck> = Layer.effect(
+  AuthorityCheck,
+  Effect.map(AuthorityCheck, ({ check }) =>
+    AuthorityCheck.of({
+      check: (request) => Effect.withSpan(check(request), "AuthorityCheck.check"),
+    }),
+  ),
+)
+
+export const creditLedger: Layer.Layer<CreditLedger, never, CreditLedger> = Layer.effect(
+  CreditLedger,
+  Effect.map(CreditLedger, (ledger) =>
+    CreditLedger.of({
+      ...ledger,
+      balance: (account) => Effect.withSpan(ledger.balance(account), "CreditLedger.balance"),
+      open: (hold) => Effect.withSpan(ledger.open(hold), "CreditLedger.open"),
+      settle: (...args) => Effect.withSpan(ledger.settle(...args), "CreditLedger.settle"),
+      charge: (...args) => Effect.withSpan(ledger.charge(...args), "CreditLedger.charge"),
+      release: (hold) => Effect.withSpan(ledger.release(hold), "CreditLedger.release"),
+    }),
+  ),
+)
