@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { AccountId } from "../../src/Account.ts"
+import { AccountName } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as ApiKey from "../../src/ApiKey.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
@@ -764,8 +764,8 @@ describe("the header x-request-id", () => {
 describe("an account", () => {
   it.scopedLive("sees and spends its own credits only, by any of its keys", () =>
     Effect.gen(function* () {
-      const { account, key, keys, ledger, url } = yield* start({ credits: 10 })
-      const other = AccountId.make("another account")
+      const { account, accounts, key, keys, ledger, url } = yield* start({ credits: 10 })
+      const { id: other } = yield* accounts.create(AccountName.make("other"))
       yield* ledger.grant(other, Credits.make(5), null)
       const second = Redacted.value((yield* keys.issue({ account })).key)
       const foreign = Redacted.value((yield* keys.issue({ account: other })).key)

@@ -47,12 +47,16 @@ export const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
 )
 
-/** Nothing of the tester's own settings; compiled code is kept, for the sake of the next start. */
+/** The tester's own settings are left out, but for the one that chooses the mode of the test run. */
 const environment = (settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
+  ...(express !== undefined && { AUTHORITY_EXPRESS: express }),
+  // Compiled code is kept, for the sake of the next start.
   NODE_COMPILE_CACHE: join(bundleFolder, "compiled"),
   ...settings,
 })
+
+const express = process.env["AUTHORITY_EXPRESS"]
 
 export interface Process {
   readonly stdout: () => string

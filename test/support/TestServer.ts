@@ -1,4 +1,7 @@
-/** The interface over real HTTP on a free port, as the program builds it, on stores in memory. */
+/**
+ * The interface over real HTTP on a free port, as the program builds it. With AUTHORITY_EXPRESS=off it
+ * runs without the fast path, on stores in memory.
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,6 +15,7 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as Express from "../../src/express/Express.ts"
 import type { Health } from "../../src/Health.ts"
 import { Listener } from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
@@ -23,6 +27,7 @@ import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { type Ports, sqliteFile } from "./Stores.ts"
 import * as Wire from "./Wire.ts"
 
 export interface Options {
@@ -32,6 +37,7 @@ export interface Options {
   readonly rateLimit?: RateLimit.Limit
   readonly corsOrigins?: ReadonlyArray<string>
   readonly hasSyntheticFigures?: boolean
+  /** With stores of the test's own, all stores are in memory and the fast path answers nothing. */
   readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
   readonly health?: Layer.Layer<Health>
@@ -43,30 +49,40 @@ export const creditsPath = "/v1/quota/available-credits"
 
 export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 
+/** The setting of the program, from the environment of the test run. */
+const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
+
+/** The fast path works on a ledger in SQL only. */
+const storesOf = ({ keys, ledger }: Options): Layer.Layer<Ports> =>
+  hasExpress && keys === undefined && ledger === undefined
+    ? Layer.orDie(sqliteFile(":memory:"))
+    : Layer.mergeAll(MemoryAccounts.layer, keys ?? MemoryApiKeys.layer, ledger ?? memoryLedger)
+
 /** A server of its own for the caller's scope, with one account and its key. */
 export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const log: Array<string> = []
+    const price = Credits.make(options.price ?? 1)
+    const { corsOrigins = [] } = options
     const context = yield* Layer.build(
-      Server.layer({
-        host: "127.0.0.1",
-        port: 0,
-        shutdownTimeout: "1 second",
-        maxConnections: 1000,
-        corsOrigins: options.corsOrigins ?? [],
-        isTraced: false,
-        hasSyntheticFigures: options.hasSyntheticFigures ?? false,
-        rateLimit: options.rateLimit,
-      }).pipe(
-        Layer.provide(
-          AuthorityCheck.layer({ price: Credits.make(options.price ?? 1), timeout: "30 seconds" }),
-        ),
+      Server.layer(
+        {
+          host: "127.0.0.1",
+          port: 0,
+          shutdownTimeout: "1 second",
+          maxConnections: 1000,
+          corsOrigins,
+          isTraced: false,
+          hasSyntheticFigures: options.hasSyntheticFigures ?? false,
+          rateLimit: options.rateLimit,
+        },
+        hasExpress ? Express.make({ price, corsOrigins, isTraced: false }) : Server.noShortcut,
+      ).pipe(
+        Layer.provide(AuthorityCheck.layer({ price, timeout: "30 seconds" })),
         Layer.provide(options.provider ?? Sandbox.layer),
         Layer.provide(options.health ?? MemoryHealth.layer),
-        Layer.provideMerge(options.ledger ?? memoryLedger),
         Layer.provideMerge(CachedApiKeys.layer),
-        Layer.provide(options.keys ?? MemoryApiKeys.layer),
-        Layer.provideMerge(MemoryAccounts.layer),
+        Layer.provideMerge(storesOf(options)),
         Layer.provide(
           Logger.replace(
             Logger.defaultLogger,
@@ -78,7 +94,8 @@ export const start = (options: Options = {}) =>
     )
     const ledger = Context.get(context, CreditLedger)
     const keys = Context.get(context, ApiKeys)
-    const { id: account } = yield* Context.get(context, Accounts).create(AccountName.make("acme"))
+    const accounts = Context.get(context, Accounts)
+    const { id: account } = yield* accounts.create(AccountName.make("acme"))
     const credits = options.credits ?? 1000
     if (credits > 0) yield* ledger.grant(account, Credits.make(credits), null)
     const issued = yield* keys.issue({ account })
@@ -91,6 +108,7 @@ export const start = (options: Options = {}) =>
       key,
       keyId: issued.record.id,
       account,
+      accounts,
       keys,
       ledger,
       /** Lines of the log, in JSON. */
