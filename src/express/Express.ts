@@ -42,7 +42,7 @@ export type Express = (request: Request, response: ServerResponse) => boolean
 export interface Options {
   /** Whole credits for each successful check. */
   readonly price: Credits
-  /** Requests of these origins need CORS headers, so they are left to the router. */
+  /** With any, the router adds CORS headers to every answer, so it answers every request. */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
 }
@@ -57,6 +57,7 @@ export const make = (
     if (recallKey === undefined || recallFigures === undefined || charge === undefined) {
       return untouched
     }
+    if (options.corsOrigins.length > 0) return untouched
     const rateLimit = yield* RateLimit
     const clock = yield* Effect.clock
     const log = yield* RequestLog.make
@@ -67,7 +68,6 @@ export const make = (
     const read = (request: Request) => {
       const { headers, method, url } = request
       if (method !== "POST" || url !== batchPath) return undefined
-      if (options.corsOrigins.length > 0 && headers.origin !== undefined) return undefined
       const body = Body.isJson(headers["content-type"]) ? request.body : undefined
       if (body === undefined || body.length > maxPlainBytes) return undefined
       const now = clock.unsafeCurrentTimeMillis()
