@@ -125,19 +125,17 @@ export const make = (
         answer(status, { body, isAscii: false })
       }
 
-      const onCharged = (exit: Exit.Exit<Option.Option<string>, Refusal>) => {
-        if (Exit.isSuccess(exit)) {
-          const { value: stored } = exit
-          return answerWith(
-            Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report,
-          )
-        }
-        const refusal = Option.getOrUndefined(Cause.failureOption(exit.cause))
+      const answerFailure = (cause: Cause.Cause<Refusal>) => {
+        const refusal = Option.getOrUndefined(Cause.failureOption(cause))
         if (refusal !== undefined) return answerError(refusals.errorOf(refusal))
-        runFork(
-          Effect.annotateLogs(Effect.logError("The request failed.", exit.cause), { requestId }),
-        )
+        runFork(Effect.annotateLogs(Effect.logError("The request failed.", cause), { requestId }))
         answerError(new InternalServerError({ message: internalErrorMessage }))
+      }
+
+      const onCharged = (exit: Exit.Exit<Option.Option<string>, Refusal>) => {
+        const answered = Exit.flatMap(exit, (stored) => reportOf(report, stored))
+        if (Exit.isSuccess(answered)) answerWith(answered.value)
+        else answerFailure(answered.cause)
       }
 
       const { price } = options
@@ -149,6 +147,19 @@ export const make = (
     }
     return express
   })
+
+/** The stored answer where there is one. Dies where nobody can read it. */
+const reportOf = (
+  report: Report.Report,
+  stored: Option.Option<string>,
+): Exit.Exit<Report.Report> => {
+  if (Option.isNone(stored)) return Exit.succeed(report)
+  try {
+    return Exit.succeed(Report.replay(report.urls, stored.value))
+  } catch (defect) {
+    return Exit.die(defect)
+  }
+}
 
 const untouched: Express = () => false
 
