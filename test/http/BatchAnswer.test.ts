@@ -25,6 +25,8 @@ const told = fc
     creditsUsed,
   }))
 
+const encode = Schema.encodeSync(BatchResponse)
+
 const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
   onExcessProperty: "error",
 })
@@ -46,6 +48,30 @@ describe("an answer", () => {
       ),
     )
     assert.deepStrictEqual([success, quota], [true, { creditsUsed: told.creditsUsed }])
+  })
+
+  it.prop("has the bytes that the contract's schema encodes", { told }, ({ told }) => {
+    const checks = told.urls.flatMap((url, i) => {
+      const outcome = told.outcomes[i]
+      return outcome === undefined ? [] : [{ url, outcome }]
+    })
+    const encoded = encode({
+      success: true,
+      data: {
+        successUrls: checks.flatMap(({ outcome, url }) =>
+          outcome._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
+        ),
+        failedUrls: checks.flatMap(({ outcome, url }) =>
+          outcome._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
+        ),
+      },
+      quota: { creditsUsed: told.creditsUsed },
+    })
+    const answer = BatchAnswer.json(told)
+    assert.strictEqual(answer.body, JSON.stringify(encoded))
+    // The second time, pieces of the first one are used.
+    assert.deepStrictEqual(BatchAnswer.json(told), answer)
+    assert.strictEqual(BatchAnswer.byteLength(answer), Buffer.byteLength(answer.body))
   })
 
   it.prop("knows whether each of its characters is a byte", { told }, ({ told }) => {

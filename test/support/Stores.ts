@@ -37,7 +37,7 @@ const memory: Layer.Layer<Ports> = Layer.mergeAll(
 )
 
 /** The ports in SQL, and the database itself for tests that look behind them. */
-const inSql = <E, R>(
+export const inSql = <E, R>(
   client: Layer.Layer<SqlClient.SqlClient, E, R>,
 ): Layer.Layer<Ports | SqlClient.SqlClient, unknown, R> =>
   Layer.mergeAll(SqlAccounts.layer, SqlApiKeys.layer, SqlCreditLedger.layer({ lease })).pipe(

@@ -9,8 +9,13 @@ export interface Request {
   readonly method?: string
   readonly path?: string
   readonly headers?: Http.OutgoingHttpHeaders
-  readonly body?: string | Uint8Array
+  /** A list is sent piece by piece. */
+  readonly body?: Piece | ReadonlyArray<Piece>
+  /** Keeps connections for several requests; without one, each has a connection of its own. */
+  readonly agent?: Http.Agent
 }
+
+type Piece = string | Uint8Array
 
 /** Where a server listens, on a free port, until the end of the scope, whatever is still open. */
 export const listen = (server: Http.Server): Effect.Effect<string, never, Scope.Scope> =>
@@ -37,16 +42,16 @@ export interface Answer {
   readonly text: string
 }
 
-/** One request on a connection of its own; interruption hangs up. Without `headers`, none is added. */
+/** One request; interruption hangs up. Without `headers`, none is added. */
 export const request = (
   base: string,
-  { body, headers = {}, method = "GET", path = "/" }: Request = {},
+  { agent, body, headers = {}, method = "GET", path = "/" }: Request = {},
 ): Effect.Effect<Answer, Error> =>
   Effect.async<Answer, Error>((resume) => {
     const { hostname: host, port } = new URL(base)
     const outgoing = Http.request(
       // The path as it is: a URL would tidy it up.
-      { host, port, path, agent: false, method, headers },
+      { host, port, path, agent: agent ?? false, method, headers },
       (incoming) => {
         const chunks: Array<Buffer> = []
         incoming.on("data", (chunk: Buffer) => chunks.push(chunk))
@@ -60,9 +65,25 @@ export const request = (
       },
     )
     outgoing.on("error", (error) => resume(Effect.fail(error)))
-    outgoing.end(body)
+    if (headers["expect"] === "100-continue") {
+      outgoing.on("continue", () => sendBody(outgoing, body)).flushHeaders()
+    } else {
+      sendBody(outgoing, body)
+    }
     return Effect.sync(() => outgoing.destroy())
   })
+
+const sendBody = (outgoing: Http.ClientRequest, body: Request["body"]) => {
+  if (typeof body === "object" && !(body instanceof Uint8Array)) sendPieces(outgoing, body)
+  else outgoing.end(body)
+}
+
+/** The next piece leaves when the one before it is out, and a server in this process had its turn. */
+const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) => {
+  const [piece, ...rest] = pieces
+  if (piece === undefined) outgoing.end()
+  else outgoing.write(piece, () => setImmediate(sendPieces, outgoing, rest))
+}
 
 /** A connection to write raw bytes on; hung up at the end of the scope. */
 export interface Connection {

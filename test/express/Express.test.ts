@@ -1,0 +1,280 @@
+/** The fast path changes no answer and no book: the same requests with it and without it. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import {
+  type Client,
+  keptConnection,
+  type Options,
+  type Service,
+  start,
+  startBoth,
+} from "../support/Modes.ts"
+import { forAll } from "../support/properties.ts"
+import {
+  allowedOrigin,
+  type Ask,
+  ask,
+  boughtUrls,
+  invalidUrls,
+  knownUrls,
+  newProvider,
+  plain,
+  requestOf,
+} from "../support/requests.ts"
+import type { Answer } from "../support/Wire.ts"
+
+/** What must be the same: the clocks of the services stand still, so only ids and Node's date differ. */
+const comparable = ({
+  headers: { date, "x-request-id": id, ...headers },
+  status,
+  text,
+}: Answer) => ({
+  status,
+  headers,
+  text,
+  hasDate: date !== undefined,
+  hasRequestId: id !== undefined,
+})
+
+/** Sends the requests one after another; the answers, and what is written down of them. */
+const outcomeOf = (service: Service, asks: ReadonlyArray<Ask>, credits: number) =>
+  Effect.gen(function* () {
+    const agent = yield* keptConnection
+    const client = yield* service.newClient(credits)
+    const answers = yield* Effect.forEach(asks, (ask) =>
+      service.send(requestOf(ask, client.key, agent)),
+    )
+    return {
+      answers: answers.map(comparable),
+      books: yield* numberedBooks(service, client, answers),
+    }
+  }).pipe(Effect.scoped)
+
+/** Requests have ids of their own; in both services the same ones must be charged. */
+const numberedBooks = (service: Service, { account }: Client, answers: ReadonlyArray<Answer>) => {
+  const numbers = new Map(answers.map(({ headers }, i) => [headers["x-request-id"], i]))
+  return Effect.map(service.booksOf(account), ({ entries, keys, ...balance }) => ({
+    ...balance,
+    entries: entries.map(({ amount, at, balanceAfter, kind, note, requestId, sequence, urls }) => ({
+      amount,
+      at,
+      balanceAfter,
+      kind,
+      note,
+      sequence,
+      urls,
+      request: requestId === null ? "none" : numbers.get(requestId),
+    })),
+    keys: keys.map(({ requestId, ...key }) => ({ ...key, request: numbers.get(requestId) })),
+  }))
+}
+
+/** The second of these is answered by the fast path, for the first one makes the key known. */
+const warmUp = [plain("known-1.example.com"), plain("known-2.example.com")]
+
+const isTheSame = (options: Omit<Options, "provider">, numRuns: number) =>
+  Effect.gen(function* () {
+    const providers = { express: newProvider(), router: newProvider() }
+    const next = [providers.express.layer, providers.router.layer]
+    const { express, router } = yield* startBoth(() => {
+      const provider = next.shift()
+      if (provider === undefined) throw new Error("two services only")
+      return { ...options, provider }
+    })
+    const sequences = fc.record({
+      credits: fc.oneof(fc.constant(1000), fc.integer({ min: 1, max: 12 })),
+      asks: fc.array(ask, { minLength: 1, maxLength: 12 }),
+    })
+    yield* forAll(sequences, numRuns, ({ asks, credits }) =>
+      Effect.gen(function* () {
+        const all = [...warmUp, ...asks]
+        const before = express.answered()
+        const one = yield* outcomeOf(express, all, credits)
+        const other = yield* outcomeOf(router, all, credits)
+        assert.deepStrictEqual(one, other)
+        assert.deepStrictEqual(providers.express.calls, providers.router.calls)
+        if (options.corsOrigins === undefined) assert.isAbove(express.answered(), before)
+        else assert.strictEqual(express.answered(), 0)
+      }),
+    )
+    assert.deepStrictEqual((yield* express.verify).problems, [])
+    assert.strictEqual(router.answered(), 0)
+  })
+
+describe("requests one after another", () => {
+  const timeout = 120_000
+
+  it.scopedLive(
+    "get the same answers and leave the same books with the fast path and without it",
+    () => isTheSame({ price: 2 }, 60),
+    timeout,
+  )
+
+  it.scopedLive(
+    "do so up to a rate limit and above it",
+    () => isTheSame({ rateLimit: { requests: 5, per: Duration.minutes(10) } }, 30),
+    timeout,
+  )
+
+  for (const corsOrigins of [
+    [allowedOrigin],
+    [allowedOrigin, "https://other.example.com"],
+    ["*"],
+  ]) {
+    it.scopedLive(
+      `do so where pages of ${corsOrigins.join(" and ")} may ask`,
+      () => isTheSame({ corsOrigins }, 20),
+      timeout,
+    )
+  }
+})
+
+/** Requests that race: known figures and bought ones, named by a few keys and unnamed. */
+const racing = fc.record({
+  credits: fc.oneof(fc.constant(10_000), fc.integer({ min: 1, max: 40 })),
+  races: fc.array(
+    fc.record({
+      name: fc.constantFrom(undefined, undefined, "a", "b", "c"),
+      list: fc.oneof(
+        { weight: 6, arbitrary: fc.constant(0) },
+        { weight: 1, arbitrary: fc.constant(1) },
+      ),
+      urls: fc.array(fc.constantFrom(...knownUrls, ...boughtUrls, ...invalidUrls), {
+        minLength: 1,
+        maxLength: 4,
+      }),
+    }),
+    { minLength: 10, maxLength: 60 },
+  ),
+})
+
+/** What clients ask under one name: nearly always the first list. */
+const lists: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
+  a: [["known-1.example.com", "localhost", "known-2.example.com"], ["known-2.example.com"]],
+  b: [["bought-1.example.com", "known-1.example.com"], ["known-1.example.com"]],
+  c: [["known-3.example.com"], ["bought-2.example.com"]],
+}
+
+const isBought = (urls: ReadonlyArray<string>) => urls.some((url) => boughtUrls.includes(url))
+
+const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.creditsUsed
+
+describe("requests at the same time", () => {
+  it.scopedLive(
+    "get answers that the router may give, and each is charged once for what it was answered",
+    () =>
+      Effect.gen(function* () {
+        const { express, router } = yield* startBoth(() => ({ provider: newProvider().layer }))
+        const slow = yield* router.newClient(1_000_000)
+        yield* forAll(racing, 30, ({ credits, races }) =>
+          Effect.gen(function* () {
+            const { account, key } = yield* express.newClient(credits)
+            const asks = races.map(({ list, name, urls }) => ({
+              name,
+              urls: (name === undefined ? urls : lists[name]?.[list]) ?? urls,
+            }))
+            // The key is known to the fast path from here on.
+            yield* express.send(requestOf(plain("localhost"), key))
+            const before = express.answered()
+            const answers = yield* Effect.forEach(
+              asks,
+              ({ name, urls }) =>
+                express.send(requestOf({ ...plain(...urls), idempotencyKey: name }, key)),
+              { concurrency: "unbounded" },
+            )
+            const hasKnown = asks.some(({ urls }) => urls.every((url) => knownUrls.includes(url)))
+            if (hasKnown) assert.isAbove(express.answered(), before)
+
+            const charges = new Map<string, number>()
+            const firsts = new Map<string, string>()
+            for (const [i, answer] of answers.entries()) {
+              const { name, urls } = asks[i] ?? assert.fail("an answer too many")
+              const { headers, status, text } = answer
+              const isReplay = headers["idempotent-replayed"] !== undefined
+              if (status === 200) {
+                const expected = yield* router.send(requestOf(plain(...urls), slow.key))
+                assert.strictEqual(text, expected.text)
+                if (isReplay) continue
+                if (creditsUsed(answer) > 0) {
+                  charges.set(String(headers["x-request-id"]), creditsUsed(answer))
+                }
+                if (name === undefined) continue
+                assert.isFalse(firsts.has(name), `the key ${name} has one first answer`)
+                firsts.set(name, text)
+              } else {
+                assert.include([402, 409, 422], status, text)
+                assert.strictEqual(JSON.parse(text).success, false)
+              }
+            }
+            for (const [i, { headers, status, text }] of answers.entries()) {
+              const { name = "", urls } = asks[i] ?? assert.fail("an answer too many")
+              const isReplay = headers["idempotent-replayed"] !== undefined
+              if (isReplay) assert.strictEqual(text, firsts.get(name))
+              const others = asks.filter((ask) => ask.name === name && ask.urls !== urls)
+              const same = asks.filter((ask) => ask.name === name && ask.urls === urls)
+              if (status === 402) assert.isBelow(credits, 10_000)
+              if (status === 409) assert.isTrue(same.length > 1 && isBought(urls))
+              if (status === 422) assert.isAbove(others.length, 0)
+            }
+
+            const books = yield* express.booksOf(account)
+            const charged = books.entries
+              .filter(({ kind }) => kind === "charge")
+              .map(({ amount, requestId }): [string, number] => [String(requestId), amount])
+            assert.sameDeepMembers(charged, [...charges])
+            const sum = [...charges.values()].reduce((sum, amount) => sum + amount, 0)
+            assert.deepStrictEqual([books.granted, books.charged, books.held].map(Number), [
+              credits,
+              sum,
+              0,
+            ])
+            assert.sameMembers(
+              books.keys.map((row) => row.key),
+              [...firsts.keys()],
+            )
+          }),
+        )
+        assert.deepStrictEqual((yield* express.verify).problems, [])
+      }),
+    120_000,
+  )
+})
+
+describe("the fast path", () => {
+  const copies: ReadonlyArray<readonly [name: string, replace: NonNullable<Options["replace"]>]> = [
+    ["ledger", (all) => Context.add(all, CreditLedger, { ...Context.get(all, CreditLedger) })],
+    ["key store", (all) => Context.add(all, ApiKeys, { ...Context.get(all, ApiKeys) })],
+    [
+      "provider",
+      (all) => Context.add(all, MetricsProvider, { ...Context.get(all, MetricsProvider) }),
+    ],
+  ]
+
+  const askTwice = (options: Partial<Options>) =>
+    Effect.gen(function* () {
+      const service = yield* start("express", { provider: newProvider().layer, ...options })
+      const { key } = yield* service.newClient(10)
+      for (const ask of warmUp) {
+        assert.strictEqual((yield* service.send(requestOf(ask, key))).status, 200)
+      }
+      return service.answered()
+    })
+
+  it.scopedLive("answers where ledger, key store and provider are our own", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* askTwice({}), 1)
+    }),
+  )
+
+  it.scopedLive.each(copies)("answers nothing where the %s is somebody else's", ([, replace]) =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* askTwice({ replace }), 0)
+    }),
+  )
+})

@@ -1,0 +1,297 @@
+/** What goes wrong on the way, and what the operator sees of each request: the same in both modes. */
+import { assert, describe, it } from "@effect/vitest"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Deferred from "effect/Deferred"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Metric from "effect/Metric"
+import * as Option from "effect/Option"
+import * as Tracer from "effect/Tracer"
+import { type Mode, modes, type Service, start, type Transactions } from "../support/Modes.ts"
+import { type Ask, newProvider, plain, requestOf } from "../support/requests.ts"
+import { type Answer, eventually } from "../support/Wire.ts"
+
+/** A service and a client whose key the fast path knows. */
+const startWarm = (mode: Mode, options: Partial<Parameters<typeof start>[1]> = {}) =>
+  Effect.gen(function* () {
+    const service = yield* start(mode, { provider: newProvider().layer, ...options })
+    const { account, key } = yield* service.newClient(100)
+    const send = (ask: Ask) => service.send(requestOf(ask, key))
+    assert.strictEqual((yield* send(plain("localhost"))).status, 200)
+    return { ...service, books: service.booksOf(account), send, key }
+  })
+
+/** Who answered what was asked since the service was started. */
+const isAnsweredBy = (mode: Mode, { answered }: Pick<Service, "answered">, count: number) =>
+  assert.strictEqual(answered(), mode === "express" ? count : 0)
+
+const known = (name?: string): Ask => ({ ...plain("known-1.example.com"), idempotencyKey: name })
+
+const linesOf = (log: ReadonlyArray<string>, { headers }: Answer) =>
+  log
+    .map((line) => JSON.parse(line))
+    .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
+
+describe.each(modes)("with %s", (mode) => {
+  for (const name of [undefined, "a"]) {
+    const title = name === undefined ? "stands" : "is what it gets when it asks again"
+    it.scopedLive(`the charge of a client that hangs up during the commit ${title}`, () =>
+      Effect.gen(function* () {
+        const transactions: Transactions = {}
+        const { books, openConnections, send, ...service } = yield* startWarm(mode, {
+          transactions,
+        })
+        const reached = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        transactions.around = (transaction) =>
+          Deferred.succeed(reached, undefined).pipe(
+            Effect.zipRight(Deferred.await(goOn)),
+            Effect.zipRight(transaction),
+          )
+        const gone = yield* Effect.fork(send(known(name)))
+        yield* Deferred.await(reached)
+        yield* Fiber.interrupt(gone)
+        yield* eventually(
+          "the server sees that the client is gone",
+          Effect.map(openConnections, (count) => count === 0),
+        )
+        yield* Deferred.succeed(goOn, undefined)
+        yield* eventually(
+          "the charge is committed",
+          Effect.map(books, ({ charged }) => charged === 1),
+        )
+        const again = yield* send(known(name))
+        assert.strictEqual(again.status, 200)
+        const isReplay = again.headers["idempotent-replayed"] === "true"
+        assert.strictEqual(isReplay, name !== undefined)
+        const { charged, held } = yield* books
+        assert.deepStrictEqual([charged, held].map(Number), [isReplay ? 1 : 2, 0])
+        assert.deepStrictEqual((yield* service.verify).problems, [])
+        isAnsweredBy(mode, service, 2)
+      }),
+    )
+  }
+
+  it.scopedLive("a commit that fails is a 500 that says nothing, and charges nothing", () =>
+    Effect.gen(function* () {
+      const transactions: Transactions = {}
+      const { books, log, send, ...service } = yield* startWarm(mode, { transactions })
+      const before = yield* books
+      transactions.around = () =>
+        // The type of the ledger's own statements, which fail with what the driver says.
+        Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never
+      const answer = yield* send(known("a"))
+      assert.strictEqual(answer.status, 500)
+      assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
+      assert.strictEqual(answer.headers["content-type"], "application/json")
+      const [failure, answered, ...rest] = linesOf(log, answer)
+      assert.deepStrictEqual(rest, [])
+      assert.deepInclude(failure, { message: "The request failed.", logLevel: "ERROR" })
+      assert.include(failure.cause, "the disk is on fire")
+      assert.strictEqual(answered.annotations.status, 500)
+      assert.deepStrictEqual(yield* books, before)
+
+      delete transactions.around
+      const again = yield* send(known("a"))
+      assert.strictEqual(again.status, 200)
+      assert.isUndefined(again.headers["idempotent-replayed"])
+      assert.strictEqual(Number((yield* books).charged), 1)
+      isAnsweredBy(mode, service, 2)
+    }),
+  )
+
+  it.scopedLive("a stored answer that nobody can read is a 500, and stays as it is", () =>
+    Effect.gen(function* () {
+      const { books, log, send, sql, ...service } = yield* startWarm(mode)
+      assert.strictEqual((yield* send(known("a"))).status, 200)
+      yield* sql`UPDATE receipts SET body = 'tampered with'`
+      const before = yield* books
+      const answer = yield* Effect.timeout(send(known("a")), "10 seconds")
+      assert.strictEqual(answer.status, 500)
+      assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
+      assert.strictEqual(linesOf(log, answer)[0].message, "The request failed.")
+      assert.deepStrictEqual(yield* books, before)
+      isAnsweredBy(mode, service, 2)
+    }),
+  )
+})
+
+/** Requests that the fast path answers, and one of each kind that it leaves alone. */
+const asked: ReadonlyArray<Ask> = [
+  known(),
+  plain("known-1.example.com", "localhost", "unrated.example.com", "known-2.example.com"),
+  known("a"),
+  known("a"),
+  { ...plain("known-2.example.com"), idempotencyKey: "a" },
+  plain(...Array<string>(50).fill("known-1.example.com"), "known-2.example.com"),
+  plain(...Array<string>(50).fill("known-1.example.com")),
+  plain(...Array<string>(50).fill("known-1.example.com")),
+  plain("bought-1.example.com", "known-1.example.com"),
+  plain("localhost"),
+  { ...known(), apiKey: "am_unknown" },
+  { ...known(), path: "/nothing" },
+]
+
+const statuses = [200, 200, 200, 200, 422, 400, 200, 402, 200, 200, 401, 404]
+
+/** How many of them the fast path answers. */
+const answeredSooner = 7
+
+/** Every count that this process made so far, but for how long something took. */
+const counts = Effect.map(Metric.snapshot, (pairs) => {
+  const found = new Map<string, number>()
+  for (const { metricKey, metricState } of pairs) {
+    const labels = metricKey.tags.map(({ key, value }) => `${key}=${value}`).toSorted()
+    const name = `${metricKey.name}{${labels.join()}}`
+    const isOurs = name.startsWith("authority_")
+    if (isOurs && "count" in metricState) found.set(name, Number(metricState.count))
+  }
+  return found
+})
+
+/** What the requests have added to the counts. */
+const counted = <A, E, R>(requests: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const before = yield* counts
+    yield* requests
+    const after = yield* counts
+    return [...after]
+      .map(([name, count]) => [name, count - (before.get(name) ?? 0)] as const)
+      .filter(([, count]) => count > 0)
+      .toSorted(([one], [other]) => (one < other ? -1 : 1))
+  })
+
+/** The first value as the others, which are none too few. */
+const areTheSame = <A>([first, ...others]: ReadonlyArray<A>) => {
+  assert.lengthOf(others, modes.length - 1)
+  for (const other of others) assert.deepStrictEqual(first, other)
+  return first ?? assert.fail("nothing to compare")
+}
+
+describe("in both modes", () => {
+  it.scopedLive("each request leaves the same line in the log at debug", () =>
+    Effect.gen(function* () {
+      const lines = yield* Effect.forEach(modes, (mode) =>
+        Effect.gen(function* () {
+          const { log, send, ...service } = yield* startWarm(mode)
+          const answers = yield* Effect.forEach(asked, send)
+          assert.deepStrictEqual(
+            answers.map(({ status }) => status),
+            statuses,
+          )
+          isAnsweredBy(mode, service, answeredSooner)
+          return answers.map((answer) =>
+            linesOf(log, answer).map(({ annotations, level, logLevel, message }) => {
+              const { account, durationMs, requestId: _, ...more } = annotations
+              return {
+                ...more,
+                level,
+                logLevel,
+                message,
+                hasAccount: typeof account === "string",
+                hasDuration: typeof durationMs === "number",
+              }
+            }),
+          )
+        }),
+      )
+      const [first] = areTheSame(lines)
+      assert.deepInclude(first?.[0], { endpoint: "checkBatch", status: 200, checked: 1 })
+    }),
+  )
+
+  it.scopedLive("the requests add the same to the metrics", () =>
+    Effect.gen(function* () {
+      const added = yield* Effect.forEach(modes, (mode) =>
+        Effect.gen(function* () {
+          const { send, ...service } = yield* startWarm(mode)
+          const added = yield* counted(Effect.forEach(asked, send))
+          isAnsweredBy(mode, service, answeredSooner)
+          return added
+        }),
+      )
+      const names = areTheSame(added).map(([name]) => name)
+      const requests = "authority_http_requests{method=POST,route=/v1/metrics/da-pa/batch,status"
+      assert.includeMembers(names, [`${requests}=200}`, `${requests}=402}`, `${requests}=422}`])
+      assert.include(names.join(), "authority_http_request_seconds{")
+      assert.include(names.join(), "authority_credits_charged{")
+    }),
+  )
+
+  it.scopedLive("each request has a span of its own, under the caller's trace", () =>
+    Effect.gen(function* () {
+      const traceId = "0af7651916cd43dd8448eb211c80319c"
+      const spanId = "b7ad6b7169203331"
+      const more = { traceparent: `00-${traceId}-${spanId}-01` }
+      const spans = yield* Effect.forEach(modes, (mode) =>
+        Effect.gen(function* () {
+          const recorded: Array<Tracer.Span> = []
+          const { send, ...service } = yield* startWarm(mode, { tracer: recorder(recorded) })
+          recorded.length = 0
+          yield* Effect.forEach(asked, (ask, i) => send(i % 2 === 0 ? { ...ask, more } : ask))
+          isAnsweredBy(mode, service, answeredSooner)
+          return recorded.filter(({ name }) => name.startsWith("http.server")).map(described)
+        }),
+      )
+      const requests = areTheSame(spans)
+      // The path that is unknown may hold a secret, so it has none.
+      assert.deepStrictEqual(
+        requests.map(({ attributes }) => attributes["http.response.status_code"]),
+        statuses.filter((status) => status !== 404),
+      )
+      for (const [i, { kind, name, parent, status }] of requests.entries()) {
+        assert.deepStrictEqual([name, kind, status], ["http.server POST", "server", "Ended"])
+        assert.deepStrictEqual(parent, i % 2 === 0 ? { traceId, spanId } : undefined)
+      }
+    }),
+  )
+})
+
+/** Keeps every span. */
+const recorder = (recorded: Array<Tracer.Span>) =>
+  Tracer.make({
+    context: (f) => f(),
+    span: (name, parent, context, links, startTime, kind) => {
+      const attributes = new Map<string, unknown>()
+      let status: Tracer.SpanStatus = { _tag: "Started", startTime }
+      const span: Tracer.Span = {
+        _tag: "Span",
+        name,
+        spanId: `span-${recorded.length}`,
+        traceId: "of its own",
+        parent,
+        context,
+        get status() {
+          return status
+        },
+        attributes,
+        links,
+        kind,
+        sampled: true,
+        attribute: (key, value) => void attributes.set(key, value),
+        event: () => {},
+        addLinks: () => {},
+        end: (endTime, exit) => {
+          status = { _tag: "Ended", startTime, endTime, exit }
+        },
+      }
+      recorded.push(span)
+      return span
+    },
+  })
+
+/** A span without what differs from run to run. */
+const described = ({ attributes, kind, name, parent, status }: Tracer.Span) => {
+  const varying = ["http.request.header.host", "http.response.header.x-request-id"]
+  return {
+    name,
+    kind,
+    status: status._tag,
+    attributes: Object.fromEntries(
+      [...attributes].map(([key, value]) => [key, varying.includes(key) ? "varies" : value]),
+    ),
+    parent: Option.getOrUndefined(
+      Option.map(parent, ({ spanId, traceId }) => ({ traceId, spanId })),
+    ),
+  }
+}

@@ -1,0 +1,67 @@
+/** Errors of the fast path beside those of the router, which the contract's schemas encode. */
+import { assert, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as answers from "../../src/express/answers.ts"
+import * as refusals from "../../src/http/refusals.ts"
+import type { Refusal } from "../../src/ledger/Books.ts"
+import {
+  IdempotencyKeyInUse,
+  IdempotencyKeyReused,
+  InsufficientCredits,
+} from "../../src/ledger/Hold.ts"
+import { start } from "../support/Modes.ts"
+import { forAll } from "../support/properties.ts"
+import { newProvider, plain, requestOf } from "../support/requests.ts"
+
+const refusal: fc.Arbitrary<Refusal> = fc.oneof(
+  fc
+    .record({ required: fc.maxSafeNat(), available: fc.maxSafeNat() })
+    .map((credits) => new InsufficientCredits(credits)),
+  fc.constant(new IdempotencyKeyReused()),
+  fc.constant(new IdempotencyKeyInUse()),
+)
+
+/** What the ledger makes of a charge. */
+let outcome: Effect.Effect<never, Refusal>
+
+/** The router, over a ledger that admits nobody. */
+const router = Effect.gen(function* () {
+  const service = yield* start("router", {
+    provider: newProvider().layer,
+    replace: (layers) => {
+      const ledger = Context.get(layers, CreditLedger)
+      const charge = () => Effect.suspend(() => outcome)
+      return Context.add(layers, CreditLedger, { ...ledger, charge })
+    },
+  })
+  const { key } = yield* service.newClient(1)
+  return Effect.map(
+    service.send(requestOf(plain("known-1.example.com"), key)),
+    ({ status, text }) => [status, text] as const,
+  )
+})
+
+it.scopedLive("a refused request gets the router's status and bytes", () =>
+  Effect.gen(function* () {
+    const answer = yield* router
+    yield* forAll(refusal, 50, (refusal) =>
+      Effect.gen(function* () {
+        outcome = Effect.fail(refusal)
+        assert.deepStrictEqual(answers.ofError(refusals.errorOf(refusal)), yield* answer)
+      }),
+    )
+  }),
+)
+
+it.scopedLive("a defect gets the router's status and bytes", () =>
+  Effect.gen(function* () {
+    const answer = yield* router
+    outcome = Effect.dieMessage("a bug")
+    const error = new InternalServerError({ message: internalErrorMessage })
+    assert.deepStrictEqual(answers.ofError(error), yield* answer)
+  }),
+)

@@ -1,0 +1,186 @@
+/** The service on a database of its own: with the fast path, and by the router alone. */
+import { Agent } from "node:http"
+import { join } from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Redacted from "effect/Redacted"
+import type * as Scope from "effect/Scope"
+import * as Stream from "effect/Stream"
+import * as Tracer from "effect/Tracer"
+import type { AccountId } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as Express from "../../src/express/Express.ts"
+import { Listener } from "../../src/http/NodeServer.ts"
+import type * as RateLimit from "../../src/http/RateLimit.ts"
+import * as Server from "../../src/http/Server.ts"
+import { Credits } from "../../src/ledger/LedgerEntry.ts"
+import * as MemoryHealth from "../../src/memory/Health.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+import { newAccountWith } from "./accounts.ts"
+import { inSql, type Ports, temporaryFolder } from "./Stores.ts"
+import * as Wire from "./Wire.ts"
+
+export const modes = ["express", "router"] as const
+export type Mode = (typeof modes)[number]
+
+/** What a request passes on its way; a test may put something else in the place of one. */
+export type Layers = ApiKeys | CreditLedger | MetricsProvider
+
+export interface Options {
+  readonly provider: Layer.Layer<MetricsProvider>
+  readonly corsOrigins?: ReadonlyArray<string>
+  readonly rateLimit?: RateLimit.Limit
+  readonly price?: number
+  readonly tracer?: Tracer.Tracer
+  /** Changes the layers after they are made. */
+  readonly replace?: (layers: Context.Context<Layers>) => Context.Context<Layers>
+  /** Changes how transactions run, from the first request on. */
+  readonly transactions?: Transactions
+}
+
+/** What runs around each transaction, for as long as it is set. */
+export interface Transactions {
+  around?: <A, E, R>(transaction: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+}
+
+/** The time of every service of these tests: it stands still, so that both see the same. */
+export const time = Date.UTC(2026, 0, 1)
+
+const stillClock = Object.assign(Clock.make(), { unsafeCurrentTimeMillis: () => time })
+
+/** A service for the caller's scope. */
+export const start = (mode: Mode, options: Options) =>
+  Effect.gen(function* () {
+    const { corsOrigins = [], replace = (layers) => layers, tracer, transactions = {} } = options
+    const price = Credits.make(options.price ?? 1)
+    const isTraced = tracer !== undefined
+    const log: Array<string> = []
+    let answered = 0
+    const shortcut = Effect.map(
+      mode === "express"
+        ? Express.make({ price, corsOrigins, isTraced })
+        : (Server.noShortcut as ReturnType<typeof Express.make>),
+      (express): Express.Express =>
+        (request, response) => {
+          const isAnswered = express(request, response)
+          if (isAnswered) answered++
+          return isAnswered
+        },
+    )
+    const filename = join(yield* temporaryFolder, "authority.db")
+    const context = yield* Server.layer(
+      {
+        host: "127.0.0.1",
+        port: 0,
+        shutdownTimeout: "1 second",
+        maxConnections: 1000,
+        corsOrigins,
+        isTraced,
+        hasSyntheticFigures: false,
+        rateLimit: options.rateLimit,
+      },
+      shortcut,
+    ).pipe(
+      Layer.provide(AuthorityCheck.layer({ price, timeout: "30 seconds" })),
+      Layer.provide(MemoryHealth.layer),
+      Layer.provide(
+        Layer.effectContext(
+          Effect.map(Effect.context<Layers>(), (all) =>
+            replace(Context.pick(ApiKeys, CreditLedger, MetricsProvider)(all)),
+          ),
+        ),
+      ),
+      Layer.provide([CachedApiKeys.layer, options.provider]),
+      Layer.provideMerge(inSql(withTransactions(Sqlite.layer(filename), transactions))),
+      Layer.provide(Logger.replace(Logger.defaultLogger, toLines(log))),
+      Layer.provide(Logger.minimumLogLevel(LogLevel.Debug)),
+      Layer.build,
+      Effect.withClock(stillClock),
+      isTraced ? Effect.withTracer(tracer) : (effect) => effect,
+    )
+    const listener = Context.get(context, Listener)
+    const { url } = listener.address()
+    return {
+      mode,
+      url,
+      /** Lines of the log, in JSON. */
+      log,
+      /** How many requests the fast path has answered. */
+      answered: () => answered,
+      openConnections: Effect.async<number>((resume) => {
+        listener.server.getConnections((_, count) => resume(Effect.succeed(count)))
+      }),
+      /** A new account, and its key. */
+      newClient: (credits: number) => Effect.provide(newClient(credits), context),
+      booksOf: (account: AccountId) => Effect.provide(booksOf(account), context),
+      verify: Effect.provide(
+        Effect.flatMap(CreditLedger, ({ verify }) => verify),
+        context,
+      ),
+      sql: Context.get(context, SqlClient.SqlClient),
+      send: (request: Wire.Request) => Wire.request(url, request),
+    }
+  })
+
+export type Service = Effect.Effect.Success<ReturnType<typeof start>>
+
+/** One service of each mode. */
+export const startBoth = (options: () => Options) =>
+  Effect.all({ express: start("express", options()), router: start("router", options()) })
+
+/** Connections that are used again, one at a time, for the caller's scope. */
+export const keptConnection: Effect.Effect<Agent, never, Scope.Scope> = Effect.acquireRelease(
+  Effect.sync(() => new Agent({ keepAlive: true, maxSockets: 1 })),
+  (agent) => Effect.sync(() => agent.destroy()),
+)
+
+const toLines = (log: Array<string>) => Logger.map(Logger.jsonLogger, (line) => void log.push(line))
+
+const withTransactions = <E>(
+  client: Layer.Layer<SqlClient.SqlClient, E>,
+  transactions: Transactions,
+) =>
+  Layer.map(client, (context) => {
+    const sql = Context.get(context, SqlClient.SqlClient)
+    const { withTransaction } = sql
+    const wrapped: typeof withTransaction = (statements) => {
+      const transaction = withTransaction(statements)
+      return transactions.around === undefined ? transaction : transactions.around(transaction)
+    }
+    return Context.make(SqlClient.SqlClient, Object.assign(sql, { withTransaction: wrapped }))
+  })
+
+const newClient = (credits: number): Effect.Effect<Client, never, Ports> =>
+  Effect.gen(function* () {
+    const account = yield* newAccountWith(credits)
+    const { key } = yield* (yield* ApiKeys).issue({ account })
+    return { account, key: Redacted.value(key) }
+  }).pipe(Effect.withClock(stillClock))
+
+export interface Client {
+  readonly account: AccountId
+  readonly key: string
+}
+
+/** All that is written of an account. */
+const booksOf = (account: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const ledger = yield* CreditLedger
+    const { charged, granted, held } = yield* ledger.balance(account)
+    const entries = yield* Stream.runCollect(ledger.statement(account, {}))
+    const keys = yield* sql<{ readonly key: string; readonly requestId: string }>`
+      SELECT key, fingerprint, body, expires_at, request_id FROM receipts
+      WHERE account_id = ${account} ORDER BY key`
+    return { charged, granted, held, entries: Chunk.toReadonlyArray(entries), keys: [...keys] }
+  })
