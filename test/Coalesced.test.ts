@@ -145,6 +145,37 @@ describe("leaving", () => {
       expect(tags(yield* asking)).toEqual(["SERVER_ERROR", "SERVER_ERROR"])
     }),
   )
+
+  it.effect("whoever asks after the scope has closed is answered at once", () =>
+    Effect.gen(function* () {
+      const { provider, vendor } = yield* Effect.scoped(setUp())
+      expect(tags(yield* provider.lookup(targets("example.com")))).toEqual(["SERVER_ERROR"])
+      expect(vendor.calls).toEqual([])
+    }),
+  )
+
+  it.scoped("an earlier deadline than that of those who wait already is kept", () =>
+    Effect.gen(function* () {
+      const { provider, vendor } = yield* setUp()
+      vendor.always(ScriptedVendor.hang)
+      const ended: Array<number> = []
+      for (const deadline of [9000, 3000, 6000]) {
+        const asking = provider.lookup(targets("example.com"))
+        yield* asking.pipe(
+          Effect.provideService(Deadline, deadline),
+          Effect.zipRight(Effect.sync(() => ended.push(deadline))),
+          Effect.fork,
+        )
+        yield* TestClock.adjust("1 second")
+      }
+      expect(ended).toEqual([3000])
+      yield* TestClock.adjust("3 seconds")
+      expect(ended).toEqual([3000, 6000])
+      yield* TestClock.adjust("3 seconds")
+      expect(ended).toEqual([3000, 6000, 9000])
+      expect(vendor.calls).toHaveLength(1)
+    }),
+  )
 })
 
 describe("failing", () => {

@@ -5,12 +5,10 @@
  * is nothing to the others: a target is dropped only while unsent and wanted by nobody.
  */
 import * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
-import * as Deferred from "effect/Deferred"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { CurrentAccount } from "../Account.ts"
@@ -34,17 +32,25 @@ export interface Options {
 /** A target on its way, and who waits for it. */
 interface Ticket {
   readonly target: Target
-  readonly waiting: Set<Request>
+  readonly waiting: Array<Place>
   isSent: boolean
 }
 
-/** One lookup's tickets and answers. */
+/** Where the outcome of a ticket goes: to the target `at` of a request. */
+interface Place {
+  readonly request: Request
+  readonly at: number
+}
+
+/** One lookup on its way. */
 interface Request {
   readonly account: string
   readonly deadline: number
-  readonly tickets: Map<string, Ticket>
-  readonly answers: Map<string, Outcome>
-  readonly done: Deferred.Deferred<void>
+  readonly targets: ReadonlyArray<Target>
+  readonly outcomes: Array<Outcome>
+  /** How many of the outcomes are still to come. */
+  open: number
+  readonly end: () => void
 }
 
 /** Never fails as a whole: what a failed call leaves open is the outcome of its targets. */
@@ -60,6 +66,11 @@ export const make = (
     const queue = new FairQueue<Ticket>(options.lineCapacity)
     const hasWork = yield* Effect.makeLatch(false)
     const hasFullCall = yield* Effect.makeLatch(false)
+    const requests = new Set<Request>()
+    let isClosed = false
+    /** The earliest deadline that `expire` knows of. */
+    let soonest = Number.POSITIVE_INFINITY
+    const hasSooner = yield* Effect.makeLatch(false)
     const slots = yield* Effect.makeSemaphore(options.concurrency)
 
     const queueChanged = () => {
@@ -70,58 +81,61 @@ export const make = (
       else hasFullCall.unsafeClose()
     }
 
-    const join = (request: Request, target: Target) => {
+    const join = (request: Request, target: Target, at: number) => {
+      if (isClosed) return give({ request, at }, broken)
       const known = tickets.get(target.page)
-      const ticket = known ?? { target, waiting: new Set(), isSent: false }
+      const ticket = known ?? { target, waiting: [], isSent: false }
       const isQueued = !ticket.isSent && queue.offer(request.account, ticket)
       if (known !== undefined) meters.coalesced(1)
-      else if (!isQueued) return void request.answers.set(target.page, crowded)
-      ticket.waiting.add(request)
-      tickets.set(target.page, ticket)
-      request.tickets.set(target.page, ticket)
+      else if (isQueued) tickets.set(target.page, ticket)
+      else return give({ request, at }, crowded)
+      ticket.waiting.push({ request, at })
     }
 
     const leave = (request: Request) => {
-      for (const ticket of request.tickets.values()) {
-        ticket.waiting.delete(request)
-        if (ticket.waiting.size > 0 || ticket.isSent) continue
+      requests.delete(request)
+      if (request.open === 0) return
+      for (const { page } of request.targets) {
+        const ticket = tickets.get(page)
+        const at = ticket?.waiting.findIndex((place) => place.request === request) ?? -1
+        if (ticket === undefined || at < 0) continue
+        ticket.waiting.splice(at, 1)
+        if (ticket.waiting.length > 0 || ticket.isSent) continue
         queue.remove(ticket)
-        tickets.delete(ticket.target.page)
+        tickets.delete(page)
       }
       queueChanged()
     }
 
-    const answer = ({ target: { page }, waiting }: Ticket, outcome: Outcome) => {
-      tickets.delete(page)
-      for (const { answers, done, tickets } of waiting) {
-        answers.set(page, outcome)
-        tickets.delete(page)
-        if (tickets.size === 0) Deferred.unsafeDone(done, Exit.void)
-      }
+    const give = ({ at, request }: Place, outcome: Outcome) => {
+      request.outcomes[at] = outcome
+      request.open -= 1
+      if (request.open === 0) request.end()
+    }
+
+    const answer = (ticket: Ticket, outcome: Outcome) => {
+      tickets.delete(ticket.target.page)
+      for (const place of ticket.waiting) give(place, outcome)
     }
 
     const send = (batch: Arr.NonEmptyReadonlyArray<Ticket>) =>
       Effect.suspend(() => inner.lookup(Arr.map(batch, ({ target }) => target))).pipe(
         Effect.provideService(Deadline, lastDeadline(batch)),
         Effect.catchAll((error) => Effect.succeed(batch.map(() => failed(error.message)))),
-        Effect.tapErrorCause((cause) =>
-          Cause.isInterruptedOnly(cause)
-            ? Effect.void
-            : Effect.logError("The lookup broke.", cause),
-        ),
-        Effect.onExit((exit) =>
-          Effect.sync(() =>
-            batch.forEach((ticket, i) =>
-              answer(ticket, Exit.isSuccess(exit) ? (exit.value[i] ?? missing) : broken),
-            ),
+        Effect.catchAllCause((cause) =>
+          Effect.as(
+            Effect.logError("The lookup broke.", cause),
+            batch.map(() => broken),
           ),
         ),
-        Effect.exit,
+        Effect.map((outcomes) =>
+          batch.forEach((ticket, i) => answer(ticket, outcomes[i] ?? missing)),
+        ),
       )
 
     const dispatch = Effect.gen(function* () {
       yield* hasWork.await
-      yield* Effect.timeoutOption(hasFullCall.await, options.window)
+      if (queue.size < batchSize) yield* Effect.timeoutOption(hasFullCall.await, options.window)
       // Whoever comes while every slot is taken travels with this call.
       yield* slots.take(1)
       const batch = queue.take(batchSize)
@@ -132,45 +146,65 @@ export const make = (
         : slots.release(1)
     })
 
+    /** Ends the requests whose time is up: one timer for all, for one each takes a fiber each. */
+    const expire = Effect.gen(function* () {
+      const now = yield* Clock.currentTimeMillis
+      hasSooner.unsafeClose()
+      soonest = Number.POSITIVE_INFINITY
+      for (const request of requests) {
+        if (request.deadline > now) soonest = Math.min(soonest, request.deadline)
+        else {
+          leave(request)
+          request.end()
+        }
+      }
+      yield* Number.isFinite(soonest)
+        ? Effect.timeoutOption(hasSooner.await, soonest - now)
+        : hasSooner.await
+    })
+
     yield* Effect.addFinalizer(() =>
       Effect.sync(() => {
+        isClosed = true
         for (const ticket of tickets.values()) answer(ticket, broken)
       }),
     )
     yield* Effect.forkScoped(Effect.forever(dispatch))
+    yield* Effect.forkScoped(Effect.forever(expire))
 
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
-      Effect.gen(function* () {
-        const deadline = yield* Deadline
-        const account = yield* Effect.serviceOption(CurrentAccount)
-        const timeout = deadline - (yield* Clock.currentTimeMillis)
-        const request: Request = {
-          account: Option.getOrElse(account, () => nobody),
-          deadline,
-          tickets: new Map(),
-          answers: new Map(),
-          done: yield* Deferred.make<void>(),
-        }
-        yield* Effect.acquireUseRelease(
-          Effect.sync(() => {
-            for (const target of targets) join(request, target)
-            queueChanged()
-          }),
-          () =>
-            request.tickets.size === 0
-              ? Effect.void
-              : Effect.timeoutOption(Deferred.await(request.done), Math.max(0, timeout)),
-          () => Effect.sync(() => leave(request)),
-        )
-        return targets.map(({ page }) => request.answers.get(page) ?? late)
-      })
+      Effect.contextWithEffect((context: Context.Context<never>) =>
+        Effect.async<ReadonlyArray<Outcome>>((resume) => {
+          const account = Context.getOption(context, CurrentAccount)
+          const request: Request = {
+            account: Option.getOrElse(account, () => nobody),
+            deadline: Context.get(context, Deadline),
+            targets,
+            outcomes: targets.map(() => late),
+            open: targets.length,
+            end: () => {
+              requests.delete(request)
+              resume(Effect.succeed(request.outcomes))
+            },
+          }
+          requests.add(request)
+          if (request.deadline < soonest) hasSooner.unsafeOpen()
+          targets.forEach((target, at) => join(request, target, at))
+          queueChanged()
+          return Effect.sync(() => leave(request))
+        }),
+      )
 
     return { ...inner, lookup }
   })
 
 /** The call is made for all of them, so it may take until the last one has to answer. */
 const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
-  Math.max(...batch.flatMap(({ waiting }) => Array.from(waiting, ({ deadline }) => deadline)))
+  batch.reduce(
+    (last, { waiting }) =>
+      waiting.reduce((last, { request }) => Math.max(last, request.deadline), last),
+    Number.NEGATIVE_INFINITY,
+  )
 
 /** Lookups on nobody's behalf stand in a line of their own. */
 const nobody = ""

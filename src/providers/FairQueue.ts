@@ -5,7 +5,8 @@
 export class FairQueue<A> {
   /** The next owner to be served is the first. */
   private readonly lines = new Map<string, Set<A>>()
-  private readonly owners = new Map<A, Set<string>>()
+  /** The lines in which an item stands. */
+  private readonly places = new Map<A, Array<Set<A>>>()
   private readonly lineCapacity: number
 
   constructor(lineCapacity: number) {
@@ -13,40 +14,38 @@ export class FairQueue<A> {
   }
 
   get size(): number {
-    return this.owners.size
+    return this.places.size
   }
 
   /** False when the owner's line is full, and the item was not added to it. */
   offer(owner: string, item: A): boolean {
     const line = this.lines.get(owner) ?? new Set()
-    if (line.size >= this.lineCapacity && !line.has(item)) return false
+    if (line.has(item)) return true
+    if (line.size >= this.lineCapacity) return false
     this.lines.set(owner, line.add(item))
-    this.owners.set(item, (this.owners.get(item) ?? new Set()).add(owner))
+    const places = this.places.get(item)
+    if (places === undefined) this.places.set(item, [line])
+    else places.push(line)
     return true
   }
 
   remove(item: A): void {
-    for (const owner of this.owners.get(item) ?? []) {
-      const line = this.lines.get(owner)
-      line?.delete(item)
-      if (line?.size === 0) this.lines.delete(owner)
-    }
-    this.owners.delete(item)
+    for (const line of this.places.get(item) ?? []) line.delete(item)
+    this.places.delete(item)
   }
 
   /** At most `count` items, one from each line in turn. */
   take(count: number): ReadonlyArray<A> {
     const taken: Array<A> = []
-    while (taken.length < count) {
-      const [next] = this.lines
-      if (next === undefined) break
-      const [owner, line] = next
+    for (const [owner, line] of this.lines) {
+      if (taken.length >= count) break
+      // A line with more to serve goes to the end, where this loop comes to it again.
+      this.lines.delete(owner)
       const [item] = line
-      if (item === undefined) break
+      if (item === undefined) continue
       taken.push(item)
       this.remove(item)
-      // To the end, for it has been served.
-      if (this.lines.delete(owner)) this.lines.set(owner, line)
+      if (line.size > 0) this.lines.set(owner, line)
     }
     return taken
   }
