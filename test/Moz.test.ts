@@ -6,14 +6,12 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Tracer from "effect/Tracer"
 import { Outcome } from "../src/Metrics.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Moz from "../src/providers/Moz.ts"
-import * as Wire from "../src/providers/Wire.ts"
 import * as FakeMoz from "./support/FakeMoz.ts"
 import * as FakeVendor from "./support/FakeVendor.ts"
 import { lookup, tags, targets } from "./support/lookup.ts"
@@ -247,9 +245,17 @@ describe("how a call fails", () => {
   it.scoped("an address where nobody listens is unreachable", () =>
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(FakeMoz.make)
-      const layer = Moz.layer({ url, token: Redacted.make("x") }).pipe(Layer.provide(Wire.client))
+      const layer = Moz.layer({ url, token: Redacted.make("x") })
       const error = yield* Effect.flip(lookup({ layer }, "example.com"))
       expect(error).toMatchObject({ reason: "Unreachable", detail: "ECONNREFUSED" })
+    }),
+  )
+
+  it.effect("a token that no header can carry is not told", () =>
+    Effect.gen(function* () {
+      const layer = Moz.layer({ url: "http://localhost/", token: Redacted.make("a\nsecret") })
+      const error = yield* Effect.flip(lookup({ layer }, "example.com"))
+      expect(error).toMatchObject({ reason: "Unreachable", detail: "ERR_INVALID_CHAR" })
     }),
   )
 

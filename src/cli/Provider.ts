@@ -1,5 +1,4 @@
 /** The provider that the settings name, on the database; of the others nothing is loaded. */
-import type * as HttpClient from "@effect/platform/HttpClient"
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -46,13 +45,12 @@ const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
     default:
       return loaded(async () => {
         const Composed = await import("../providers/Composed.ts")
-        const Wire = await import("../providers/Wire.ts")
         const SqlMetricsCache = await import("../sql/MetricsCache.ts")
         return Composed.bought(vendor(settings, name), {
           timeout: settings.providerTimeout,
           concurrency: settings.providerConcurrency,
           cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
-        }).pipe(Layer.provide([Wire.client, SqlMetricsCache.layer]))
+        }).pipe(Layer.provide(SqlMetricsCache.layer))
       })
   }
 }
@@ -70,7 +68,7 @@ const loadedWith = <Given, E1, A, E, R>(
 const vendor = (
   settings: Settings["Type"],
   name: Exclude<ProviderName, "sandbox" | "dataset">,
-): Layer.Layer<MetricsProvider, ProviderNotConfigured, HttpClient.HttpClient> => {
+): Layer.Layer<MetricsProvider, ProviderNotConfigured> => {
   switch (name) {
     case "moz":
       return loadedWith(required("AUTHORITY_MOZ_TOKEN", settings.mozToken), async (token) => {

@@ -18,19 +18,23 @@ export type Ask = (
 export const inBatchesOf =
   (size: number, ask: Ask): Ask =>
   (targets) =>
-    Effect.gen(function* () {
-      if (targets.length <= size) return yield* ask(targets)
-      const answers = yield* Effect.forEach(Arr.chunksOf(targets, size), (batch) =>
-        Effect.map(Effect.either(ask(batch)), (answer) => ({ batch, answer })),
-      )
-      if (Arr.every(answers, ({ answer }) => Either.isLeft(answer))) {
-        const [first] = Arr.getLefts(answers.map(({ answer }) => answer))
-        if (first !== undefined) return yield* first
-      }
-      return answers.flatMap(({ answer, batch }) =>
-        Either.getOrElse(answer, (error) => batch.map(() => failed(error.message))),
-      )
-    })
+    targets.length <= size ? ask(targets) : askInTurn(Arr.chunksOf(targets, size), ask)
+
+const askInTurn = Effect.fnUntraced(function* (
+  batches: ReadonlyArray<Arr.NonEmptyReadonlyArray<Target>>,
+  ask: Ask,
+) {
+  const answers = yield* Effect.forEach(batches, (batch) =>
+    Effect.map(Effect.either(ask(batch)), (answer) => ({ batch, answer })),
+  )
+  if (Arr.every(answers, ({ answer }) => Either.isLeft(answer))) {
+    const [first] = Arr.getLefts(answers.map(({ answer }) => answer))
+    if (first !== undefined) return yield* first
+  }
+  return answers.flatMap(({ answer, batch }) =>
+    Either.getOrElse(answer, (error) => batch.map(() => failed(error.message))),
+  )
+})
 
 /** What the vendor has no figures for, or none that can be used. */
 export const failed = (detail: string): Outcome =>

@@ -7,13 +7,12 @@
  * They rise and fall with Moz's figures but are not those, and 0 says that the index holds no
  * backlinks, be the site new or unknown. A page that is not in the answer has no figures at all.
  */
-import type * as HttpClient from "@effect/platform/HttpClient"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Guard from "../Guard.ts"
 import { Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
@@ -30,76 +29,70 @@ interface Options {
   readonly password: Redacted.Redacted
 }
 
-export const layer = (
-  options: Options,
-): Layer.Layer<MetricsProvider, never, HttpClient.HttpClient> =>
-  Layer.effect(MetricsProvider, make(options))
+export const layer = (options: Options): Layer.Layer<MetricsProvider> =>
+  Layer.sync(MetricsProvider, () => make(options))
 
-const make = ({ login, password, url }: Options) =>
-  Effect.gen(function* () {
-    const wire = yield* Wire.make({
-      provider: "dataforseo",
-      secrets: { authorization: Wire.basic(`${login}:${Redacted.value(password)}`) },
-    })
+const make = ({ login, password, url }: Options) => {
+  const wire = Wire.make({
+    provider: "dataforseo",
+    secrets: { authorization: Wire.basic(`${login}:${Redacted.value(password)}`) },
+  })
 
-    /** The items of the one task that a call consists of. */
-    const call = Effect.fnUntraced(function* (path: string, task: object) {
-      const request = HttpClientRequest.post(`${url}/backlinks/${path}/live`).pipe(
-        HttpClientRequest.bodyUnsafeJson([task]),
-      )
-      const reply = yield* wire.send(request)
-      const answer = yield* wire.decode(reply, Answer)
-      const [first] = answer.tasks
-      for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
-        if (status_code !== ok) {
-          const detail = `${status_code}: ${status_message ?? ""}`
-          return yield* wire.error(reasonOf(status_code), detail, reply)
-        }
+  /** The items of the one task that a call consists of. */
+  const call = Effect.fnUntraced(function* (path: string, task: object) {
+    const reply = yield* wire.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
+    const answer = yield* wire.decode(reply, decodeAnswer)
+    const [first] = answer.tasks
+    for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
+      if (status_code !== ok) {
+        const detail = `${status_code}: ${status_message ?? ""}`
+        return yield* wire.error(reasonOf(status_code), detail, reply)
       }
-      if (first === undefined) return yield* wire.error("Malformed", "the answer has no task")
-      return (first.result ?? []).flatMap(({ items }) => items ?? [])
-    })
+    }
+    if (first === undefined) return yield* wire.error("Malformed", "the answer has no task")
+    return (first.result ?? []).flatMap(({ items }) => items ?? [])
+  })
 
-    const ranks = (targets: ReadonlyArray<string>) =>
-      Effect.map(call("bulk_ranks", { targets, rank_scale: "one_hundred" }), figures(Rank))
+  const ranks = (targets: ReadonlyArray<string>) =>
+    Effect.map(call("bulk_ranks", { targets, rank_scale: "one_hundred" }), figures(Rank))
 
-    const spamScores = (targets: ReadonlyArray<string>) =>
-      Effect.map(call("bulk_spam_score", { targets }), figures(SpamScore))
+  const spamScores = (targets: ReadonlyArray<string>) =>
+    Effect.map(call("bulk_spam_score", { targets }), figures(SpamScore))
 
-    const ask: Ask = Effect.fnUntraced(function* (targets) {
-      const domains = [...new Set(targets.map(({ domain }) => domain))]
-      const [rankOf, spamScoreOf] = yield* Effect.all(
-        [
-          ranks([...domains, ...targets.map((target) => target.url)]),
-          // Figures without it are better than none.
-          Effect.catchAll(spamScores(domains), withoutSpamScores),
-        ],
-        { concurrency: 2 },
-      )
-      return targets.map((target): Outcome => {
-        const domainAuthority = rankOf.get(target.domain)
-        const pageAuthority = rankOf.get(target.url)
-        const spamScore = spamScoreOf.get(target.domain)
-        if (domainAuthority === undefined || pageAuthority === undefined) {
-          return failed("DataForSEO has no figures for it")
-        }
-        return Outcome.Checked({
-          metrics: {
-            domainAuthority,
-            pageAuthority,
-            ...(spamScore !== undefined && { spamScore }),
-          },
-        })
+  const ask: Ask = Effect.fnUntraced(function* (targets) {
+    const domains = [...new Set(targets.map(({ domain }) => domain))]
+    const [rankOf, spamScoreOf] = yield* Effect.all(
+      [
+        ranks([...domains, ...targets.map((target) => target.url)]),
+        // Figures without it are better than none.
+        Effect.catchAll(spamScores(domains), withoutSpamScores),
+      ],
+      { concurrency: 2 },
+    )
+    return targets.map((target): Outcome => {
+      const domainAuthority = rankOf.get(target.domain)
+      const pageAuthority = rankOf.get(target.url)
+      const spamScore = spamScoreOf.get(target.domain)
+      if (domainAuthority === undefined || pageAuthority === undefined) {
+        return failed("DataForSEO has no figures for it")
+      }
+      return Outcome.Checked({
+        metrics: {
+          domainAuthority,
+          pageAuthority,
+          ...(spamScore !== undefined && { spamScore }),
+        },
       })
     })
-
-    return MetricsProvider.of({
-      name: "dataforseo",
-      batchSize,
-      known: nothingKnown,
-      lookup: Effect.fn("DataForSeo.lookup")(inBatchesOf(batchSize, ask)),
-    })
   })
+
+  return MetricsProvider.of({
+    name: "dataforseo",
+    batchSize,
+    known: nothingKnown,
+    lookup: inBatchesOf(batchSize, ask),
+  })
+}
 
 type Figures = ReadonlyMap<string, number>
 
@@ -155,6 +148,8 @@ const Answer = Schema.Struct({
     { nullable: true, default: () => [] },
   ),
 })
+
+const decodeAnswer = Guard.decoder(Answer)
 
 interface Figure {
   readonly target: string

@@ -7,14 +7,13 @@
  * sent that `Target` has not found valid, and nothing refused is sent again.
  */
 import { randomUUID } from "node:crypto"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import type * as HttpClient from "@effect/platform/HttpClient"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Guard from "../Guard.ts"
 import { type Metrics, Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
@@ -28,61 +27,57 @@ const batchSize = 50
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider, never, HttpClient.HttpClient> =>
-  Layer.effect(MetricsProvider, make(options))
+}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
-const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) =>
-  Effect.gen(function* () {
-    const wire = yield* Wire.make({ provider: "moz", secrets: { "x-moz-token": options.token } })
+const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
+  const wire = Wire.make({ provider: "moz", secrets: { "x-moz-token": options.token } })
 
-    /** The `result` of one call. */
-    const call = Effect.fnUntraced(function* <A, I>(
-      method: string,
-      data: unknown,
-      Result: Schema.Schema<A, I>,
-    ) {
-      const id = randomUUID()
-      const request = HttpClientRequest.post(options.url).pipe(
-        HttpClientRequest.bodyUnsafeJson({ jsonrpc: "2.0", id, method, params: { data } }),
-      )
-      const reply = yield* wire.send(request)
-      const failure = Option.flatMap(reply.json, Schema.decodeUnknownOption(Failure))
-      if (Option.isSome(failure)) {
-        const { error } = failure.value
-        return yield* wire.error(reasonOf(error, reply.status), explain(error), reply)
-      }
-      const success = yield* wire.decode(reply, Success(Result))
-      if (success.id !== id) {
-        return yield* wire.error("Malformed", "the answer is to another question")
-      }
-      return success.result
-    })
-
-    const ask: Ask = Effect.fnUntraced(function* (targets) {
-      // An absolute address with the scope `url` is the one form that Moz takes as it stands: a
-      // coarser scope would answer for another page.
-      const site_queries = targets.map(({ url }) => ({ query: url, scope: "url" }))
-      const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, Results)
-      const answers = new Answers(results)
-      return targets.map((target) => answers.take(target))
-    })
-
-    return MetricsProvider.of({
-      name: "moz",
-      batchSize,
-      known: nothingKnown,
-      lookup: Effect.fn("Moz.lookup")(inBatchesOf(batchSize, ask)),
-      quota: Effect.map(
-        call("quota.lookup", { path: "api.limits.data.rows" }, QuotaResult),
-        ({ quota: { allotted, period_reset, used } }) => ({
-          unit: "rows",
-          allotted,
-          used,
-          resetsAt: period_reset === undefined ? null : period_reset * 1000,
-        }),
-      ),
-    })
+  /** The `result` of one call. */
+  const call = Effect.fnUntraced(function* <A, I>(
+    method: string,
+    data: unknown,
+    Result: Schema.Schema<A, I>,
+  ) {
+    const id = randomUUID()
+    const json = { jsonrpc: "2.0", id, method, params: { data } }
+    const reply = yield* wire.send({ url: options.url, json })
+    const failure = Option.flatMap(reply.json, Schema.decodeUnknownOption(Failure))
+    if (Option.isSome(failure)) {
+      const { error } = failure.value
+      return yield* wire.error(reasonOf(error, reply.status), explain(error), reply)
+    }
+    const success = yield* wire.decode(reply, Guard.decoder(Success(Result)))
+    if (success.id !== id) {
+      return yield* wire.error("Malformed", "the answer is to another question")
+    }
+    return success.result
   })
+
+  const ask: Ask = Effect.fnUntraced(function* (targets) {
+    // An absolute address with the scope `url` is the one form that Moz takes as it stands: a
+    // coarser scope would answer for another page.
+    const site_queries = targets.map(({ url }) => ({ query: url, scope: "url" }))
+    const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, Results)
+    const answers = new Answers(results)
+    return targets.map((target) => answers.take(target))
+  })
+
+  return MetricsProvider.of({
+    name: "moz",
+    batchSize,
+    known: nothingKnown,
+    lookup: inBatchesOf(batchSize, ask),
+    quota: Effect.map(
+      call("quota.lookup", { path: "api.limits.data.rows" }, QuotaResult),
+      ({ quota: { allotted, period_reset, used } }) => ({
+        unit: "rows",
+        allotted,
+        used,
+        resetsAt: period_reset === undefined ? null : period_reset * 1000,
+      }),
+    ),
+  })
+}
 
 /** The answers by the page they are for; as many for a page as there were. */
 class Answers {

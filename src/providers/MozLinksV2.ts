@@ -6,14 +6,13 @@
  * reference of version 1 promises, and an answer of another length is worth nothing. There is no
  * error for one target either: a 400 fails the call, so the call is halved to find the offender.
  */
-import type * as HttpClient from "@effect/platform/HttpClient"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Guard from "../Guard.ts"
 import { Outcome } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
@@ -29,53 +28,49 @@ const batchSize = 50
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider, never, HttpClient.HttpClient> =>
-  Layer.effect(MetricsProvider, make(options))
+}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
-const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) =>
-  Effect.gen(function* () {
-    const wire = yield* Wire.make({
-      provider: "moz-links-v2",
-      secrets: credentials(options.token),
+const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
+  const wire = Wire.make({
+    provider: "moz-links-v2",
+    secrets: credentials(options.token),
+  })
+
+  const lookup: Ask = (all) => {
+    let refusals = 0
+
+    const ask: Ask = Effect.fnUntraced(function* (targets) {
+      const json = { targets: targets.map(({ page }) => page) }
+      const reply = yield* wire.send({ url: `${options.url}/url_metrics`, json })
+      if (reply.status === 400) {
+        refusals += 1
+        return yield* halve(targets)
+      }
+      const { results } = yield* wire.decode(reply, decodeAnswer)
+      if (results.length !== targets.length) {
+        const detail = `${results.length} answers to ${targets.length} targets`
+        return yield* wire.error("Malformed", detail)
+      }
+      return results.map(outcomeOf)
     })
 
-    const lookup: Ask = (all) => {
-      let refusals = 0
-
-      const ask: Ask = Effect.fnUntraced(function* (targets) {
-        const request = HttpClientRequest.post(`${options.url}/url_metrics`).pipe(
-          HttpClientRequest.bodyUnsafeJson({ targets: targets.map(({ page }) => page) }),
-        )
-        const reply = yield* wire.send(request)
-        if (reply.status === 400) {
-          refusals += 1
-          return yield* halve(targets)
-        }
-        const { results } = yield* wire.decode(reply, Answer)
-        if (results.length !== targets.length) {
-          const detail = `${results.length} answers to ${targets.length} targets`
-          return yield* wire.error("Malformed", detail)
-        }
-        return results.map(outcomeOf)
-      })
-
-      const halve: Ask = (targets) => {
-        const [left, right] = Arr.splitAt(targets, Math.ceil(targets.length / 2))
-        return refusals < maxRefusals && Arr.isNonEmptyArray(left) && Arr.isNonEmptyArray(right)
-          ? inBatchesOf(left.length, ask)(targets)
-          : Effect.succeed(targets.map(() => failed("Moz refuses the target")))
-      }
-
-      return ask(all)
+    const halve: Ask = (targets) => {
+      const [left, right] = Arr.splitAt(targets, Math.ceil(targets.length / 2))
+      return refusals < maxRefusals && Arr.isNonEmptyArray(left) && Arr.isNonEmptyArray(right)
+        ? inBatchesOf(left.length, ask)(targets)
+        : Effect.succeed(targets.map(() => failed("Moz refuses the target")))
     }
 
-    return MetricsProvider.of({
-      name: "moz-links-v2",
-      batchSize,
-      known: nothingKnown,
-      lookup: Effect.fn("MozLinksV2.lookup")(inBatchesOf(batchSize, lookup)),
-    })
+    return ask(all)
+  }
+
+  return MetricsProvider.of({
+    name: "moz-links-v2",
+    batchSize,
+    known: nothingKnown,
+    lookup: inBatchesOf(batchSize, lookup),
   })
+}
 
 /** Enough to find one offender among 50; each refusal counts against the account. */
 const maxRefusals = 8
@@ -94,3 +89,5 @@ const outcomeOf = (item: unknown): Outcome =>
 // What Moz says.
 
 const Answer = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
+
+const decodeAnswer = Guard.decoder(Answer)

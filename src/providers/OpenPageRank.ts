@@ -5,14 +5,13 @@
  * scale is PageRank's, logarithmic, 0 to 10 with two decimals, here times ten. It is popularity by
  * links like a vendor's domain authority, but not the same figure.
  */
-import type * as HttpClient from "@effect/platform/HttpClient"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import * as Guard from "../Guard.ts"
 import { Outcome } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
@@ -24,39 +23,36 @@ const batchSize = 100
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted
-}): Layer.Layer<MetricsProvider, never, HttpClient.HttpClient> =>
-  Layer.effect(MetricsProvider, make(options))
+}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
-const make = (options: { readonly url: string; readonly key: Redacted.Redacted }) =>
-  Effect.gen(function* () {
-    const wire = yield* Wire.make({
-      provider: "open-page-rank",
-      secrets: { "api-opr": options.key },
-    })
-
-    const ask: Ask = Effect.fnUntraced(function* (targets) {
-      const domains = new Set(targets.map(({ domain }) => domain))
-      const request = HttpClientRequest.get(options.url, {
-        urlParams: Array.from(domains, (domain) => ["domains[]", domain] as const),
-      })
-      const reply = yield* wire.send(request)
-      const { response, status_code } = yield* wire.decode(reply, Answer)
-      if (status_code !== 200) {
-        return yield* wire.error(Wire.reasonOf(status_code), `status ${status_code}`, reply)
-      }
-      const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item))))
-      return targets.map(
-        ({ domain }) => outcomes.get(domain) ?? failed("Open PageRank left it out of its answer"),
-      )
-    })
-
-    return MetricsProvider.of({
-      name: "open-page-rank",
-      batchSize,
-      known: nothingKnown,
-      lookup: Effect.fn("OpenPageRank.lookup")(inBatchesOf(batchSize, ask)),
-    })
+const make = (options: { readonly url: string; readonly key: Redacted.Redacted }) => {
+  const wire = Wire.make({
+    provider: "open-page-rank",
+    secrets: { "api-opr": options.key },
   })
+
+  const ask: Ask = Effect.fnUntraced(function* (targets) {
+    const domains = new Set(targets.map(({ domain }) => domain))
+    const query = new URLSearchParams()
+    for (const domain of domains) query.append("domains[]", domain)
+    const reply = yield* wire.send({ url: `${options.url}?${query}` })
+    const { response, status_code } = yield* wire.decode(reply, decodeAnswer)
+    if (status_code !== 200) {
+      return yield* wire.error(Wire.reasonOf(status_code), `status ${status_code}`, reply)
+    }
+    const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item))))
+    return targets.map(
+      ({ domain }) => outcomes.get(domain) ?? failed("Open PageRank left it out of its answer"),
+    )
+  })
+
+  return MetricsProvider.of({
+    name: "open-page-rank",
+    batchSize,
+    known: nothingKnown,
+    lookup: inBatchesOf(batchSize, ask),
+  })
+}
 
 /** An item and its domain; none when it names none. */
 const answerOf = (item: unknown): Option.Option<readonly [domain: string, Outcome]> =>
@@ -79,6 +75,8 @@ const Answer = Schema.Struct({
   status_code: Schema.Number,
   response: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
 })
+
+const decodeAnswer = Guard.decoder(Answer)
 
 const Named = Schema.Struct({ domain: Schema.String, status_code: Schema.Number })
 

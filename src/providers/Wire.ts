@@ -2,23 +2,24 @@
  * One HTTP exchange with a vendor, the same for all of them: the secret goes out in a header and
  * nowhere else, the answer is limited in size, and whatever goes wrong is a ProviderError.
  */
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
-import * as Headers from "@effect/platform/Headers"
-import * as HttpClient from "@effect/platform/HttpClient"
-import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
-import type * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Stream from "effect/Stream"
 import { ProviderError } from "../MetricsProvider.ts"
+import * as Exchange from "./Exchange.ts"
+
+export interface Request {
+  readonly url: string
+  /** A request with it is a POST, one without is a GET. */
+  readonly json?: unknown
+}
 
 export interface Reply {
   readonly status: number
@@ -29,23 +30,18 @@ export interface Reply {
 
 export interface Wire {
   /** Any status is a reply; fails only when there was no whole answer, or far too much of one. */
-  readonly send: (
-    request: HttpClientRequest.HttpClientRequest,
-  ) => Effect.Effect<Reply, ProviderError>
+  readonly send: (request: Request) => Effect.Effect<Reply, ProviderError>
   /**
-   * What the body says, by its schema; fails when the status is not 200, or with Malformed when the
+   * What the body says, by a decoder of its schema; fails when the status is not 200, or with Malformed when the
    * body is none of the kind.
    */
-  readonly decode: <A, I>(
+  readonly decode: <A>(
     reply: Reply,
-    schema: Schema.Schema<A, I>,
+    decoder: (json: unknown) => Either.Either<A, ParseResult.ParseIssue>,
   ) => Either.Either<A, ProviderError>
   /** An error that carries the reply's `retryAfter`, and none of the secrets. */
   readonly error: (reason: ProviderError["reason"], detail: string, reply?: Reply) => ProviderError
 }
-
-/** The largest answer that is read, in bytes: some twenty times what 50 targets take. */
-export const maxReplyBytes = 2 * 1024 * 1024
 
 /** What a status means that the vendor explains no further. */
 export const reasonOf = (status: number): ProviderError["reason"] => {
@@ -59,97 +55,79 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
 export const make = (options: {
   readonly provider: string
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
-}): Effect.Effect<Wire, never, HttpClient.HttpClient> =>
-  Effect.map(HttpClient.HttpClient, (http): Wire => {
-    // Whom we ask on whose behalf is no business of the vendor's tracing.
-    const client = HttpClient.withTracerPropagation(http, false)
-    const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
+}): Wire => {
+  const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
+  // Some vendors refuse clients without a name.
+  const headers = { accept: "application/json", "user-agent": "authority-metrics", ...secrets }
+  const postHeaders = { ...headers, "content-type": "application/json" }
 
-    const error: Wire["error"] = (reason, detail, reply) =>
-      new ProviderError({
-        provider: options.provider,
-        reason,
-        detail: oneLine(withoutSecrets(detail, Object.values(secrets))),
-        ...Option.match(reply?.retryAfter ?? Option.none(), {
-          onNone: () => ({}),
-          onSome: (retryAfter) => ({ retryAfter }),
-        }),
-      })
+  const error: Wire["error"] = (reason, detail, reply) =>
+    new ProviderError({
+      provider: options.provider,
+      reason,
+      detail: oneLine(withoutSecrets(detail, Object.values(secrets))),
+      ...Option.match(reply?.retryAfter ?? Option.none(), {
+        onNone: () => ({}),
+        onSome: (retryAfter) => ({ retryAfter }),
+      }),
+    })
 
-    const unreachable = (cause: unknown) => error("Unreachable", codeOf(cause))
-
-    const send: Wire["send"] = (request) =>
-      client.execute(HttpClientRequest.setHeaders(request, secrets)).pipe(
-        Effect.mapError(unreachable),
-        Effect.flatMap((response) =>
-          Effect.all({
-            status: Effect.succeed(response.status),
-            json: Effect.map(textOf(response, unreachable, error), parseJson),
-            retryAfter: retryAfterOf(response),
+  const send: Wire["send"] = ({ json, url }) => {
+    const body = json === undefined ? undefined : JSON.stringify(json)
+    const method = body === undefined ? "GET" : "POST"
+    const attributes = { "http.request.method": method, "url.full": url }
+    return Effect.useSpan(
+      `${options.provider} ${method}`,
+      { kind: "client", captureStackTrace: false, attributes },
+      (span) =>
+        Exchange.send({ url, headers: body === undefined ? headers : postHeaders, body }).pipe(
+          Effect.catchTags({
+            Broken: ({ cause }) => error("Unreachable", codeOf(cause)),
+            TooLarge: () => error("Malformed", tooLarge),
+          }),
+          Effect.flatMap((answer) => {
+            span.attribute("http.response.status_code", answer.status)
+            return replyOf(answer)
           }),
         ),
-        Effect.locallyWith(Headers.currentRedactedNames, (names) => [
-          ...names,
-          ...Object.keys(secrets),
-        ]),
-      )
+    )
+  }
 
-    const decode: Wire["decode"] = (reply, schema) => {
-      const { json, status } = reply
-      if (status !== 200) return Either.left(error(reasonOf(status), explain(reply), reply))
-      if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is no JSON"))
-      return Either.mapLeft(Schema.decodeUnknownEither(schema)(json.value), ({ message }) =>
-        error("Malformed", message),
-      )
-    }
+  const decode: Wire["decode"] = (reply, decoder) => {
+    const { json, status } = reply
+    if (status !== 200) return Either.left(error(reasonOf(status), explain(reply), reply))
+    if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is no JSON"))
+    return Either.mapLeft(decoder(json.value), (issue) =>
+      error("Malformed", ParseResult.TreeFormatter.formatIssueSync(issue)),
+    )
+  }
 
-    return { send, decode, error }
-  })
+  return { send, decode, error }
+}
 
 /** The value of an `authorization` header, from `NAME:PASSWORD`. */
 export const basic = (credentials: string): Redacted.Redacted =>
   Redacted.make(`Basic ${Buffer.from(credentials).toString("base64")}`)
 
-/**
- * The client for vendors: `fetch`, which costs nothing to load, keeps connections open, and follows
- * no redirect here, for it would take the secret along.
- */
-export const client: Layer.Layer<HttpClient.HttpClient> = FetchHttpClient.layer.pipe(
-  Layer.provide(Layer.succeed(FetchHttpClient.RequestInit, { redirect: "manual" })),
-)
-
-const textOf = (
-  response: HttpClientResponse.HttpClientResponse,
-  unreachable: (cause: unknown) => ProviderError,
-  error: Wire["error"],
-): Effect.Effect<string, ProviderError> =>
-  Effect.suspend(() => {
-    const chunks: Array<Uint8Array> = []
-    let size = 0
-    return response.stream.pipe(
-      Stream.catchAll((cause) =>
-        cause.reason === "EmptyBody" ? Stream.empty : Stream.fail(unreachable(cause)),
-      ),
-      Stream.runForEach((chunk) => {
-        chunks.push(chunk)
-        size += chunk.byteLength
-        return size > maxReplyBytes
-          ? error("Malformed", `the answer is larger than ${maxReplyBytes} bytes`)
-          : Effect.void
-      }),
-      Effect.map(() => Buffer.concat(chunks).toString("utf8")),
-    )
-  })
+const tooLarge = `the answer is larger than ${Exchange.maxAnswerBytes} bytes`
 
 const parseJson = Schema.decodeUnknownOption(Schema.parseJson())
 
+const replyOf = ({ body, headers, status }: Exchange.Answer): Effect.Effect<Reply> =>
+  Effect.map(retryAfterOf(headers["retry-after"]), (retryAfter) => ({
+    status,
+    json: parseJson(body),
+    retryAfter,
+  }))
+
 /** Seconds or a date, as RFC 9110 has it. */
-const retryAfterOf = (response: HttpClientResponse.HttpClientResponse) =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    const text = response.headers["retry-after"] ?? ""
-    const ms = /^\d{1,7}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
-    return Number.isFinite(ms) ? Option.some(Duration.millis(ms)) : Option.none()
-  })
+const retryAfterOf = (text: string | undefined) =>
+  text === undefined
+    ? Effect.succeedNone
+    : Effect.map(Clock.currentTimeMillis, (now) => {
+        const ms = /^\d{1,7}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
+        return Number.isFinite(ms) ? Option.some(Duration.millis(ms)) : Option.none()
+      })
 
 /** The status, and what the vendor says with it where it uses the customary word. */
 const explain = ({ json, status }: Reply): string =>

@@ -1,10 +1,8 @@
 /** DataForSEO's backlinks interface as its public reference shows it. */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as DataForSeo from "../../src/providers/DataForSeo.ts"
-import * as Wire from "../../src/providers/Wire.ts"
 import * as FakeVendor from "./FakeVendor.ts"
 import { figure } from "./figures.ts"
 
@@ -31,7 +29,7 @@ export const make = Effect.gen(function* () {
       url: `${vendor.address}/v3`,
       login,
       password: Redacted.make(password),
-    }).pipe(Layer.provide(Wire.client)),
+    }),
   })
 })
 

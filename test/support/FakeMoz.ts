@@ -1,10 +1,8 @@
 /** The Moz API as its public reference and captures show it. */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Moz from "../../src/providers/Moz.ts"
-import * as Wire from "../../src/providers/Wire.ts"
 import { Target } from "../../src/Target.ts"
 import * as FakeVendor from "./FakeVendor.ts"
 import { figure } from "./figures.ts"
@@ -54,9 +52,7 @@ export const make = Effect.gen(function* () {
     /** The pages asked for, call by call. */
     asked: () => vendor.calls.map(({ json }) => queriesOf(json).map(pageOf)),
     /** The adapter under test, speaking to this fake. */
-    layer: Moz.layer({ url: `${vendor.address}/jsonrpc`, token: Redacted.make(token) }).pipe(
-      Layer.provide(Wire.client),
-    ),
+    layer: Moz.layer({ url: `${vendor.address}/jsonrpc`, token: Redacted.make(token) }),
   })
 })
 

@@ -1,10 +1,8 @@
 /** The Moz Links API v2 as its public reference and a capture show it. */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as MozLinksV2 from "../../src/providers/MozLinksV2.ts"
-import * as Wire from "../../src/providers/Wire.ts"
 import * as FakeVendor from "./FakeVendor.ts"
 import { figures } from "./FakeMoz.ts"
 
@@ -24,9 +22,7 @@ export const make = Effect.gen(function* () {
     return { status: 200, body: JSON.stringify({ results: targets.map(resultFor) }) }
   })
   const layerWith = (secret: string) =>
-    MozLinksV2.layer({ url: `${vendor.address}/v2`, token: Redacted.make(secret) }).pipe(
-      Layer.provide(Wire.client),
-    )
+    MozLinksV2.layer({ url: `${vendor.address}/v2`, token: Redacted.make(secret) })
   return Object.assign(vendor, {
     rows: () => rows,
     asked: () => vendor.calls.map(({ json }) => Schema.decodeUnknownSync(Request)(json).targets),

@@ -1,10 +1,8 @@
 /** Open PageRank as its public reference shows it. */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
-import * as Wire from "../../src/providers/Wire.ts"
 import * as FakeVendor from "./FakeVendor.ts"
 import { figure } from "./figures.ts"
 
@@ -36,7 +34,7 @@ export const make = Effect.gen(function* () {
     layer: OpenPageRank.layer({
       url: `${vendor.address}/api/v1.0/getPageRank`,
       key: Redacted.make(key),
-    }).pipe(Layer.provide(Wire.client)),
+    }),
   })
 })
 
