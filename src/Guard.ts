@@ -4,6 +4,7 @@
  * as long to say that nothing is.
  */
 import * as Either from "effect/Either"
+import { constTrue } from "effect/Function"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
@@ -42,6 +43,8 @@ const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
       return (value) => value === ast.literal
     case "Union":
       return unionTest(ast)
+    case "UnknownKeyword":
+      return constTrue
     case "Refinement": {
       const bound = boundOf(ast)
       if (bound !== undefined) return testOf(ast.from, narrowed(size, bound))

@@ -2,9 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as Either from "effect/Either"
 import * as FastCheck from "effect/FastCheck"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/contract/Api.ts"
 import * as Guard from "../src/Guard.ts"
+import { Score } from "../src/Metrics.ts"
 
 const isBatch = Guard.make(BatchRequest)
 const decodeBatch = Schema.decodeUnknownEither(BatchRequest)
@@ -29,6 +31,31 @@ describe("a guard", () => {
   it.prop("takes every valid body", [Arbitrary.make(BatchRequest)], ([body]) => {
     assert.isTrue(isBatch(body))
   })
+
+  const Figures = Schema.Struct({ score: Score, note: Schema.Unknown })
+  const decodeFigures = Guard.decoder(Figures)
+
+  it.prop(
+    "has a decoder that gives what the schema's own gives",
+    [
+      FastCheck.oneof(
+        FastCheck.record(
+          {
+            score: FastCheck.oneof(FastCheck.double(), FastCheck.jsonValue()),
+            note: FastCheck.jsonValue(),
+          },
+          { requiredKeys: ["note"] },
+        ),
+        FastCheck.jsonValue(),
+      ),
+    ],
+    ([value]) => {
+      const own = ParseResult.decodeUnknownEither(Figures, { onExcessProperty: "preserve" })(value)
+      const compiled = decodeFigures(value)
+      assert.strictEqual(Either.isRight(compiled), Either.isRight(own))
+      if (Either.isRight(own)) assert.deepStrictEqual(compiled, own)
+    },
+  )
 
   it("knows the bounds", () => {
     const urls = (count: number, length: number) => ({

@@ -6,6 +6,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
 import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import * as Tracer from "effect/Tracer"
@@ -177,6 +178,38 @@ describe("what Moz answers", () => {
       }),
     )
   }
+
+  const figure = FastCheck.oneof(
+    FastCheck.double({ min: -1, max: 101 }),
+    FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, {}),
+  )
+  it.prop(
+    "authorities must be scores, and a spam score that is none is left out",
+    [
+      FastCheck.record({
+        domain_authority: figure,
+        page_authority: figure,
+        spam_score: figure,
+        title: FastCheck.jsonValue(),
+      }),
+    ],
+    ([figures]) => {
+      const isScore = (value: unknown): value is number =>
+        typeof value === "number" && value >= 0 && value <= 100
+      const { domain_authority, page_authority, spam_score } = figures
+      const outcome = Moz.checked(figures)
+      if (!isScore(domain_authority) || !isScore(page_authority)) {
+        expect(outcome).toMatchObject({ _tag: "Failed", reason: "PROVIDER_ERROR" })
+        return
+      }
+      const metrics = {
+        domainAuthority: domain_authority,
+        pageAuthority: page_authority,
+        ...(isScore(spam_score) && { spamScore: spam_score }),
+      }
+      expect(outcome).toEqual(Outcome.Checked({ metrics }))
+    },
+  )
 
   it.scoped("a figure beyond all numbers fails its target", () =>
     Effect.gen(function* () {

@@ -12,6 +12,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Guard from "../Guard.ts"
 import { type Metrics, Outcome, Score } from "../Metrics.ts"
@@ -33,20 +34,20 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   const wire = Wire.make({ provider: "moz", secrets: { "x-moz-token": options.token } })
 
   /** The `result` of one call. */
-  const call = Effect.fnUntraced(function* <A, I>(
+  const call = Effect.fnUntraced(function* <A>(
     method: string,
     data: unknown,
-    Result: Schema.Schema<A, I>,
+    decoder: (json: unknown) => Either.Either<Success<A>, ParseResult.ParseIssue>,
   ) {
     const id = randomUUID()
     const json = { jsonrpc: "2.0", id, method, params: { data } }
     const reply = yield* wire.send({ url: options.url, json })
-    const failure = Option.flatMap(reply.json, Schema.decodeUnknownOption(Failure))
+    const failure = Option.flatMap(reply.json, decodeFailure)
     if (Option.isSome(failure)) {
       const { error } = failure.value
       return yield* wire.error(reasonOf(error, reply.status), explain(error), reply)
     }
-    const success = yield* wire.decode(reply, Guard.decoder(Success(Result)))
+    const success = yield* wire.decode(reply, decoder)
     if (success.id !== id) {
       return yield* wire.error("Malformed", "the answer is to another question")
     }
@@ -54,12 +55,13 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
 
   const ask: Ask = Effect.fnUntraced(function* (targets) {
+    const urls = targets.map(({ url }) => url)
     // An absolute address with the scope `url` is the one form that Moz takes as it stands: a
     // coarser scope would answer for another page.
-    const site_queries = targets.map(({ url }) => ({ query: url, scope: "url" }))
-    const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, Results)
-    const answers = new Answers(results)
-    return targets.map((target) => answers.take(target))
+    const site_queries = urls.map((query) => ({ query, scope: "url" }))
+    const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
+    const outcomes = outcomesOf(results, new Set(urls))
+    return urls.map((url) => outcomes.get(url) ?? failed("Moz left it out of its answer"))
   })
 
   return MetricsProvider.of({
@@ -68,7 +70,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     known: nothingKnown,
     lookup: inBatchesOf(batchSize, ask),
     quota: Effect.map(
-      call("quota.lookup", { path: "api.limits.data.rows" }, QuotaResult),
+      call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota),
       ({ quota: { allotted, period_reset, used } }) => ({
         unit: "rows",
         allotted,
@@ -79,42 +81,41 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
 }
 
-/** The answers by the page they are for; as many for a page as there were. */
-class Answers {
-  private readonly byPage = new Map<string, Array<Outcome>>()
-
-  constructor({ errors_by_site, results_by_site }: typeof Results.Type) {
-    for (const item of results_by_site) this.add(item, checked(item))
-    for (const item of errors_by_site) this.add(item, refused(item))
+/** The outcomes by the address of their target; the first where Moz gives several. */
+const outcomesOf = (
+  { errors_by_site = [], results_by_site }: typeof Results.Type,
+  asked: ReadonlySet<string>,
+): ReadonlyMap<string, Outcome> => {
+  const outcomes = new Map<string, Outcome>()
+  const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
+    for (const item of items) {
+      if (!isItem(item)) continue
+      const { query } = item.site_query.original_site_query
+      // Only an echo in another spelling needs to be parsed.
+      const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
+      if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcomeOf(item))
+    }
   }
-
-  take({ page }: Target): Outcome {
-    return this.byPage.get(page)?.shift() ?? failed("Moz left it out of its answer")
-  }
-
-  private add(item: unknown, outcome: Outcome) {
-    const echo = Schema.decodeUnknownOption(Echo)(item)
-    if (Option.isNone(echo)) return
-    const target = Target.parse(echo.value.site_query.original_site_query.query)
-    if (Either.isLeft(target)) return
-    const { page } = target.right
-    const outcomes = this.byPage.get(page)
-    if (outcomes === undefined) this.byPage.set(page, [outcome])
-    else outcomes.push(outcome)
-  }
+  add(results_by_site, ({ site_metrics }) => checked(site_metrics))
+  add(errors_by_site, ({ error }) => refused(error))
+  return outcomes
 }
 
-/** Each item is decoded by itself, so that one that is malformed fails nobody else. */
-const checked = (item: unknown): Outcome =>
-  Either.match(Schema.decodeUnknownEither(SiteResult)(item), {
-    onLeft: ({ message }) => failed(`Moz's figures cannot be read: ${message}`),
-    onRight: ({ site_metrics }) => Outcome.Checked({ metrics: site_metrics.toDomain() }),
+/**
+ * The figures of one page, as both of Moz's interfaces give them. They are decoded page by page, so
+ * that one that is malformed fails nobody else.
+ */
+export const checked = (siteMetrics: unknown): Outcome =>
+  Either.match(decodeSiteMetrics(siteMetrics), {
+    onLeft: (issue) =>
+      failed(`Moz's figures cannot be read: ${ParseResult.TreeFormatter.formatIssueSync(issue)}`),
+    onRight: (figures) => Outcome.Checked({ metrics: metricsOf(figures) }),
   })
 
-const refused = (item: unknown): Outcome =>
-  Option.match(Schema.decodeUnknownOption(SiteError)(item), {
+const refused = (error: unknown): Outcome =>
+  Option.match(decodeRpcError(error), {
     onNone: () => failed("Moz answered with an error"),
-    onSome: ({ error }) => failed(`Moz answered with the error ${error.code ?? "without a code"}`),
+    onSome: ({ code }) => failed(`Moz answered with the error ${code ?? "without a code"}`),
   })
 
 /** Of a failed call. The error's own status counts, for it may come with HTTP 200. */
@@ -145,50 +146,65 @@ const RpcError = Schema.Struct({
 })
 type RpcError = typeof RpcError.Type
 
+const decodeRpcError = Schema.decodeUnknownOption(RpcError)
+
 /** A call as a whole came to nothing. */
 const Failure = Schema.Struct({ error: RpcError })
 
-const Success = <A, I>(Result: Schema.Schema<A, I>) =>
-  Schema.Struct({ id: Schema.String, result: Result })
+const decodeFailure = Schema.decodeUnknownOption(Failure)
+
+interface Success<A> {
+  readonly id: string
+  readonly result: A
+}
+
+const success = <A, I>(result: Schema.Schema<A, I>) =>
+  Guard.decoder(Schema.Struct({ id: Schema.String, result }))
 
 const Results = Schema.Struct({
   results_by_site: Schema.Array(Schema.Unknown),
-  errors_by_site: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
+  errors_by_site: Schema.optionalWith(Schema.Array(Schema.Unknown), { exact: true }),
 })
 
-const Echo = Schema.Struct({
-  site_query: Schema.Struct({
-    original_site_query: Schema.Struct({ query: Schema.String }),
-  }),
-})
+const decodeResults = success(Results)
 
-/** The figures of one page, as both of Moz's interfaces give them. */
-export class SiteMetrics extends Schema.Class<SiteMetrics>("moz/SiteMetrics")({
+/** What is said of one page, in either list. */
+const Item = Schema.Struct({
+  site_query: Schema.Struct({ original_site_query: Schema.Struct({ query: Schema.String }) }),
+  site_metrics: Schema.Unknown,
+  error: Schema.Unknown,
+})
+type Item = typeof Item.Type
+
+const isItem = Guard.make(Item)
+
+const SiteMetrics = Schema.Struct({
   page_authority: Score,
   domain_authority: Score,
   /** Absent, null or -1 when it was not computed. */
   spam_score: Schema.Unknown,
-}) {
-  toDomain(): Metrics {
-    return {
-      domainAuthority: this.domain_authority,
-      pageAuthority: this.page_authority,
-      ...(isScore(this.spam_score) && { spamScore: this.spam_score }),
-    }
-  }
-}
-
-const isScore = Schema.is(Score)
-
-const SiteResult = Schema.Struct({ site_metrics: SiteMetrics })
-
-const SiteError = Schema.Struct({ error: RpcError })
-
-const QuotaResult = Schema.Struct({
-  quota: Schema.Struct({
-    allotted: Schema.Number,
-    used: Schema.Number,
-    /** Epoch seconds. */
-    period_reset: maybe(Schema.Number),
-  }),
 })
+
+const metricsOf = ({
+  domain_authority: domainAuthority,
+  page_authority: pageAuthority,
+  spam_score: spamScore,
+}: typeof SiteMetrics.Type): Metrics =>
+  isScore(spamScore)
+    ? { domainAuthority, pageAuthority, spamScore }
+    : { domainAuthority, pageAuthority }
+
+const isScore = Guard.make(Score)
+
+const decodeSiteMetrics = Guard.decoder(SiteMetrics)
+
+const decodeQuota = success(
+  Schema.Struct({
+    quota: Schema.Struct({
+      allotted: Schema.Number,
+      used: Schema.Number,
+      /** Epoch seconds. */
+      period_reset: maybe(Schema.Number),
+    }),
+  }),
+)

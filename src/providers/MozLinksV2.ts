@@ -8,15 +8,13 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Guard from "../Guard.ts"
-import { Outcome } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
-import { SiteMetrics } from "./Moz.ts"
+import { checked } from "./Moz.ts"
 import * as Wire from "./Wire.ts"
 
 const batchSize = 50
@@ -51,7 +49,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
         const detail = `${results.length} answers to ${targets.length} targets`
         return yield* wire.error("Malformed", detail)
       }
-      return results.map(outcomeOf)
+      return results.map(checked)
     })
 
     const halve: Ask = (targets) => {
@@ -79,12 +77,6 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
   const text = Redacted.value(token)
   return text.includes(":") ? { authorization: Wire.basic(text) } : { "x-moz-token": token }
 }
-
-const outcomeOf = (item: unknown): Outcome =>
-  Either.match(Schema.decodeUnknownEither(SiteMetrics)(item), {
-    onLeft: ({ message }) => failed(`Moz's figures cannot be read: ${message}`),
-    onRight: (figures) => Outcome.Checked({ metrics: figures.toDomain() }),
-  })
 
 // What Moz says.
 
