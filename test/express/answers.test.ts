@@ -48,7 +48,7 @@ const router = Effect.gen(function* () {
 it.scopedLive("a refused request gets the router's status and bytes", () =>
   Effect.gen(function* () {
     const answer = yield* router
-    yield* forAll(refusal, 50, (refusal) =>
+    yield* forAll(refusal, { numRuns: 50 }, (refusal) =>
       Effect.gen(function* () {
         outcome = Effect.fail(refusal)
         assert.deepStrictEqual(answers.ofError(refusals.errorOf(refusal)), yield* answer)

@@ -134,10 +134,6 @@ export const start = (mode: Mode, options: Options) =>
 
 export type Service = Effect.Effect.Success<ReturnType<typeof start>>
 
-/** One service of each mode. */
-export const startBoth = (options: () => Options) =>
-  Effect.all({ express: start("express", options()), router: start("router", options()) })
-
 /** Connections that are used again, one at a time, for the caller's scope. */
 export const keptConnection: Effect.Effect<Agent, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => new Agent({ keepAlive: true, maxSockets: 1 })),

@@ -3,19 +3,19 @@ import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
 
 /**
- * The property holds for every value, on services that are started once. Otherwise the test fails
+ * The property holds for the examples and for any value, on services that are started once. Otherwise the test fails
  * with the smallest value that was found, and the seed that finds it again.
  */
 export const forAll = <A, R>(
   values: fc.Arbitrary<A>,
-  numRuns: number,
+  { examples = [], numRuns }: { readonly numRuns: number; readonly examples?: ReadonlyArray<A> },
   property: (value: A) => Effect.Effect<void, unknown, R>,
 ): Effect.Effect<void, never, R> =>
   Effect.flatMap(Effect.runtime<R>(), (runtime) =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(values, (value) => Runtime.runPromise(runtime)(property(value))),
-        { numRuns },
+        { numRuns, examples: examples.map((value): [A] => [value]) },
       ),
     ),
   )
