@@ -23,7 +23,6 @@ import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
 import { type Addon, bundle, dist, root } from "./bundle.ts"
 import { flags } from "./code-cache.ts"
-import { v8Flags } from "./v8-flags.ts"
 
 interface Target {
   /** The npm package that brings Node for it. */
@@ -113,21 +112,12 @@ const make = async (target: Target, executable: string) => {
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
     const codeCache = join(root, "scripts/code-cache.ts")
     const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
-    run(
-      ...v8Flags,
-      ...flags,
-      codeCache,
-      "authority.cjs",
-      join(work, "authority.cache"),
-      join(root, ourAddon),
-    )
+    run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
     copyFileSync(join(root, "scripts/embedded-main.cjs"), join(work, "main.cjs"))
     const config = {
       main: "main.cjs",
       output: "authority.blob",
       disableExperimentalSEAWarning: true,
-      // V8 takes the code cache only under the flags that it was made under.
-      execArgv: v8Flags,
       // Else the executable would obey NODE_OPTIONS.
       execArgvExtension: "none",
       assets: {

@@ -9,6 +9,7 @@ import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
 import * as Traced from "../telemetry/Traced.ts"
 import * as greeting from "./greeting.ts"
+import * as Heap from "./Heap.ts"
 import * as Logging from "./Logging.ts"
 import * as Provider from "./Provider.ts"
 import * as Stores from "./Stores.ts"
@@ -59,7 +60,7 @@ export const serve = (options: { readonly json: boolean }) =>
           express(settings),
         ),
       ),
-      Layer.provide([sweeper.layer, useCase(settings)]),
+      Layer.provide([Heap.layer, sweeper.layer, useCase(settings)]),
       Layer.provide(CachedApiKeys.layer),
       Layer.provide(Stores.inDatabase),
       Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),
