@@ -4,12 +4,16 @@
  * script again if not.
  */
 const { getRawAsset } = require("node:sea")
+const { debuglog } = require("node:util")
 const { Script } = require("node:vm")
 
 const program = new Script(Buffer.from(getRawAsset("authority.cjs")).toString("latin1"), {
   filename: "authority.cjs",
   cachedData: Buffer.from(getRawAsset("authority.cache")),
 })
+// Printed with NODE_DEBUG=authority; the smoke test looks for it.
+debuglog("authority")("code cache %s", program.cachedDataRejected ? "rejected" : "accepted")
+
 // Effect looks in a stack trace, as it is loaded, whether its functions keep their names. For the
 // numbers of lines that nobody reads, V8 would look for the end of each in the whole program.
 const { prepareStackTrace } = Error

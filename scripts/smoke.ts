@@ -1,6 +1,7 @@
 /**
- * Starts the built program in an empty folder, sends it a batch over HTTP, opens its pages and stops it. Arguments
- * name another command to test than `node dist/authority.cjs`.
+ * Starts the built program in an empty folder, sends it a batch over HTTP, opens its pages and stops
+ * it. Arguments name another command than `node dist/authority.cjs`. Of an executable, V8 must have
+ * accepted the code cache.
  */
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
@@ -25,8 +26,14 @@ const child = spawn(program, [...args, "serve", "--json"], {
     AUTHORITY_PORT: "0",
     // An executable is its own Node, which nobody's options for another one may stop.
     ...(program === process.execPath ? {} : { NODE_OPTIONS: "--no-such-option" }),
+    NODE_DEBUG: "authority",
   },
-  stdio: ["ignore", "pipe", "inherit"],
+  stdio: ["ignore", "pipe", "pipe"],
+})
+let stderr = ""
+child.stderr.on("data", (chunk: Buffer) => {
+  stderr += chunk.toString()
+  process.stderr.write(chunk)
 })
 const exited = once(child, "exit")
 
@@ -49,6 +56,7 @@ try {
   )
   assert.deepEqual(data.failedUrls, [{ url: "localhost", reason: "INVALID_URL" }])
   assert.equal(quota.creditsUsed, 1)
+  if (words.length === 1) assert.match(stderr, /code cache accepted/)
   for (const page of ["/console", "/docs"]) {
     const { headers, status } = await fetch(url + page, { signal: AbortSignal.timeout(10_000) })
     assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"])
