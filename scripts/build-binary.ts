@@ -21,7 +21,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
-import { type Addon, bundle, dist, root } from "./bundle.ts"
+import type { Plugin } from "esbuild"
+import { type Addon, bundle, dist, root, type Step as BundleStep } from "./bundle.ts"
 import { flags } from "./code-cache.ts"
 
 interface Target {
@@ -85,18 +86,36 @@ const baseOf = ({ base, node }: Target): string => {
   return join(cache, node)
 }
 
-const make = async (target: Target, executable: string) => {
+/** A step that `bench/ablation.ts` leaves out. */
+export type Step = "code cache" | "short stacks" | BundleStep
+
+export interface Options {
+  readonly without?: ReadonlyArray<Step>
+  readonly plugins?: ReadonlyArray<Plugin>
+}
+
+/** The executable's first lines. */
+const mainOf = (has: (step: Step) => boolean) => {
+  const main = readFileSync(join(root, "scripts/embedded-main.cjs"), "utf8")
+  const cached = has("code cache") ? main : main.replace(/^  cachedData: .*\n/m, "")
+  return has("short stacks") ? cached : cached.replace(/^Error.prepareStackTrace = .*\n/m, "")
+}
+
+const make = async (target: Target, executable: string, options: Options = {}) => {
+  const has = (step: Step) => options.without?.includes(step) !== true
   const base = baseOf(target)
   const work = mkdtempSync(join(tmpdir(), "authority-build-"))
   try {
     await bundle({
       outfile: join(work, "authority.cjs"),
       addon: target.addon,
+      without: options.without ?? [],
       rest: {
         // A function, to be called with what an executable's only module gets.
         banner: { js: "(function(require,module){" },
         footer: { js: "})" },
         plugins: [
+          ...(options.plugins ?? []),
           {
             name: "addon from the executable",
             setup: ({ onResolve }) =>
@@ -110,10 +129,12 @@ const make = async (target: Target, executable: string) => {
     const run = (...args: ReadonlyArray<string>) =>
       // In the folder, because the blob keeps the path of `main` as it is written.
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
-    const codeCache = join(root, "scripts/code-cache.ts")
-    const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
-    run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
-    copyFileSync(join(root, "scripts/embedded-main.cjs"), join(work, "main.cjs"))
+    if (has("code cache")) {
+      const codeCache = join(root, "scripts/code-cache.ts")
+      const ourAddon = `node_modules/better-sqlite3/prebuilds/${process.platform}-${process.arch}.node`
+      run(...flags, codeCache, "authority.cjs", join(work, "authority.cache"), join(root, ourAddon))
+    }
+    writeFileSync(join(work, "main.cjs"), mainOf(has))
     const config = {
       main: "main.cjs",
       output: "authority.blob",
@@ -122,7 +143,7 @@ const make = async (target: Target, executable: string) => {
       execArgvExtension: "none",
       assets: {
         "authority.cjs": "authority.cjs",
-        "authority.cache": "authority.cache",
+        ...(has("code cache") && { "authority.cache": "authority.cache" }),
         "sqlite.node": join(root, `node_modules/better-sqlite3/prebuilds/${target.addon}.node`),
       },
     }
@@ -143,15 +164,28 @@ const make = async (target: Target, executable: string) => {
   }
 }
 
-const { values } = parseArgs({ options: { target: { type: "string" } } })
 const ours = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`
-const name = values.target ?? ours
-const target = targets[name]
-assert(target, `no executable can be made for ${name}, only for ${Object.keys(targets).join(", ")}`)
-assert.equal(
-  process.versions.node,
-  lock.packages[target.base].version,
-  "the Node that builds is the one that is built in: use 'npm run build:binary'",
-)
-const suffix = values.target === undefined ? "" : `-${name}`
-await make(target, join(dist, `authority${suffix}${target.extension}`))
+
+/** Makes the executable of a target, of this platform by default. */
+export const makeExecutable = async (
+  executable: string,
+  { name = ours, ...options }: Options & { readonly name?: string } = {},
+) => {
+  const target = targets[name]
+  assert(
+    target,
+    `no executable can be made for ${name}, only for ${Object.keys(targets).join(", ")}`,
+  )
+  assert.equal(
+    process.versions.node,
+    lock.packages[target.base].version,
+    "the Node that builds is the one that is built in: use 'npm run build:binary'",
+  )
+  await make(target, executable + target.extension, options)
+}
+
+if (import.meta.main) {
+  const { target } = parseArgs({ options: { target: { type: "string" } } }).values
+  const suffix = target === undefined ? "" : `-${target}`
+  await makeExecutable(join(dist, `authority${suffix}`), { name: target ?? ours })
+}

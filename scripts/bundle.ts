@@ -12,12 +12,18 @@ export const dist = join(root, "dist")
 /** What SQLite's addon for a platform goes by, as `linux-x64`. */
 export type Addon = `${string}-${string}`
 
+/** A step that `bench/ablation.ts` leaves out. */
+export type Step = "short locals" | "young functions"
+
 export const bundle = async (options: {
   readonly outfile: string
   readonly addon: Addon
+  /** Steps to leave out; those of the executable mean nothing here. */
+  readonly without?: ReadonlyArray<string>
   /** What becomes of the addon, which is no JavaScript, and what stands around the program. */
   readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
 }) => {
+  const has = (step: Step) => !options.without?.includes(step)
   await build({
     absWorkingDir: root,
     entryPoints: ["src/main.ts"],
@@ -39,8 +45,9 @@ export const bundle = async (options: {
     },
     logLevel: "warning",
     ...options.rest,
-    plugins: [shortLocals, ...(options.rest.plugins ?? [])],
+    plugins: [...(has("short locals") ? [shortLocals] : []), ...(options.rest.plugins ?? [])],
   })
+  if (!has("young functions")) return
   // At the very end, for a comma without effect is what the bundler leaves out.
   await writeFile(options.outfile, withYoungFunctions(await readFile(options.outfile, "utf8")))
 }

@@ -6,14 +6,12 @@
  */
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
-import { once } from "node:events"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
-import { get, type IncomingMessage } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { freePort } from "./free-port.ts"
+import { firstAnswer, kill } from "./first-answer.ts"
 
 const turns = 11
 const { values } = parseArgs({
@@ -32,46 +30,12 @@ writeFileSync(
   `require("node:http").createServer((_, response) => response.end("{}")).listen(+process.argv[2], "127.0.0.1")`,
 )
 
-const answer = (port: number, path: string, apiKey: string) =>
-  new Promise<IncomingMessage | undefined>((resolve) => {
-    const headers = { "x-api-key": apiKey }
-    get({ port, path, host: "127.0.0.1", agent: false, headers }, (response) => {
-      response.resume().on("end", () => resolve(response))
-    }).on("error", () => resolve(undefined))
-  })
-
-/** Milliseconds from the start of a process to its first answer. */
-const firstAnswer = async (start: (port: number) => ChildProcess, path: string, apiKey: string) => {
-  const port = await freePort()
-  const begin = performance.now()
-  const child = start(port)
-  try {
-    // Refused until it listens; asking costs next to nothing.
-    let response = await answer(port, path, apiKey)
-    while (response === undefined) {
-      assert(child.exitCode === null, "the server ended before it answered")
-      assert(performance.now() - begin < 60_000, "the server does not answer")
-      await setTimeout(1)
-      response = await answer(port, path, apiKey)
-    }
-    return { child, status: response.statusCode, elapsedMs: performance.now() - begin }
-  } catch (error) {
-    child.kill("SIGKILL")
-    throw error
-  }
-}
-
 /** A key of an account in the folder's database. */
 const newKey = () => {
   const verb = (...args: ReadonlyArray<string>) =>
     execFileSync(executable, [...args, "--json"], { cwd: folder, env: {}, encoding: "utf8" })
   verb("account", "create", "measure", "--credits", "1")
   return String(JSON.parse(verb("key", "create", "--account", "measure")).key)
-}
-
-const stop = async (child: ChildProcess) => {
-  child.kill("SIGKILL")
-  await once(child, "close")
 }
 
 const startBare = (port: number) =>
@@ -116,12 +80,12 @@ try {
   const helpTimes: Array<number> = []
   let idleMiB = 0
   for (let turn = 0; turn < turns; turn++) {
-    const theirs = await firstAnswer(startBare, "/", apiKey)
-    await stop(theirs.child)
-    const ours = await firstAnswer(startOurs, "/v1/quota/available-credits", apiKey)
+    const theirs = await firstAnswer(startBare, { path: "/", apiKey })
+    await kill(theirs.child)
+    const ours = await firstAnswer(startOurs, { path: "/v1/quota/available-credits", apiKey })
     assert.equal(ours.status, 200)
     if (turn === turns - 1) idleMiB = await idleMemory(ours.child)
-    await stop(ours.child)
+    await kill(ours.child)
     bareTimes.push(theirs.elapsedMs)
     ourTimes.push(ours.elapsedMs)
     nothingTimes.push(elapsedMs(process.execPath, [join(folder, "nothing.cjs")]))

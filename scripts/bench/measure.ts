@@ -151,6 +151,9 @@ export const rssUnderLoad = async (server: Server, options: Load, windowSeconds:
 export const median = (numbers: ReadonlyArray<number>) =>
   numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN
 
+export const quartile = (numbers: ReadonlyArray<number>) =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 4)] ?? Number.NaN
+
 export const medians = (rounds: ReadonlyArray<Omit<Measure, "requests">>) => ({
   perSecond: median(rounds.map(({ perSecond }) => perSecond)),
   p50Ms: median(rounds.map(({ p50Ms }) => p50Ms)),

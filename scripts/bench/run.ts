@@ -28,10 +28,10 @@ import {
   counted,
   dist,
   learn,
-  mozSettings,
   newFolder,
   script,
   type Server,
+  settingsOf,
   start,
   startService,
   stopAll,
@@ -83,10 +83,8 @@ const startContenders = async (group: Group, helpers: Helpers): Promise<Readonly
   const service = async (name: string, program: string, isOnPostgres: boolean) => {
     const cwd = subfolder(helpers.folder, name)
     const settings = {
-      ...(group.source !== "sandbox" && mozSettings(helpers.vendor)),
-      ...(group.isTraced === true && { OTEL_EXPORTER_OTLP_ENDPOINT: helpers.sink.url }),
+      ...settingsOf(group, helpers),
       ...(isOnPostgres && { AUTHORITY_DATABASE_URL: await postgres(cwd) }),
-      ...group.settings,
       ...env,
     }
     const server = await startService({ name, cwd, program, settings })

@@ -6,6 +6,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./load.ts"
+import type { Group } from "./rows.ts"
 
 export interface Server {
   readonly name: string
@@ -58,14 +59,18 @@ const stopOn = (signal: NodeJS.Signals, exitCode: number) =>
 stopOn("SIGINT", 130)
 stopOn("SIGTERM", 143)
 
-/** Starts a Node program that prints one line of JSON once it listens; fails after 60 s. */
+/** A program is a script for this Node, or an executable. */
+const command = ([program = "", ...args]: ReadonlyArray<string>): [string, Array<string>] =>
+  /\.(cjs|ts)$/.test(program) ? [process.execPath, [program, ...args]] : [program, args]
+
+/** Starts a program that prints one line of JSON once it listens; fails after 60 s. */
 export const start = async (
   name: string,
   cwd: string,
   args: ReadonlyArray<string>,
   env: NodeJS.ProcessEnv = {},
 ): Promise<Server> => {
-  const child = spawn(process.execPath, [...args], {
+  const child = spawn(...command(args), {
     cwd,
     env: { ...ownEnvironment, ...env },
     stdio: ["ignore", "pipe", "inherit"],
@@ -120,7 +125,7 @@ export const openAccounts = (cwd: string, program: string, settings: NodeJS.Proc
   const { LD_PRELOAD: _, ...env } = { ...ownEnvironment, ...settings }
   const authority = (...args: ReadonlyArray<string>) =>
     JSON.parse(
-      execFileSync(process.execPath, [program, ...args, "--json"], {
+      execFileSync(...command([program, ...args, "--json"]), {
         cwd,
         encoding: "utf8",
         env,
@@ -138,6 +143,16 @@ export const mozSettings = (vendor: Server) => ({
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: "a-token-for-the-bench",
   AUTHORITY_MOZ_URL: vendor.url,
+})
+
+/** Settings of the service by which the rows of a group are measured. */
+export const settingsOf = (
+  group: Pick<Group, "isTraced" | "settings" | "source">,
+  { sink, vendor }: { readonly sink: Server; readonly vendor: Server },
+): NodeJS.ProcessEnv => ({
+  ...(group.source !== "sandbox" && mozSettings(vendor)),
+  ...(group.isTraced === true && { OTEL_EXPORTER_OTLP_ENDPOINT: sink.url }),
+  ...group.settings,
 })
 
 /** Buys the figures of the known URLs. */

@@ -1,0 +1,4 @@
+/** Plain twin of src/cli/Heap.ts: V8 keeps its own defaults. */
+import * as Layer from "effect/Layer"
+
+export const layer = Layer.empty

@@ -1,0 +1,14 @@
+/** Plain twin of src/Lru.ts: a map that keeps nothing. */
+export class Lru<K, V> {
+  get(_key: K): V | undefined {
+    return undefined
+  }
+
+  set(_key: K, _value: V): void {}
+
+  delete(_key: K): void {}
+
+  get size(): number {
+    return 0
+  }
+}

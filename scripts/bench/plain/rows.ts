@@ -1,0 +1,29 @@
+/** Plain twin of src/sql/rows.ts: SQLite takes all rows as one parameter too. */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as Effect from "effect/Effect"
+import { execute } from "../../../src/sql/rows.ts"
+
+export { execute, isAmong, rowsOf } from "../../../src/sql/rows.ts"
+
+export const inserter = (
+  sql: SqlClient.SqlClient,
+  {
+    columns,
+    onConflict = "",
+    table,
+  }: {
+    readonly table: string
+    readonly columns: Readonly<Record<string, "TEXT" | "BIGINT">>
+    readonly onConflict?: string
+  },
+): ((
+  rows: ReadonlyArray<ReadonlyArray<string | number | null>>,
+) => Effect.Effect<unknown, SqlError>) => {
+  const names = Object.keys(columns)
+  const cells = names.map((_, i) => `value->>${i}`).join(", ")
+  // SQLite reads ON after a table as a join unless there is a WHERE.
+  const text = `INSERT INTO ${table} (${names.join(", ")})
+    SELECT ${cells} FROM json_each(?) WHERE true ${onConflict}`
+  return (rows) => (rows.length === 0 ? Effect.void : execute(sql, text, [JSON.stringify(rows)]))
+}

@@ -1,0 +1,141 @@
+/** The tricks for speed, memory and start, and how the build leaves each of them out. */
+import assert from "node:assert/strict"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { Plugin } from "esbuild"
+import type { Step } from "../build-binary.ts"
+import { root } from "../bundle.ts"
+
+/** Names of rows of the benchmark. */
+export const workloads = {
+  named1: "known, named, 1 URL",
+  named50: "known, named, 50 URLs",
+  expressOff: "known, express off, unnamed, 1 URL",
+  sandbox50: "sandbox, named, 50 URLs",
+  bought50: "bought, named, 50 URLs",
+  balance: "known, balance",
+} as const
+
+export interface Trick {
+  readonly name: string
+  /** Where the trick should tell; empty when it should tell at the start only. */
+  readonly workloads: ReadonlyArray<keyof typeof workloads>
+  /** A step that the build leaves out. */
+  readonly step?: Step
+  /** Modules in whose place the bundler takes plain twins. */
+  readonly twins?: ReadonlyArray<Twin>
+  /** A piece of a module, and the plain code in its place. */
+  readonly edit?: { readonly module: string; readonly piece: RegExp; readonly plain: string }
+  /** Settings of the service that turn the trick off. */
+  readonly settings?: NodeJS.ProcessEnv
+}
+
+interface Twin {
+  /** The module as it is imported. */
+  readonly module: RegExp
+  /** A file of plain/. */
+  readonly file: string
+  /** The only module that gets the twin; by default the whole program does. */
+  readonly importer?: string
+}
+
+export const tricks: ReadonlyArray<Trick> = [
+  {
+    name: "express",
+    workloads: ["named1", "named50", "sandbox50"],
+    settings: { AUTHORITY_EXPRESS: "off" },
+  },
+  {
+    name: "Guard",
+    workloads: ["named1", "named50", "expressOff", "bought50"],
+    twins: [{ module: /\/Guard\.ts$/, file: "Guard.ts" }],
+  },
+  {
+    name: "kept pieces of answers",
+    workloads: ["named50", "sandbox50"],
+    twins: [{ module: /\/Lru\.ts$/, file: "Lru.ts", importer: "src/http/BatchAnswer.ts" }],
+  },
+  {
+    name: "kept targets",
+    workloads: ["named1", "named50", "sandbox50"],
+    twins: [{ module: /\/Lru\.ts$/, file: "Lru.ts", importer: "src/Target.ts" }],
+  },
+  {
+    name: "body without a stream",
+    workloads: ["named1", "expressOff", "balance"],
+    twins: [
+      { module: /\/Request\.ts$/, file: "Request.ts" },
+      { module: /^node:process$/, file: "process.ts", importer: "src/http/Server.ts" },
+    ],
+  },
+  {
+    name: "pooled ids",
+    workloads: ["named1", "expressOff"],
+    twins: [{ module: /\/CurrentRequest\.ts$/, file: "CurrentRequest.ts" }],
+  },
+  {
+    name: "rows as cells",
+    workloads: ["named1", "named50", "bought50"],
+    twins: [{ module: /\/rows\.ts$/, file: "rows.ts" }],
+  },
+  {
+    name: "statements past the client",
+    workloads: ["named1", "named50", "bought50"],
+    edit: {
+      module: "src/sql/rows.ts",
+      piece: /transaction\.value\[0\]\.execute\(text, parameters, undefined\)/,
+      plain: "sql.unsafe(text, parameters)",
+    },
+  },
+  {
+    name: "shared reads of balances",
+    workloads: ["balance"],
+    edit: {
+      module: "src/sql/CreditLedger.ts",
+      piece: /let balance = Balance\.empty\s+const answer[^]*?\(\) => balance,\s+\)/,
+      plain: `return Effect.map(
+        Failure.orDie(queries.balances([accountId])),
+        ([balance = Balance.empty]) => balance,
+      )`,
+    },
+  },
+  {
+    name: "watched heap",
+    workloads: ["named50", "expressOff", "bought50"],
+    twins: [{ module: /\/Heap\.ts$/, file: "Heap.ts" }],
+  },
+  {
+    name: "young functions",
+    workloads: ["named50", "expressOff", "bought50"],
+    step: "young functions",
+  },
+  { name: "short locals", workloads: [], step: "short locals" },
+  { name: "code cache", workloads: [], step: "code cache" },
+  { name: "short stacks", workloads: [], step: "short stacks" },
+]
+
+/** Puts the plain code in the place of the trick. */
+export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plugin> => [
+  ...twins.map(({ file, importer, module }): Plugin => ({
+    name: `${name}: ${file}`,
+    setup: ({ onResolve }) =>
+      onResolve({ filter: module }, (found) => {
+        // A twin may take over the rest of its original.
+        const isOurs = found.importer.startsWith(join(root, importer ?? "src/"))
+        return isOurs ? { path: join(import.meta.dirname, "plain", file) } : undefined
+      }),
+  })),
+  ...(edit === undefined
+    ? []
+    : [
+        {
+          name,
+          setup: ({ onLoad }) =>
+            onLoad({ filter: new RegExp(`/${edit.module}$`) }, async ({ path }) => {
+              const source = await readFile(path, "utf8")
+              assert.match(source, edit.piece, `${edit.module} has changed`)
+              return { contents: source.replace(edit.piece, edit.plain), loader: "ts" }
+            }),
+        } satisfies Plugin,
+      ]),
+]
