@@ -2,7 +2,7 @@
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { readFile, writeFile } from "node:fs/promises"
-import { build, type BuildOptions, type Plugin, transform } from "esbuild"
+import { build, type BuildOptions } from "esbuild"
 import { makePages } from "./pages.ts"
 import { withYoungFunctions } from "./young-functions.ts"
 
@@ -13,7 +13,7 @@ export const dist = join(root, "dist")
 export type Addon = `${string}-${string}`
 
 /** A step that `bench/ablation.ts` leaves out. */
-export type Step = "short locals" | "young functions"
+export type Step = "young functions"
 
 export const bundle = async (options: {
   readonly outfile: string
@@ -45,27 +45,10 @@ export const bundle = async (options: {
     },
     logLevel: "warning",
     ...options.rest,
-    plugins: [...(has("short locals") ? [shortLocals] : []), ...(options.rest.plugins ?? [])],
   })
   if (!has("young functions")) return
   // At the very end, for a comma without effect is what the bundler leaves out.
   await writeFile(options.outfile, withYoungFunctions(await readFile(options.outfile, "utf8")))
-}
-
-/**
- * Libraries keep the names of what stands at the top of a module, which stack traces tell, but not
- * those within: the start would read thousands of them.
- */
-const shortLocals: Plugin = {
-  name: "short names within the functions of libraries",
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /\/node_modules\/.*\.[cm]?js$/ }, async ({ path }) => {
-      const { code } = await transform(await readFile(path, "utf8"), {
-        minifyIdentifiers: true,
-        sourcefile: path,
-      })
-      return { contents: code, loader: "js" }
-    }),
 }
 
 /** Of a fixed length: Git's own choice depends on how much of the history a clone has. */

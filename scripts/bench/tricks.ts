@@ -109,7 +109,6 @@ export const tricks: ReadonlyArray<Trick> = [
     workloads: ["named50", "expressOff", "bought50"],
     step: "young functions",
   },
-  { name: "short locals", workloads: [], step: "short locals" },
   { name: "code cache", workloads: [], step: "code cache" },
   { name: "short stacks", workloads: [], step: "short stacks" },
 ]
