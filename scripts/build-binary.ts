@@ -87,7 +87,7 @@ const baseOf = ({ base, node }: Target): string => {
 }
 
 /** A step that `bench/ablation.ts` leaves out. */
-export type Step = "code cache" | "short stacks" | BundleStep
+export type Step = "code cache" | BundleStep
 
 export interface Options {
   readonly without?: ReadonlyArray<Step>
@@ -97,8 +97,7 @@ export interface Options {
 /** The executable's first lines. */
 const mainOf = (has: (step: Step) => boolean) => {
   const main = readFileSync(join(root, "scripts/embedded-main.cjs"), "utf8")
-  const cached = has("code cache") ? main : main.replace(/^  cachedData: .*\n/m, "")
-  return has("short stacks") ? cached : cached.replace(/^Error.prepareStackTrace = .*\n/m, "")
+  return has("code cache") ? main : main.replace(/^  cachedData: .*\n/m, "")
 }
 
 const make = async (target: Target, executable: string, options: Options = {}) => {

@@ -14,12 +14,4 @@ const program = new Script(Buffer.from(getRawAsset("authority.cjs")).toString("l
 // Printed with NODE_DEBUG=authority; the smoke test looks for it.
 debuglog("authority")("code cache %s", program.cachedDataRejected ? "rejected" : "accepted")
 
-// Effect looks in a stack trace, as it is loaded, whether its functions keep their names. For the
-// numbers of lines that nobody reads, V8 would look for the end of each in the whole program.
-const { prepareStackTrace } = Error
-Error.prepareStackTrace = (_, frames) => frames.map((frame) => frame.getFunctionName()).join("\n")
-try {
-  program.runInThisContext()(require, module)
-} finally {
-  Error.prepareStackTrace = prepareStackTrace
-}
+program.runInThisContext()(require, module)

@@ -110,7 +110,6 @@ export const tricks: ReadonlyArray<Trick> = [
     step: "young functions",
   },
   { name: "code cache", workloads: [], step: "code cache" },
-  { name: "short stacks", workloads: [], step: "short stacks" },
 ]
 
 /** Puts the plain code in the place of the trick. */
