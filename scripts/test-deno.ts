@@ -5,6 +5,9 @@ import { join } from "node:path"
 /** They run the program as a process of Node, the last one for a browser. */
 const folders = ["test/program/**", "test/faults/**", "test/upgrade/**", "test/browser/**"]
 
+/** Deno's server leaves some of the requests that this one generates without an answer. */
+const files = ["test/express/Express.test.ts"]
+
 const tests = [
   // Deno's client sends a request again when a connection that was kept open is reset.
   "the token is in no error, no log and no trace",
@@ -25,7 +28,7 @@ const { status } = spawnSync(
     "node_modules/vitest/vitest.mjs",
     "run",
     "--config=.vitest.config.ts",
-    ...folders.map((folder) => `--exclude=${folder}`),
+    ...[...folders, ...files].map((pattern) => `--exclude=${pattern}`),
     `--testNamePattern=^(?!.*(${tests.join("|")}))`,
     ...process.argv.slice(2),
   ],
