@@ -79,15 +79,6 @@ export const tricks: ReadonlyArray<Trick> = [
     twins: [{ module: /\/rows\.ts$/, file: "rows.ts" }],
   },
   {
-    name: "statements past the client",
-    workloads: ["named1", "named50", "bought50"],
-    edit: {
-      module: "src/sql/rows.ts",
-      piece: /transaction\.value\[0\]\.execute\(text, parameters, undefined\)/,
-      plain: "sql.unsafe(text, parameters)",
-    },
-  },
-  {
     name: "shared reads of balances",
     workloads: ["balance"],
     edit: {

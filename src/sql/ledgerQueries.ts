@@ -15,7 +15,7 @@ import type { Hold } from "../ledger/Hold.ts"
 import * as Guard from "../Guard.ts"
 import { Credits, LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
-import { execute, inserter, isAmong, rowsOf } from "./rows.ts"
+import { inserter, isAmong, rowsOf } from "./rows.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const decodeBalances = Guard.decoder(Schema.Array(BalanceRow))
@@ -158,19 +158,19 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
     ORDER BY account_id, receipts.key ${sql.literal(keysForUpdate)}`.compile()
   return {
     lockBalances: (accounts: ReadonlyArray<AccountId>) =>
-      Effect.flatMap(execute(sql, lockBalances, [JSON.stringify(accounts)]), (rows) =>
+      Effect.flatMap(sql.unsafe(lockBalances, [JSON.stringify(accounts)]), (rows) =>
         Either.mapLeft(decodeBalances(rows), ParseResult.parseError),
       ),
 
     openHolds: (requests: Iterable<RequestId>): Rows<OpenHold> =>
-      Effect.flatMap(execute(sql, openHolds, [JSON.stringify([...requests])]), (rows) =>
+      Effect.flatMap(sql.unsafe(openHolds, [JSON.stringify([...requests])]), (rows) =>
         Either.mapLeft(decodeHolds(rows), ParseResult.parseError),
       ),
 
     /** The records of the holds' idempotency keys; each hold has one. */
     lockKeys: (holds: ReadonlyArray<Hold>): Rows<KeyRecord> => {
       const keys = holds.map(({ accountId, idempotencyKey }) => [accountId, idempotencyKey?.key])
-      return Effect.flatMap(execute(sql, lockKeys, [JSON.stringify(keys)]), (rows) =>
+      return Effect.flatMap(sql.unsafe(lockKeys, [JSON.stringify(keys)]), (rows) =>
         Either.mapLeft(decodeKeys(rows), ParseResult.parseError),
       )
     },

@@ -1,8 +1,6 @@
-import * as SqlClient from "@effect/sql/SqlClient"
+import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
-import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 
 /**
  * Rows as one parameter: `value->>0` is a row's first cell, as text. The statement's own text is
@@ -61,7 +59,7 @@ export const inserter = (
       return (rows: ReadonlyArray<Row>) =>
         chunked(rows).reduce(
           (before: Effect.Effect<unknown, SqlError>, chunk) =>
-            Effect.zipRight(before, execute(sql, texts.get(chunk.length) ?? "", chunk.flat())),
+            Effect.zipRight(before, sql.unsafe(texts.get(chunk.length) ?? "", chunk.flat())),
           Effect.void,
         )
     },
@@ -71,27 +69,10 @@ export const inserter = (
       )
       const text = `${into} SELECT ${cells.join(", ")} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
       return (rows: ReadonlyArray<Row>) =>
-        rows.length === 0 ? Effect.void : execute(sql, text, [JSON.stringify(rows)])
+        rows.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(rows)])
     },
   })
 }
-
-/**
- * Straight on the connection of the transaction, where there is one. Around each statement the client
- * makes a span and a scope, and looks for the connection anew; for one that takes as long to run as
- * that, and of which every commit has several, it is too much. Columns keep the names they have.
- */
-export const execute = (
-  sql: SqlClient.SqlClient,
-  text: string,
-  parameters: Row,
-): Effect.Effect<ReadonlyArray<unknown>, SqlError> =>
-  Effect.contextWithEffect((context: Context.Context<never>) => {
-    const transaction = Context.getOption(context, SqlClient.TransactionConnection)
-    return Option.isNone(transaction)
-      ? sql.unsafe(text, parameters)
-      : transaction.value[0].execute(text, parameters, undefined)
-  })
 
 /**
  * How many rows a statement of SQLite takes: any number up to 64 in two statements at most. With a

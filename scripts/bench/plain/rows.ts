@@ -2,9 +2,8 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import { execute } from "../../../src/sql/rows.ts"
 
-export { execute, isAmong, rowsOf } from "../../../src/sql/rows.ts"
+export { isAmong, rowsOf } from "../../../src/sql/rows.ts"
 
 export const inserter = (
   sql: SqlClient.SqlClient,
@@ -25,5 +24,5 @@ export const inserter = (
   // SQLite reads ON after a table as a join unless there is a WHERE.
   const text = `INSERT INTO ${table} (${names.join(", ")})
     SELECT ${cells} FROM json_each(?) WHERE true ${onConflict}`
-  return (rows) => (rows.length === 0 ? Effect.void : execute(sql, text, [JSON.stringify(rows)]))
+  return (rows) => (rows.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(rows)]))
 }
