@@ -1,0 +1,55 @@
+/** The ordinary client of `hostile.ts`, in a thread: 50 requests a second on one kept connection. */
+import { Agent, request } from "node:http"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parentPort, workerData } from "node:worker_threads"
+import { batchPath } from "../src/contract/Api.ts"
+
+/** What the client saw since its last report. */
+export interface Report {
+  readonly count: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** Statuses other than 200, and errors. */
+  readonly others: ReadonlyArray<string>
+}
+
+const { apiKey, url }: { readonly apiKey: string; readonly url: string } = workerData
+const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+let times: Array<number> = []
+let others: Array<string> = []
+
+const ask = () =>
+  new Promise<void>((resolve) => {
+    const startedAt = performance.now()
+    const asking = request(url + batchPath, {
+      agent,
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": apiKey },
+    })
+    asking.on("error", (error) => {
+      others.push(error.message)
+      resolve()
+    })
+    asking.on("response", (response) => {
+      response.resume().on("end", () => {
+        times.push(performance.now() - startedAt)
+        if (response.statusCode !== 200) others.push(String(response.statusCode))
+        resolve()
+      })
+    })
+    asking.end(JSON.stringify({ urls: ["ordinary.com"] }))
+  })
+
+parentPort?.on("message", () => {
+  const sorted = times.toSorted((a, b) => a - b)
+  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN
+  const report: Report = { count: times.length, p50Ms: at(0.5), p99Ms: at(0.99), others }
+  times = []
+  others = []
+  parentPort?.postMessage(report)
+})
+
+for (;;) {
+  await ask()
+  await sleep(20)
+}

@@ -1,0 +1,334 @@
+/**
+ * Attacks a started service, each attack for some seconds, and prints what an ordinary client saw
+ * meanwhile. Fails when the service ends, an answer has the wrong status, or its memory grows.
+ * Needs Linux.
+ *
+ *     npm run hostile -- [--seconds 10] [PROGRAM [ARGUMENT]…]    (default: node dist/authority.cjs)
+ */
+import assert from "node:assert/strict"
+import { execFileSync, spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
+import { Agent, createServer, request } from "node:http"
+import { type AddressInfo, connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join, resolve } from "node:path"
+import { createInterface } from "node:readline"
+import { text } from "node:stream/consumers"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { Worker } from "node:worker_threads"
+import * as Schema from "effect/Schema"
+import { batchPath, BatchResponse } from "../src/contract/Api.ts"
+import { maxBodyBytes } from "../src/contract/Limits.ts"
+import { rssMb } from "./bench/measure.ts"
+import type { Report } from "./hostile-client.ts"
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: { seconds: { type: "string", default: "10" } },
+})
+const attackMs = Number(values.seconds) * 1000
+const [program = "", ...programArgs] =
+  positionals.length === 0
+    ? [process.execPath, join(import.meta.dirname, "../dist/authority.cjs")]
+    : positionals.map((word) => (existsSync(word) ? resolve(word) : word))
+
+const maxRssMb = 300
+const maxConnections = 1000
+const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
+
+/** A Moz API that knows every page, until it turns hostile. */
+let isVendorHostile = false
+const vendor = createServer(async (incoming, response) => {
+  const { id, params } = JSON.parse(await text(incoming))
+  if (isVendorHostile) {
+    const depth = 200_000
+    return response.end(`{"id":${"[".repeat(depth)}${"]".repeat(depth)}}`)
+  }
+  const queries: ReadonlyArray<object> = params.data.site_queries
+  const results_by_site = queries.map((original_site_query) => ({
+    site_query: { original_site_query },
+    site_metrics: { domain_authority: 50, page_authority: 40, spam_score: 1 },
+  }))
+  return response.end(JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site } }))
+})
+await once(vendor.listen(0, "127.0.0.1"), "listening")
+
+const env = {
+  AUTHORITY_PORT: "0",
+  AUTHORITY_LOG_LEVEL: "debug",
+  AUTHORITY_MAX_CONNECTIONS: String(maxConnections),
+  AUTHORITY_PROVIDER: "moz",
+  AUTHORITY_MOZ_TOKEN: "a-token",
+  AUTHORITY_MOZ_URL: `http://127.0.0.1:${(vendor.address() as AddressInfo).port}`,
+}
+const authority = (...args: ReadonlyArray<string>) =>
+  JSON.parse(
+    execFileSync(program, [...programArgs, ...args, "--json"], {
+      cwd: folder,
+      env,
+      encoding: "utf8",
+    }),
+  )
+const keyOf = (account: string, credits: number): string => {
+  authority("account", "create", "--credits", String(credits), account)
+  return authority("key", "create", "--account", account).key
+}
+const apiKey = keyOf("ordinary", 1_000_000_000)
+const poorKey = keyOf("poor", 0)
+
+const service = spawn(program, [...programArgs, "serve", "--json"], {
+  cwd: folder,
+  env,
+  stdio: ["ignore", "pipe", "pipe"],
+})
+const exited = once(service, "exit")
+const lines = createInterface(service.stdout)
+const [greeting] = await once(lines, "line", { signal: AbortSignal.timeout(60_000) })
+const { url }: { url: string } = JSON.parse(greeting)
+lines.close()
+service.stdout.resume()
+service.stderr.resume()
+const port = Number(new URL(url).port)
+const pid = service.pid ?? 0
+
+const agent = new Agent({ keepAlive: true, maxSockets: 16 })
+
+interface Answer {
+  readonly status: number
+  readonly body: string
+}
+
+const send = (body: string, headers: Readonly<Record<string, string>>): Promise<Answer> =>
+  new Promise((resolve, reject) => {
+    const asking = request({
+      agent,
+      port,
+      host: "127.0.0.1",
+      path: batchPath,
+      method: "POST",
+      headers: { "content-type": "application/json", ...headers },
+    })
+    asking.on("error", reject)
+    asking.on("response", (response) =>
+      text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject),
+    )
+    asking.end(body)
+  })
+
+/** Runs some clients until the time is over. Returns how often they did it. */
+const repeat = async (clients: number, until: number, act: () => Promise<void>) => {
+  let count = 0
+  const client = async () => {
+    for (; performance.now() < until; count++) await act()
+  }
+  await Promise.all(Array.from({ length: clients }, client))
+  return count
+}
+
+interface Attack {
+  readonly name: string
+  /** Attacks until the time is over, in milliseconds of `performance.now()`; returns what it did. */
+  readonly run: (until: number) => Promise<string>
+}
+
+const manyViolations: Attack = {
+  name: "400 with 260,000 violations",
+  run: async (until) => {
+    const items = "1,".repeat(maxBodyBytes / 2 - 16)
+    const count = await repeat(4, until, async () => {
+      const { body, status } = await send(`{"urls":[${items}1]}`, { "x-api-key": apiKey })
+      assert.equal(status, 400)
+      assert(Buffer.byteLength(body) <= 64 * 1024, `a 400 has ${Buffer.byteLength(body)} bytes`)
+    })
+    return `${count} requests`
+  },
+}
+
+const silentConnections: Attack = {
+  name: "silent connections in every slot",
+  run: async () => {
+    const openedAt = performance.now()
+    const sockets = Array.from({ length: maxConnections + 200 }, (_, i) => {
+      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
+      socket.on("error", () => {})
+      socket.resume()
+      // Half of them begin a request and never end it.
+      if (i % 2 === 0) socket.write("POST / HTTP/1.1\r\nHost: a\r\n")
+      return once(socket, "close")
+    })
+    await Promise.race([Promise.all(sockets), sleep(22_000, undefined, { ref: false })])
+    const seconds = (performance.now() - openedAt) / 1000
+    // A new client finds a free slot again.
+    const { status } = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(5000) })
+    assert.equal(status, 200)
+    assert(seconds < 22, "silent connections are still open after 22 s")
+    return `${sockets.length} connections, gone after ${seconds.toFixed(0)} s`
+  },
+}
+
+/** How each request is answered before its body has arrived. */
+const earlyAnswers = [
+  { status: 401, head: `POST ${batchPath} HTTP/1.1\r\ncontent-type: application/json\r\n` },
+  { status: 400, head: `POST ${batchPath} HTTP/1.1\r\nx-api-key: ${apiKey}\r\n` },
+  { status: 404, head: `POST /nowhere HTTP/1.1\r\n` },
+  { status: 405, head: `POST /health/live HTTP/1.1\r\n` },
+  {
+    status: 413,
+    head: `POST ${batchPath} HTTP/1.1\r\nx-api-key: ${apiKey}\r\ncontent-type: application/json\r\n`,
+  },
+]
+
+/** 16 MiB that the service discards, and what the system's buffers take. */
+const maxSentBytes = 32 * 1024 * 1024
+
+const endlessBodies: Attack = {
+  name: "bodies without end behind an early answer",
+  run: async (until) => {
+    let most = 0
+    const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
+    const count = await repeat(4, until, async () => {
+      const early = earlyAnswers[Math.floor(Math.random() * earlyAnswers.length)]
+      assert(early !== undefined)
+      const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
+      const closed = once(socket, "close")
+      let answer = ""
+      socket.on("error", () => {})
+      socket.on("data", (data) => (answer += data.toString()))
+      const write = () => {
+        while (!socket.destroyed && socket.write(chunk));
+      }
+      socket.on("drain", write)
+      socket.write(`${early.head}host: a\r\ntransfer-encoding: chunked\r\n\r\n`)
+      write()
+      await Promise.race([closed, sleep(10_000)])
+      const isOpen = !socket.destroyed
+      socket.destroy()
+      assert(!isOpen, `a connection is open 10 s after its ${early.status}`)
+      most = Math.max(most, socket.bytesWritten)
+      // A client that goes on sending may lose an answer that it did not read in time.
+      if (answer !== "") assert.equal(Number(answer.split(" ")[1]), early.status, answer)
+    })
+    assert(most <= maxSentBytes, `${most} bytes were taken behind an early answer`)
+    return `${count} connections, at most ${(most / 1024 ** 2).toFixed(0)} MiB each`
+  },
+}
+
+const freeWrites: Attack = {
+  name: "named batches that cost nothing",
+  run: async (until) => {
+    const size = () =>
+      ["authority.db", "authority.db-wal"].reduce(
+        (sum, file) => sum + statSync(join(folder, file)).size,
+        0,
+      )
+    const before = size()
+    const urls = Array.from({ length: 50 }, () => "localhost")
+    const count = await repeat(8, until, async () => {
+      const { body, status } = await send(JSON.stringify({ urls }), {
+        "x-api-key": poorKey,
+        "idempotency-key": randomUUID(),
+      })
+      assert.equal(status, 200, body)
+    })
+    // The ordinary client is charged meanwhile, some 300 bytes a request.
+    assert(size() - before < 8 * 1024 * 1024, `the database grew by ${size() - before} bytes`)
+    return `${count} requests, the database grew by ${Math.round((size() - before) / 1024)} KiB`
+  },
+}
+
+const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
+
+const deepAnswers: Attack = {
+  name: "a vendor's answers nested 200,000 deep",
+  run: async (until) => {
+    isVendorHostile = true
+    const count = await repeat(4, until, async () => {
+      const urls = Array.from({ length: 10 }, () => `${randomUUID()}.com`)
+      const { body, status } = await send(JSON.stringify({ urls }), { "x-api-key": apiKey })
+      assert.equal(status, 200, body)
+      const { data } = decodeBatch(JSON.parse(body))
+      assert.deepEqual(
+        data.failedUrls.map(({ reason }) => reason),
+        urls.map(() => "PROVIDER_ERROR"),
+      )
+    })
+    isVendorHostile = false
+    return `${count} requests`
+  },
+}
+
+const logWithoutReader: Attack = {
+  name: "a log without a reader",
+  run: async (until) => {
+    service.stdout.destroy()
+    service.stderr.destroy()
+    const count = await repeat(8, until, async () => {
+      const { body, status } = await send(`{"urls":["localhost"]}`, { "x-api-key": apiKey })
+      assert.equal(status, 200, body)
+    })
+    return `${count} requests`
+  },
+}
+
+const attacks = [
+  manyViolations,
+  silentConnections,
+  endlessBodies,
+  freeWrites,
+  deepAnswers,
+  // At last, for nobody can read the log after it.
+  logWithoutReader,
+]
+
+// In a thread of its own, so that the attacks do not delay it.
+const client = new Worker(join(import.meta.dirname, "hostile-client.ts"), {
+  workerData: { apiKey, url },
+})
+const ordinary = async (): Promise<Report> => {
+  client.postMessage("report")
+  const [report] = await once(client, "message")
+  return report
+}
+
+let peakMb = 0
+const sampling = setInterval(() => (peakMb = Math.max(peakMb, rssMb(pid))), 100)
+const rows: Array<string> = []
+try {
+  for (const { name, run } of attacks) {
+    // The former attack's garbage is not this one's.
+    await sleep(1000)
+    await ordinary()
+    peakMb = 0
+    console.error(`${name} …`)
+    const did = await run(performance.now() + attackMs)
+    const { count, others, p50Ms, p99Ms } = await ordinary()
+    assert.equal(service.exitCode, null, `the service ended with ${service.exitCode}`)
+    assert.deepEqual(others, [], `${name}: the ordinary client got something else than 200`)
+    assert(count > 0, `${name}: the ordinary client got no answer`)
+    assert(peakMb < maxRssMb, `${name}: the service had ${peakMb.toFixed(0)} MB`)
+    const cells = [name, did, count, p50Ms.toFixed(1), p99Ms.toFixed(1), peakMb.toFixed(0)]
+    rows.push(`| ${cells.join(" | ")} |`)
+  }
+} finally {
+  clearInterval(sampling)
+  await client.terminate()
+  agent.destroy()
+  service.kill("SIGTERM")
+  const [code] = await Promise.race([exited, sleep(20_000, ["still running"], { ref: false })])
+  service.kill("SIGKILL")
+  vendor.close()
+  vendor.closeAllConnections()
+  if (code === 0) assert.equal(authority("credits", "verify").ok, true)
+  rmSync(folder, { recursive: true })
+  assert.equal(code, 0, "the service ends with 0 on SIGTERM")
+}
+console.log(
+  [
+    "| attack | what it did | answers to an ordinary client | p50 ms | p99 ms | peak RSS, MB |",
+    "| --- | --- | ---: | ---: | ---: | ---: |",
+    ...rows,
+  ].join("\n"),
+)
