@@ -76,7 +76,7 @@ const signsOf = (cause: unknown): readonly [code: string, said: string] => [
 ]
 
 const gone =
-  /^(ECONNREFUSED|ENOTFOUND|EHOSTUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[123]|25P03|08\d\d\d)$|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|08\w{3})$|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
 
 const isGone = (sign: string) => gone.test(sign)
 

@@ -1,0 +1,25 @@
+import { assert, it } from "@effect/vitest"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Failure from "../src/sql/Failure.ts"
+
+const withCode = (code: string) =>
+  new SqlError({ cause: Object.assign(new Error("it failed"), { code }) })
+
+it.each([
+  // PostgreSQL's class 08 as a whole; PgBouncer sends 08P01.
+  ...["08000", "08001", "08003", "08004", "08006", "08007", "08P01"],
+  // The server ends, crashes, starts, dropped the database, or ended an idle session.
+  ...["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"],
+  ...["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"],
+  ...["ENOTFOUND", "EAI_AGAIN"],
+])("a lost connection is known by the code %s", (code) => {
+  assert.isTrue(Failure.isDisconnection(withCode(code)))
+  assert.match(Failure.describe(withCode(code)).message, /^the database cannot be reached/)
+})
+
+it.each(["23505", "42501", "53300", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
+  "the code %s is no lost connection",
+  (code) => {
+    assert.isFalse(Failure.isDisconnection(withCode(code)))
+  },
+)
