@@ -133,7 +133,7 @@ export const inTransaction =
   <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
     statements.pipe(
       sql.withTransaction,
-      retry({ while: Failure.isConflict, schedule: Schedule.recurs(10) }),
+      retry({ while: Failure.isConflict, schedule: afterConflict }),
       retry({ while: Failure.isDisconnection, schedule: reconnection }),
       Effect.catchAll((error) =>
         Failure.isBadData(error)
@@ -141,6 +141,11 @@ export const inTransaction =
           : Effect.die(Failure.describe(error)),
       ),
     )
+
+/** At random, so that two processes do not meet again. */
+const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
+  Schedule.intersect(Schedule.recurs(10)),
+)
 
 const reconnection = Schedule.intersect(Schedule.exponential("100 millis"), Schedule.recurs(3))
 

@@ -59,9 +59,18 @@ const impatientSocket = (silenceMs: number) => {
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(
     sql,
-    "BEGIN; SET LOCAL idle_in_transaction_session_timeout = '5s'; SET LOCAL statement_timeout = '10s'",
+    begin,
     (connection, statements) => connection.executeUnprepared(statements, [], undefined),
   )
+
+/** The role or the database may have other defaults: what a commit promises does not depend on them. */
+const begin = [
+  "BEGIN ISOLATION LEVEL READ COMMITTED",
+  "SET LOCAL idle_in_transaction_session_timeout = '5s'",
+  "SET LOCAL statement_timeout = '10s'",
+  // Without it a server that crashes loses commits that were acknowledged.
+  "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
+].join("; ")
 
 /**
  * Every column of ours is TEXT or a number that JavaScript holds exactly. The client would hand

@@ -81,6 +81,41 @@ describe("connections that break", () => {
   )
 })
 
+describe("a database with defaults of its own", () => {
+  const settingsUnder = (synchronousCommit: string) =>
+    Effect.gen(function* () {
+      const url = yield* temporaryDatabase
+      const name = new URL(Redacted.value(url)).pathname.slice(1)
+      const alter = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        Effect.zipRight(
+          sql.unsafe(`ALTER DATABASE ${name} SET synchronous_commit = ${synchronousCommit}`),
+          sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_isolation = serializable`),
+        ),
+      )
+      yield* Effect.provide(alter, postgresDatabase(url))
+      const shown = Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`
+          SELECT current_setting('synchronous_commit') AS commit,
+            current_setting('transaction_isolation') AS isolation`,
+      )
+      return yield* Effect.provide(
+        Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(shown)),
+        postgresDatabase(url),
+      )
+    })
+
+  it.scopedLive("commits to disk, and to the standbys that it was told to wait for", () =>
+    Effect.gen(function* () {
+      const isolation = "read committed"
+      assert.deepStrictEqual(yield* settingsUnder("off"), [{ commit: "on", isolation }])
+      for (const commit of ["local", "remote_write", "remote_apply"]) {
+        assert.deepStrictEqual(yield* settingsUnder(commit), [{ commit, isolation }])
+      }
+    }),
+  )
+})
+
 describe("two processes on one database", () => {
   const processes = Effect.gen(function* () {
     const url = yield* temporaryDatabase
