@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -99,7 +99,10 @@ describe("authority dataset import", startTime, () => {
       yield* Effect.promise(() => writeFile(file, gzipSync(text)))
       const whole = yield* run(path, file, "--format", "tranco", "--json")
       expect(JSON.parse(whole.stdout)).toMatchObject({ rows: 3, broken: 1, brokenLines: [2] })
-      expect(whole).toMatchObject({ code: 0, stderr: "" })
+      expect(whole).toMatchObject({
+        code: 0,
+        stderr: `authority: created the database ${join(path, "a.db")}\n`,
+      })
 
       yield* Effect.promise(() => writeFile(file, text))
       const top = yield* run(path, file, "--format", "tranco", "--top", "2")
@@ -111,12 +114,14 @@ describe("authority dataset import", startTime, () => {
     Effect.gen(function* () {
       const path = yield* folder
       const file = join(path, "list.csv")
+      const absent = yield* run(path, file, "--format", "tranco")
+      expect(absent.stderr).toMatch(/^authority: .* cannot be read: ENOENT.*\n$/)
+      expect(yield* Effect.promise(() => readdir(path))).toEqual([])
       yield* Effect.promise(() => writeFile(file, "1,a.com\n"))
+      yield* run(path, file, "--format", "tranco")
       const wrong = yield* run(path, file, "--format", "majestic")
       expect(wrong.code).toBe(1)
       expect(wrong.stderr).toMatch(/^authority: the file is not of the format majestic; .*\n$/)
-      const absent = yield* run(path, join(path, "absent"), "--format", "tranco")
-      expect(absent.stderr).toMatch(/^authority: .* cannot be read: ENOENT.*\n$/)
       yield* Effect.promise(() => writeFile(file, gzipSync("1,a.com\n").subarray(0, 20)))
       const cut = yield* run(path, file, "--format", "tranco")
       expect(cut.stderr).toMatch(/^authority: .* cannot be read: unexpected end of file\n$/)

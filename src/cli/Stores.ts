@@ -2,6 +2,7 @@
  * From settings to the adapters that the verbs run on; only here is it known which they are. They
  * are imported when a verb runs on them: `--help` does without, and SQLite without PostgreSQL.
  */
+import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,20 +13,50 @@ import * as Logging from "./Logging.ts"
 /** How much longer than its request a hold may live: the time to settle it on a slow disk. */
 const settleTime = Duration.seconds(30)
 
+/** What becomes of a database that does not exist. */
+type Missing = "create" | "create and say so" | "fail"
+
 /** The database of the settings, with every table in place, and its health. */
-export const database = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
-  Effect.promise(async () => {
-    const Migrations = await import("../sql/Migrations.ts")
-    const SqlHealth = await import("../sql/Health.ts")
-    const url = Redacted.value(databaseUrl)
-    return Layer.provideMerge(
-      Layer.merge(Migrations.layer, SqlHealth.layer),
-      url.startsWith("sqlite:")
-        ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length))
-        : (await import("../sql/Postgres.ts")).layer(databaseUrl),
-    )
-  }),
-).pipe(Layer.unwrapEffect)
+const databaseOr = (missing: Missing) =>
+  Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+    Effect.promise(async () => {
+      const Migrations = await import("../sql/Migrations.ts")
+      const SqlHealth = await import("../sql/Health.ts")
+      const Presence = await import("../sql/Presence.ts")
+      const url = Redacted.value(databaseUrl)
+      const mustExist = missing === "fail"
+      const announce = Console.error(`created the database ${Presence.placeOf(url)}`)
+      const announced = Effect.map(Presence.isPresent, (isPresent) =>
+        isPresent ? Migrations.layer : Layer.tap(Migrations.layer, () => announce),
+      )
+      return Layer.provideMerge(
+        Layer.merge(
+          missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
+          SqlHealth.layer,
+        ),
+        url.startsWith("sqlite:")
+          ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
+          : (await import("../sql/Postgres.ts")).layer(databaseUrl, { mustExist }),
+      )
+    }),
+  ).pipe(Layer.unwrapEffect)
+
+/** Creates the database where there is none. */
+export const database = databaseOr("create")
+
+/** Fails with NoDatabase where there is none, and creates nothing. */
+export const existingDatabase = databaseOr("fail")
+
+/** An empty database in memory in place of one that does not exist, to examine providers on. */
+export const databaseOrEmpty = Layer.catchAll(existingDatabase, (error) =>
+  error._tag === "NoDatabase" ? emptyDatabase : Layer.fail(error),
+)
+
+const emptyDatabase = Effect.promise(async () => {
+  const Migrations = await import("../sql/Migrations.ts")
+  const Sqlite = await import("../sql/Sqlite.ts")
+  return Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))
+}).pipe(Layer.unwrapEffect)
 
 /** Accounts, keys and credits, in a database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
@@ -44,11 +75,16 @@ export const rankings = Effect.promise(async () => {
   return SqlRankings.layer
 }).pipe(Layer.unwrapEffect)
 
-/** All of it, in the database of the settings. */
-export const layer = Layer.provideMerge(Layer.merge(inDatabase, rankings), database)
+const all = Layer.merge(inDatabase, rankings)
 
-/** What the verbs of the command line need: the stores, and a log that leaves stdout alone. */
-export const forVerbs = layer.pipe(
-  Layer.provide(Logging.layer({ stderr: true })),
-  Layer.provide(Settings.layer),
-)
+/** All of it, in the database of the settings, which must exist. */
+export const layer = Layer.provideMerge(all, existingDatabase)
+
+const forVerbsOn = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
+  stores.pipe(Layer.provide(Logging.layer({ stderr: true })), Layer.provide(Settings.layer))
+
+/** What most verbs need: stores that exist, and a log that leaves stdout alone. */
+export const forVerbs = forVerbsOn(layer)
+
+/** The same for the verbs that create the database where there is none. They name it on stderr. */
+export const forCreatingVerbs = forVerbsOn(Layer.provideMerge(all, databaseOr("create and say so")))

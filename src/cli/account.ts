@@ -32,7 +32,7 @@ const create = Command.make(
         { account: { id, name }, credits },
         `Created the account ${name} with ${credits} credits (${id}).`,
       )
-    }).pipe(Effect.provide(Stores.forVerbs)),
+    }).pipe(Effect.provide(Stores.forCreatingVerbs)),
 ).pipe(Command.withDescription("Open an account"))
 
 const list = Command.make("list", { json }, ({ json }) =>

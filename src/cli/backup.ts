@@ -1,5 +1,4 @@
 /** Copies the database while it serves, and examines the copy. */
-import { existsSync } from "node:fs"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -7,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
 import * as Stores from "./Stores.ts"
@@ -15,30 +15,17 @@ class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: 
 
 export const backup = ({ file, json }: { readonly file: string; readonly json: boolean }) =>
   Effect.gen(function* () {
-    const settings = yield* Settings.Settings
-    const url = Redacted.value(settings.databaseUrl)
+    const { databaseUrl } = yield* Settings.Settings
+    const url = Redacted.value(databaseUrl)
     if (!url.startsWith("sqlite:")) {
       return yield* new BackupFailed({ message: "PostgreSQL brings its own: use pg_dump" })
     }
-    const source = url.slice("sqlite:".length)
-    if (!existsSync(source)) {
-      return yield* new BackupFailed({
-        message: `there is no database at ${source}: check AUTHORITY_DATABASE_URL`,
-      })
-    }
-    if (existsSync(file)) {
-      return yield* new BackupFailed({ message: `${file} exists already: name another file` })
-    }
-    yield* Sqlite.backup(source, file)
-    const copy = { ...settings, databaseUrl: Redacted.make(`sqlite:${file}`) }
-    const { accounts, entries, problems } = yield* verified.pipe(
-      Effect.provideService(Settings.Settings, copy),
+    yield* Sqlite.backup(url.slice("sqlite:".length), file)
+    const { accounts, entries } = yield* booksOf(file).pipe(
+      Effect.mapError(
+        ({ message }) => new BackupFailed({ message: `the copy was made: ${message}` }),
+      ),
     )
-    if (problems.length > 0) {
-      return yield* new BackupFailed({
-        message: `the copy was made, and its books do not add up: ${problems.join("; ")}`,
-      })
-    }
     yield* print(
       json,
       { file, accounts, entries },
@@ -46,6 +33,28 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
     )
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
 
-const verified = Effect.flatMap(CreditLedger, (ledger) => ledger.verify).pipe(
-  Effect.provide(Stores.layer),
-)
+class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
+
+/** Verifies the books in a SQLite file, which it brings to the newest schema. */
+export const booksOf = (file: string) =>
+  Effect.gen(function* () {
+    const settings = yield* Settings.Settings
+    const { accounts, entries, problems } = yield* Effect.flatMap(
+      CreditLedger,
+      (ledger) => ledger.verify,
+    ).pipe(
+      Effect.provide(Stores.layer),
+      Effect.provideService(Settings.Settings, {
+        ...settings,
+        databaseUrl: Redacted.make(`sqlite:${file}`),
+      }),
+    )
+    if (problems.length > 0) {
+      return yield* new BooksBroken({ message: `its books do not add up: ${problems.join("; ")}` })
+    }
+    return { accounts, entries }
+  }).pipe(
+    Effect.catchAllDefect((defect) =>
+      defect instanceof StoreFailure ? defect : Effect.die(defect),
+    ),
+  )

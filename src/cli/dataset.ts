@@ -73,7 +73,12 @@ const load = Command.make(
         { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
         `Imported ${rows} names in ${seconds.toFixed(1)} s, ${rowsPerSecond} a second.${complaint}`,
       )
-    }).pipe(Effect.scoped, Effect.provide(Stores.forVerbs)),
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Stores.forCreatingVerbs),
+      // A file that cannot be read must not leave a new database.
+      (importing) => Effect.zipRight(open(file), importing),
+    ),
 ).pipe(Command.withDescription("Put a public list of names by rank in place of the former one"))
 
 export const dataset = Command.make("dataset").pipe(

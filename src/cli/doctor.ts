@@ -86,13 +86,13 @@ const stores = Effect.gen(function* () {
   Effect.provide(Stores.layer),
   Effect.provide(Logging.layer({ stderr: true })),
   Effect.catchAllDefect((defect) => (defect instanceof StoreFailure ? defect : Effect.die(defect))),
-  Effect.catchTag("StoreFailure", ({ message }) => Effect.succeed([failure("database", message)])),
+  Effect.catchAll(({ message }) => Effect.succeed([failure("database", message)])),
 )
 
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
   Effect.forEach(providers, (name) =>
     Effect.provide(examineProvider, Provider.named(name)).pipe(
-      Effect.provide(Stores.layer),
+      Effect.provide(Stores.databaseOrEmpty),
       Effect.provide(Logging.layer({ stderr: true })),
       Effect.catchTag("ProviderError", ({ message, reason }) =>
         Effect.succeed(failure(`provider ${name}`, `${message}: ${mends[reason]}`)),

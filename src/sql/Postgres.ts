@@ -6,23 +6,31 @@ import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
+import * as Presence from "./Presence.ts"
 import * as transaction from "./transaction.ts"
 
 /**
  * Connects to `postgres://user:password@host:port/database`; fails when it is not to be reached. A
- * connection without a byte for `silence` is given up, and what was asked on it with it.
+ * connection without a byte for `silence` is given up, and what was asked on it with it. With
+ * `mustExist` it fails with NoDatabase where the database has none of our tables.
  */
 export const layer = (
   url: Redacted.Redacted,
-  { silence = "15 seconds" }: { readonly silence?: Duration.DurationInput } = {},
-): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
-  Layer.scoped(SqlClient.SqlClient, make(url, Duration.toMillis(silence))).pipe(
-    Layer.provide(Reactivity.layer),
-  )
+  {
+    mustExist = false,
+    silence = "15 seconds",
+  }: { readonly mustExist?: boolean; readonly silence?: Duration.DurationInput } = {},
+): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
+  Layer.scoped(
+    SqlClient.SqlClient,
+    Effect.tap(make(url, Duration.toMillis(silence)), (sql) =>
+      mustExist ? Presence.required(sql, Presence.placeOf(Redacted.value(url))) : Effect.void,
+    ),
+  ).pipe(Layer.provide(Reactivity.layer))
 
 const make = Effect.fnUntraced(function* (url: Redacted.Redacted, silenceMs: number) {
   const sql = yield* PgClient.make({

@@ -1,5 +1,5 @@
 /** A database in one file, for one machine. */
-import { closeSync, fsyncSync, openSync } from "node:fs"
+import { closeSync, existsSync, fsyncSync, openSync, rmSync } from "node:fs"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -9,31 +9,54 @@ import * as Schedule from "effect/Schedule"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
+import * as Presence from "./Presence.ts"
 import { retry } from "./retry.ts"
 import * as transaction from "./transaction.ts"
 
-/** Opens, or creates, the file; `:memory:` keeps nothing. */
-export const layer = (filename: string): Layer.Layer<SqlClient.SqlClient, StoreFailure> =>
-  Layer.scoped(SqlClient.SqlClient, make(filename)).pipe(Layer.provide(Reactivity.layer))
+/**
+ * Opens, or creates, the file; `:memory:` keeps nothing. With `mustExist` it creates nothing, and
+ * fails with NoDatabase where the file is missing or has none of our tables.
+ */
+export const layer = (
+  filename: string,
+  { mustExist = false }: { readonly mustExist?: boolean } = {},
+): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
+  Layer.scoped(SqlClient.SqlClient, make(filename, mustExist)).pipe(Layer.provide(Reactivity.layer))
 
-/** Copies the file while others use it; fails when the copy is not whole. */
-export const backup = (source: string, destination: string): Effect.Effect<void, StoreFailure> =>
+/** Copies the file while others use it; fails when the copy is not whole, and leaves none. */
+export const backup = (
+  source: string,
+  destination: string,
+): Effect.Effect<void, StoreFailure | Presence.NoDatabase> =>
   Effect.gen(function* () {
+    const path = Presence.pathOf(source)
+    if (!existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
     const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
-    // All of it as of one moment; a copy page by page begins anew whenever somebody writes.
-    yield* from`VACUUM INTO ${destination}`
-    yield* Effect.sync(() => syncFile(destination))
-    const copy = yield* SqliteClient.make({ filename: destination })
-    const [check] = yield* copy<{ integrity_check: string }>`PRAGMA integrity_check`
-    if (check?.integrity_check !== "ok") {
-      return yield* new StoreFailure({ message: `the copy ${destination} is damaged: try again` })
+    yield* Presence.required(from, path)
+    if (existsSync(destination)) {
+      return yield* new StoreFailure({
+        message: `${destination} exists already: name another file`,
+      })
     }
-  }).pipe(
-    Effect.scoped,
-    Effect.catchAllDefect(Effect.fail),
-    Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
-    Effect.provide(Reactivity.layer),
-  )
+    // All of it as of one moment; a copy page by page begins anew whenever somebody writes.
+    yield* from`VACUUM INTO ${destination}`.pipe(
+      Effect.zipRight(Effect.sync(() => syncFile(destination))),
+      Effect.zipRight(examine(destination)),
+      Effect.onError(() => Effect.sync(() => rmSync(destination, { force: true }))),
+    )
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
+
+/** Reads every page of the file, with its WAL; fails when it is damaged. */
+export const examine = (
+  filename: string,
+): Effect.Effect<void, StoreFailure | Presence.NoDatabase> =>
+  Effect.gen(function* () {
+    const sql = yield* SqliteClient.make({ filename, disableWAL: true })
+    const [check] = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check`
+    if (check?.integrity_check !== "ok") {
+      return yield* new StoreFailure({ message: `the file is damaged: ${check?.integrity_check}` })
+    }
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
 
 /** SQLite leaves that to whoever asked for the copy. */
 const syncFile = (filename: string) => {
@@ -43,8 +66,13 @@ const syncFile = (filename: string) => {
 }
 
 const make = Effect.fnUntraced(
-  function* (filename: string) {
-    const sql = yield* SqliteClient.make({ filename, ...naming })
+  function* (filename: string, mustExist: boolean) {
+    const path = Presence.pathOf(filename)
+    if (mustExist && !existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
+    const sql = yield* SqliteClient.make({ filename, disableWAL: true, ...naming })
+    // The journal mode is written to the file, so first of all the file must be ours.
+    if (mustExist) yield* Presence.required(sql, path)
+    yield* sql`PRAGMA journal_mode = WAL`
     // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`PRAGMA foreign_keys = ON`
@@ -58,10 +86,19 @@ const make = Effect.fnUntraced(
     yield* sql`PRAGMA busy_timeout = 50`
     return Object.assign(sql, { withTransaction: immediateTransaction(sql) })
   },
-  // The client dies on a file that it cannot open.
-  Effect.catchAllDefect(Effect.fail),
-  Effect.mapError(Failure.describe),
+  (opening) => failing(opening),
 )
+
+/** Failures in words. The client dies on a file that it cannot open. */
+const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
+  effect.pipe(
+    Effect.catchAllDefect(Effect.fail),
+    Effect.mapError((error) =>
+      error instanceof StoreFailure || error instanceof Presence.NoDatabase
+        ? error
+        : Failure.describe(error),
+    ),
+  )
 
 /**
  * A deferred transaction that reads before it writes can fail halfway when another process wrote

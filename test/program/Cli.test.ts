@@ -1,10 +1,12 @@
 /** The verbs as scripts use them: what is on stdout, what on stderr, and the exit code. */
-import { mkdirSync, writeFileSync } from "node:fs"
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import { folder, json, run, source } from "../support/Program.ts"
+import { temporaryDatabase } from "../support/Stores.ts"
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const key = /^am_[0-9A-Za-z]{49}$/
@@ -131,13 +133,10 @@ describe("the sources", () => {
     "run as they are, with nothing built",
     () =>
       Effect.gen(function* () {
-        const { code, stdout } = yield* run(
-          yield* folder,
-          ["account", "list", "--json"],
-          {},
-          source,
-        )
-        assert.deepStrictEqual({ code, stdout }, { code: 0, stdout: '{"accounts":[]}\n' })
+        const args = ["account", "create", "acme", "--json"]
+        const { code, stdout } = yield* run(yield* folder, args, {}, source)
+        assert.strictEqual(code, 0)
+        assert.strictEqual(JSON.parse(stdout).account.name, "acme")
       }),
     timeout,
   )
@@ -173,14 +172,14 @@ describe("what cannot be done", () => {
     args: ReadonlyArray<string>,
     message: RegExp,
     settings: Record<string, string> = {},
-    prepare: (cwd: string) => void = () => {},
+    prepare: (cwd: string) => Effect.Effect<unknown, unknown> = () => Effect.void,
   ) =>
     it.scopedLive(
       `${name} is told in one line on stderr, with exit code 1`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
-          prepare(cwd)
+          yield* prepare(cwd)
           const { code, stderr, stdout } = yield* run(cwd, args, settings)
           assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
           assert.match(stderr, /^authority: .+\n$/)
@@ -189,12 +188,22 @@ describe("what cannot be done", () => {
       timeout,
     )
 
+  const openAcme = (cwd: string) => json(cwd, "account", "create", "acme")
+
   fails(
     "an account that does not exist",
     ["credits", "balance", "--account", "nobody", "--json"],
     /"nobody".*account list/,
+    {},
+    openAcme,
   )
-  fails("a key that does not exist", ["key", "revoke", "nothing"], /"nothing".*key list/)
+  fails(
+    "a key that does not exist",
+    ["key", "revoke", "nothing"],
+    /"nothing".*key list/,
+    {},
+    openAcme,
+  )
   fails("a wrong setting", ["serve"], /AUTHORITY_PORT: expected a whole number from 0 to 65535/, {
     AUTHORITY_PORT: "eighty",
   })
@@ -216,9 +225,151 @@ describe("what cannot be done", () => {
     ["serve"],
     /AUTHORITY_DATABASE_URL/,
     { AUTHORITY_DATABASE_URL: "sqlite:folder" },
-    (cwd) => mkdirSync(join(cwd, "folder")),
+    (cwd) => Effect.sync(() => mkdirSync(join(cwd, "folder"))),
   )
   fails("a database file that is something else", ["serve"], /is no SQLite database/, {}, (cwd) =>
-    writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
+    Effect.sync(() =>
+      writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
+    ),
+  )
+})
+
+/** Every verb that reads the database, but does not create it. */
+const readers = [
+  ["account", "list"],
+  ["key", "create", "--account", "acme"],
+  ["key", "list", "--account", "acme"],
+  ["key", "rotate", "id"],
+  ["key", "revoke", "id"],
+  ["credits", "grant", "--account", "acme", "--amount", "1"],
+  ["credits", "balance", "--account", "acme"],
+  ["credits", "statement", "--account", "acme"],
+  ["credits", "verify", "--json"],
+  ["backup", "copy.db"],
+] as const
+
+describe("a database that does not exist", () => {
+  for (const args of readers) {
+    it.scopedLive(
+      `is not created by \`${args.slice(0, 2).join(" ")}\`, which names the path`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* folder
+          const { code, stderr, stdout } = yield* run(cwd, args)
+          assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+          assert.match(stderr, /^authority: there is no database at .+\n$/)
+          assert.include(stderr, ` ${join(cwd, "authority.db")}:`)
+          assert.deepStrictEqual(readdirSync(cwd), [])
+        }),
+      timeout,
+    )
+  }
+
+  it.scopedLive(
+    "is a failure that the doctor reports, without creating it",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { code, stdout } = yield* run(cwd, ["doctor"])
+        assert.strictEqual(code, 1)
+        assert.include(
+          stdout,
+          `failure  database: there is no database at ${join(cwd, "authority.db")}`,
+        )
+        assert.match(stdout, /warning +provider sandbox: /)
+        assert.deepStrictEqual(readdirSync(cwd), [])
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is created by the verbs that fill it, which name its path once",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        writeFileSync(join(cwd, "list.csv"), "1,example.com\n")
+        const importing = ["dataset", "import", "list.csv", "--format", "tranco"]
+        for (const [name, args] of [
+          ["a.db", ["account", "create", "acme"]],
+          ["b.db", importing],
+        ] as const) {
+          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${name}` }
+          const { code, stderr } = yield* run(cwd, args, settings)
+          assert.deepStrictEqual(
+            { code, stderr },
+            { code: 0, stderr: `authority: created the database ${join(cwd, name)}\n` },
+          )
+          const again = yield* run(cwd, importing, settings)
+          assert.deepStrictEqual([again.code, again.stderr], [0, ""])
+        }
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is missing too where a file is empty, or is another program's, which stays as it is",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const files = { empty: join(cwd, "empty.db"), other: join(cwd, "other.db") }
+        writeFileSync(files.empty, "")
+        const other = new DatabaseSync(files.other)
+        other.exec("CREATE TABLE entries (memoir TEXT)")
+        other.close()
+        for (const file of Object.values(files)) {
+          const before = readFileSync(file)
+          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${file}` }
+          for (const args of [["account", "list"], ["backup", "copy.db"], ["doctor"]]) {
+            const { code, stderr, stdout } = yield* run(cwd, args, settings)
+            assert.strictEqual(code, 1)
+            assert.include(stdout + stderr, `there is no database at ${file}`)
+          }
+          assert.deepStrictEqual(readFileSync(file), before)
+        }
+        assert.sameMembers(readdirSync(cwd), ["empty.db", "other.db"])
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is missing too where a PostgreSQL database has none of our tables",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const url = Redacted.value(yield* temporaryDatabase)
+        const { host, password, pathname } = new URL(url)
+        const settings = { AUTHORITY_DATABASE_URL: url }
+        // The second would find tables if the first had made them.
+        for (const args of [["account", "list"], ["credits", "verify"], ["doctor"]]) {
+          const { code, stderr, stdout } = yield* run(cwd, args, settings)
+          assert.strictEqual(code, 1)
+          assert.include(stdout + stderr, `there is no database at postgres://${host}${pathname}`)
+          assert.notInclude(stdout + stderr, `:${password}@`)
+        }
+        const created = yield* run(cwd, ["account", "create", "acme"], settings)
+        assert.deepStrictEqual(
+          [created.code, created.stderr],
+          [0, `authority: created the database postgres://${host}${pathname}\n`],
+        )
+        const { code, stdout } = yield* run(cwd, ["account", "list"], settings)
+        assert.strictEqual(code, 0)
+        assert.include(stdout, "acme")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is of no matter to the verbs that do not read it",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        assert.strictEqual((yield* run(cwd, ["openapi"])).code, 0)
+        const check = ["check", "--key", "am_none", "--url", "http://127.0.0.1:1"]
+        const { code, stderr } = yield* run(cwd, check)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /cannot be reached/)
+        assert.deepStrictEqual(readdirSync(cwd), [])
+      }),
+    timeout,
   )
 })

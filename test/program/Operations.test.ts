@@ -163,13 +163,14 @@ describe("the doctor", () => {
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
+        yield* json(cwd, "account", "create", "acme")
         const moz = yield* FakeMoz.make
         const { code, stdout } = yield* run(cwd, ["doctor"], FakeMoz.settings(moz.url))
         assert.strictEqual(code, 0, stdout)
         assert.match(stdout, /AUTHORITY_MOZ_TOKEN: hidden \(environment\)/)
         assert.match(stdout, /AUTHORITY_PORT: 8080 \(default\)/)
         assert.match(stdout, /ok +database: SQLite, schema \d+/)
-        assert.match(stdout, /ok +ledger: 0 accounts and 0 entries add up/)
+        assert.match(stdout, /ok +ledger: 1 accounts and 0 entries add up/)
         assert.match(stdout, /ok +provider moz: reachable; 3000 of 3000 rows are left until 20/)
         assert.notInclude(stdout, FakeMoz.token)
       }),

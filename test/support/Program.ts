@@ -120,12 +120,14 @@ export const run = (
     return { code, stdout: running.stdout(), stderr: running.stderr() }
   }).pipe(Effect.scoped)
 
-/** What a verb prints with `--json`: one document, and nothing beside it. */
+/** What a verb prints with `--json`: one document. On stderr is nothing but a new database's name. */
 export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
   Effect.flatMap(run(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
     Effect.try({
       try: () => {
-        if (code !== 0 || stderr !== "") throw new Error("it failed")
+        if (code !== 0 || !/^(authority: created the database .+\n)?$/.test(stderr)) {
+          throw new Error("it failed")
+        }
         return JSON.parse(stdout)
       },
       catch: (cause) =>
