@@ -1,4 +1,5 @@
-import { join } from "node:path"
+import { chmodSync, readdirSync, statSync } from "node:fs"
+import { dirname, join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -87,6 +88,55 @@ describe("a backup", () => {
         assert.strictEqual((yield* figures(account)).granted, 1_003_000)
         assert.deepStrictEqual(yield* problemsOf(account), [])
       }).pipe(Effect.provide(sqliteFile(`${file}.backup`)))
+    }),
+  )
+})
+
+describe("the files of a database", () => {
+  const withUmask = (umask: number) =>
+    Effect.acquireRelease(
+      Effect.sync(() => process.umask(umask)),
+      (former) => Effect.sync(() => process.umask(former)),
+    )
+
+  /** By name, as `ls` shows them. */
+  const modes = (folder: string) =>
+    Object.fromEntries(
+      readdirSync(folder).map((name) => [
+        name,
+        (statSync(join(folder, name)).mode & 0o777).toString(8),
+      ]),
+    )
+
+  for (const umask of [0o000, 0o077, 0o777]) {
+    it.scoped(`are their owner's alone under the umask ${umask.toString(8)}, a backup too`, () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        yield* withUmask(umask)
+        yield* Layer.build(sqliteFile(file))
+        assert.deepStrictEqual(modes(dirname(file)), {
+          "authority.db": "600",
+          "authority.db-shm": "600",
+          "authority.db-wal": "600",
+        })
+        yield* Sqlite.backup(file, `${file}.backup`)
+        assert.strictEqual(modes(dirname(file))["authority.db.backup"], "600")
+        assert.strictEqual(process.umask(), umask)
+      }),
+    )
+  }
+
+  it.scoped("keep the mode that somebody has given them", () =>
+    Effect.gen(function* () {
+      const file = yield* newFile
+      yield* Effect.provide(newAccountWith(1), sqliteFile(file))
+      chmodSync(file, 0o640)
+      yield* Layer.build(sqliteFile(file))
+      assert.deepStrictEqual(modes(dirname(file)), {
+        "authority.db": "640",
+        "authority.db-shm": "640",
+        "authority.db-wal": "640",
+      })
     }),
   )
 })

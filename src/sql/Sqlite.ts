@@ -5,6 +5,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
@@ -39,7 +40,7 @@ export const backup = (
       })
     }
     // All of it as of one moment; a copy page by page begins anew whenever somebody writes.
-    yield* from`VACUUM INTO ${destination}`.pipe(
+    yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => syncFile(destination))),
       Effect.zipRight(examine(destination)),
       Effect.onError(() => Effect.sync(() => rmSync(destination, { force: true }))),
@@ -65,11 +66,23 @@ const syncFile = (filename: string) => {
   closeSync(descriptor)
 }
 
+/**
+ * Only the owner can use what SQLite creates meanwhile, whatever the umask. WAL and shm take the
+ * mode of their database. Worker threads cannot change the umask.
+ */
+const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.acquireUseRelease(
+    Effect.option(Effect.try(() => process.umask(0o177))),
+    () => creating,
+    (umask) => Effect.sync(() => Option.map(umask, (mask) => process.umask(mask))),
+  )
+
 const make = Effect.fnUntraced(
   function* (filename: string, mustExist: boolean) {
     const path = Presence.pathOf(filename)
     if (mustExist && !existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
-    const sql = yield* SqliteClient.make({ filename, disableWAL: true, ...naming })
+    const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
+    const sql = yield* existsSync(path) ? opening : privately(opening)
     // The journal mode is written to the file, so first of all the file must be ours.
     if (mustExist) yield* Presence.required(sql, path)
     yield* sql`PRAGMA journal_mode = WAL`
