@@ -51,6 +51,23 @@ const backup = Command.make("backup", { file: Args.text({ name: "FILE" }), json 
   ),
 ).pipe(Command.withDescription("Copy a SQLite database while it serves, and examine the copy"))
 
+const restore = Command.make(
+  "restore",
+  {
+    file: Args.text({ name: "FILE" }).pipe(
+      Args.withDescription("A backup, or another SQLite database of this program"),
+    ),
+    json,
+  },
+  (options) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./restore.ts")),
+      ({ restore }) => restore(options),
+    ),
+).pipe(
+  Command.withDescription("Put a backup in the place of the SQLite database, and keep the former"),
+)
+
 const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
     message: () => "expected an http or https address",
@@ -102,7 +119,18 @@ const check = Command.make(
 
 const authority = Command.make("authority").pipe(
   Command.withDescription("How authoritative are these domains and pages?"),
-  Command.withSubcommands([serve, account, key, credits, check, dataset, doctor, backup, openapi]),
+  Command.withSubcommands([
+    serve,
+    account,
+    key,
+    credits,
+    check,
+    dataset,
+    doctor,
+    backup,
+    restore,
+    openapi,
+  ]),
 )
 
 /** Runs the verb that the arguments name; wrong usage is told by the parser. */

@@ -31,6 +31,12 @@ export const isBusy = (error: unknown): boolean => {
   return Predicate.hasProperty(cause, "code") && String(cause.code).startsWith("SQLITE_BUSY")
 }
 
+/** The file is damaged, or is no SQLite database. */
+export const isDamage = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  return Predicate.hasProperty(cause, "code") && damage.test(String(cause.code))
+}
+
 /** A row with the same unique value exists. */
 export const isDuplicate = (error: unknown): boolean => {
   const cause = rootCause(error)
@@ -80,6 +86,8 @@ const gone =
 
 const isGone = (sign: string) => gone.test(sign)
 
+const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
+
 /** By SQLite's result codes, PostgreSQL's error codes, the operating system's, and words. */
 const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
   [/^(SQLITE_FULL|53100|ENOSPC)$/, "the disk of the database is full: free some space"],
@@ -91,10 +99,7 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
     /^SQLITE_BUSY|^SQLITE_LOCKED/,
     "the database is locked by another program: end it, or try later",
   ],
-  [
-    /^(SQLITE_CORRUPT|SQLITE_NOTADB)/,
-    "the database file is damaged, or is no SQLite database: restore a backup",
-  ],
+  [damage, "the database file is damaged, or is no SQLite database: restore a backup"],
   [
     /^SQLITE_CANTOPEN|^Cannot open database/,
     "the database file cannot be opened: check AUTHORITY_DATABASE_URL, and that its folder can be written",

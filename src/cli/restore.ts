@@ -1,0 +1,108 @@
+/** Puts a backup in the place of the SQLite database, and examines it before and after. */
+import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs"
+import { resolve } from "node:path"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Settings from "../Settings.ts"
+import * as Presence from "../sql/Presence.ts"
+import * as Sqlite from "../sql/Sqlite.ts"
+import * as SqliteRestore from "../sql/SqliteRestore.ts"
+import { booksOf } from "./backup.ts"
+import * as Logging from "./Logging.ts"
+import { print } from "./Output.ts"
+
+class RestoreFailed extends Data.TaggedError("RestoreFailed")<{ readonly message: string }> {}
+
+export const restore = ({ file, json }: { readonly file: string; readonly json: boolean }) =>
+  Effect.gen(function* () {
+    const { databaseUrl } = yield* Settings.Settings
+    const url = Redacted.value(databaseUrl)
+    const source = resolve(file)
+    if (!url.startsWith("sqlite:")) {
+      return yield* new RestoreFailed({ message: lineForPostgres(url, source) })
+    }
+    const path = Presence.pathOf(url.slice("sqlite:".length))
+    if (path === ":memory:") {
+      return yield* new RestoreFailed({ message: "AUTHORITY_DATABASE_URL names no file" })
+    }
+    const database = existsSync(path) ? realpathSync(path) : path
+    yield* refuse(source, database)
+
+    const copy = yield* SqliteRestore.copied(source, database)
+    const { accounts, entries } = yield* Sqlite.examine(copy).pipe(
+      Effect.zipRight(booksOf(copy)),
+      Effect.catchTag(
+        "NoDatabase",
+        () => new RestoreFailed({ message: "it has none of our tables" }),
+      ),
+      Effect.mapError(
+        ({ message }) => new RestoreFailed({ message: `${source} cannot be restored: ${message}` }),
+      ),
+    )
+    const former = yield* SqliteRestore.replace(copy, database)
+    yield* booksOf(database).pipe(
+      Effect.mapError(
+        ({ message }) =>
+          new RestoreFailed({
+            message: `${database} was replaced, and then it failed: ${message}; the former database is ${former ?? "none"}`,
+          }),
+      ),
+    )
+    yield* print(
+      json,
+      { file: source, database, former: former ?? null, accounts, entries },
+      [
+        `Restored ${database} from ${source}; ${accounts} accounts and ${entries} entries add up.`,
+        ...(former === undefined ? [] : [`The former database is kept as ${former}.`]),
+      ].join("\n"),
+    )
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)),
+  )
+
+/** What the name alone shows to be a mistake. */
+const refuse = (source: string, database: string) =>
+  Effect.try({
+    try: () => {
+      const file = statSync(source)
+      if (!file.isFile()) return `${source} is no file`
+      const former = statSync(database, { throwIfNoEntry: false })
+      const isSame = file.ino === former?.ino && file.dev === former.dev
+      return isSame ? `${source} is the database itself: name a backup of it` : undefined
+    },
+    catch: (error) =>
+      new RestoreFailed({
+        message: `${source} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      }),
+  }).pipe(
+    Effect.flatMap((message) =>
+      message === undefined ? Effect.void : new RestoreFailed({ message }),
+    ),
+  )
+
+/** PostgreSQL's own line, for an archive or for SQL text; psql and pg_restore ask for the password. */
+const lineForPostgres = (databaseUrl: string, source: string) => {
+  const url = new URL(databaseUrl)
+  url.password = ""
+  url.search = ""
+  const file = /^[\w./-]+$/.test(source) ? source : `'${source.replaceAll("'", String.raw`'\''`)}'`
+  const line = isSqlText(source)
+    ? `psql --single-transaction --set=ON_ERROR_STOP=1 --dbname=${url.href} --file=${file}`
+    : `pg_restore --clean --if-exists --single-transaction --dbname=${url.href} ${file}`
+  return `PostgreSQL restores with its own programs: stop the service, then type: ${line}`
+}
+
+/** The archives of pg_dump begin with PGDMP; without `--format` it writes SQL text. */
+const isSqlText = (source: string) => {
+  if (!statSync(source, { throwIfNoEntry: false })?.isFile()) return false
+  const descriptor = openSync(source, "r")
+  try {
+    const start = Buffer.alloc(5)
+    return readSync(descriptor, start) > 0 && start.toString() !== "PGDMP"
+  } finally {
+    closeSync(descriptor)
+  }
+}

@@ -1,0 +1,331 @@
+/** A backup in the place of the database: whole, or not at all. */
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
+import { temporaryDatabase } from "../support/Stores.ts"
+import { batch } from "../support/TestServer.ts"
+import { request } from "../support/Wire.ts"
+
+const timeout = 120_000
+
+const charge = (url: string, key: string, host: string) =>
+  Effect.map(request(url, batch(key, JSON.stringify({ urls: [host] }))), ({ status }) =>
+    assert.strictEqual(status, 200),
+  )
+
+const statement = (cwd: string) => json(cwd, "credits", "statement", "--account", "acme")
+
+const on = (file: string) => ({ AUTHORITY_DATABASE_URL: `sqlite:${file}` })
+
+/** The names in a folder, and the bytes of its files. */
+const contentOf = (cwd: string) =>
+  new Map(
+    readdirSync(cwd).map((name) => {
+      const path = join(cwd, name)
+      return [name, statSync(path).isFile() ? readFileSync(path).toString("base64") : "a folder"]
+    }),
+  )
+
+/** A service with one charge in the backup `copy.db` and one more after it, killed: its WAL is left. */
+const killed = Effect.gen(function* () {
+  const cwd = yield* folder
+  const { key } = yield* openAccount(cwd, 100)
+  const service = yield* serve(cwd)
+  yield* charge(service.url, key, "a.example.com")
+  yield* json(cwd, "backup", "copy.db")
+  const atBackup = yield* statement(cwd)
+  yield* charge(service.url, key, "b.example.com")
+  const atEnd = yield* statement(cwd)
+  service.signal("SIGKILL")
+  yield* exited(service)
+  assert.isAbove(statSync(join(cwd, "authority.db-wal")).size, 0)
+  assert.strictEqual(atEnd.entries.length, atBackup.entries.length + 1)
+  return { cwd, key, atBackup, atEnd }
+})
+
+describe("authority restore", () => {
+  it.scopedLive(
+    "over a database with a left-over WAL brings back the backup's books, and keeps the former's",
+    () =>
+      Effect.gen(function* () {
+        const { atBackup, atEnd, cwd, key } = yield* killed
+        chmodSync(join(cwd, "authority.db"), 0o640)
+        const backup = readFileSync(join(cwd, "copy.db"))
+        const document = yield* json(cwd, "restore", "copy.db")
+        const database = join(cwd, "authority.db")
+        assert.deepStrictEqual(document, {
+          file: join(cwd, "copy.db"),
+          database,
+          former: document.former,
+          accounts: 1,
+          entries: 2,
+        })
+        assert.isTrue(String(document.former).startsWith(`${database}.replaced-`))
+        assert.deepStrictEqual(readFileSync(join(cwd, "copy.db")), backup)
+        assert.sameMembers(
+          readdirSync(cwd).map((name) => join(cwd, name)),
+          [database, document.former, join(cwd, "copy.db")],
+        )
+        assert.strictEqual(statSync(database).mode & 0o777, 0o640)
+
+        assert.deepStrictEqual(yield* statement(cwd), atBackup)
+        assert.isTrue((yield* json(cwd, "credits", "verify")).ok)
+        const former = on(document.former)
+        const verified = yield* run(cwd, ["credits", "verify", "--json"], former)
+        assert.deepInclude(JSON.parse(verified.stdout), { ok: true, entries: 3 })
+        const args = ["credits", "statement", "--account", "acme", "--json"]
+        const { stdout } = yield* run(cwd, args, former)
+        assert.deepStrictEqual(JSON.parse(stdout), atEnd)
+
+        const { url } = yield* serve(cwd)
+        yield* charge(url, key, "c.example.com")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "refuses while the database is open, idle or busy, and its service goes on",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        yield* json(cwd, "backup", "copy.db")
+        const service = yield* serve(cwd)
+        const { url } = service
+        const refused = Effect.gen(function* () {
+          const { code, stderr, stdout } = yield* run(cwd, ["restore", "copy.db"])
+          assert.deepStrictEqual([code, stdout], [1, ""])
+          assert.match(stderr, /^authority: \/.+\/authority\.db is in use: stop the service.+\n$/)
+        })
+        // Before its first request.
+        yield* refused
+        yield* charge(url, key, "a.example.com")
+        yield* refused
+        yield* Effect.raceFirst(refused, Effect.forever(charge(url, key, "busy.example.com")))
+        yield* charge(url, key, "b.example.com")
+        assert.isTrue((yield* json(cwd, "credits", "verify")).ok)
+
+        service.signal("SIGTERM")
+        yield* exited(service)
+        const reader = new DatabaseSync(join(cwd, "authority.db"), { readOnly: true })
+        reader.prepare("SELECT count(*) FROM entries").get()
+        yield* refused
+        reader.close()
+        assert.sameMembers(
+          readdirSync(cwd).filter((name) => !/-(wal|shm)$/.test(name)),
+          ["authority.db", "copy.db"],
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "works where there is no database, and says in English what it did",
+    () =>
+      Effect.gen(function* () {
+        const { atBackup, cwd } = yield* killed
+        const database = join(cwd, "new.db")
+        // Of a database that somebody has deleted.
+        copyFileSync(join(cwd, "authority.db-wal"), `${database}-wal`)
+        const { code, stderr, stdout } = yield* run(cwd, ["restore", "copy.db"], on("new.db"))
+        assert.deepStrictEqual([code, stderr], [0, ""])
+        assert.strictEqual(
+          stdout,
+          `Restored ${database} from ${join(cwd, "copy.db")}; 1 accounts and 2 entries add up.\n`,
+        )
+        assert.strictEqual(statSync(database).mode & 0o777, 0o600)
+        assert.isFalse(existsSync(`${database}-wal`))
+        const args = ["credits", "statement", "--account", "acme", "--json"]
+        const restored = yield* run(cwd, args, on("new.db"))
+        assert.deepStrictEqual(JSON.parse(restored.stdout), atBackup)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "takes a file along with the WAL beside it, and changes neither",
+    () =>
+      Effect.gen(function* () {
+        const { atEnd, cwd } = yield* killed
+        const before = contentOf(cwd)
+        const { code } = yield* run(cwd, ["restore", "authority.db"], on("new.db"))
+        assert.strictEqual(code, 0)
+        const args = ["credits", "statement", "--account", "acme", "--json"]
+        const restored = yield* run(cwd, args, on("new.db"))
+        assert.deepStrictEqual(JSON.parse(restored.stdout), atEnd)
+        const after = contentOf(cwd)
+        assert.isTrue(after.delete("new.db"))
+        assert.deepStrictEqual(after, before)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "replaces a damaged database that is not open, and keeps it with its WAL",
+    () =>
+      Effect.gen(function* () {
+        const { atBackup, cwd, key } = yield* killed
+        const service = yield* serve(cwd)
+        yield* charge(service.url, key, "c.example.com")
+        damage(join(cwd, "authority.db"), 0)
+        const refused = yield* run(cwd, ["restore", "copy.db"])
+        assert.match(refused.stderr, /is in use: stop the service/)
+        service.signal("SIGKILL")
+        yield* exited(service)
+
+        const before = contentOf(cwd)
+        const { former } = yield* json(cwd, "restore", "copy.db")
+        assert.deepStrictEqual(yield* statement(cwd), atBackup)
+        for (const part of ["", "-wal"]) {
+          const kept = readFileSync(former + part).toString("base64")
+          assert.strictEqual(kept, before.get(`authority.db${part}`))
+        }
+      }),
+    timeout,
+  )
+})
+
+describe("authority restore refuses, and leaves everything as it was,", () => {
+  const changed = (cwd: string, file: string, statements: string) => {
+    copyFileSync(join(cwd, "copy.db"), file)
+    const database = new DatabaseSync(file)
+    database.exec(`PRAGMA journal_mode = DELETE; ${statements}`)
+    database.close()
+  }
+
+  const mistakes: ReadonlyArray<
+    readonly [name: string, message: RegExp, make: (cwd: string, file: string) => void]
+  > = [
+    ["a file that does not exist", /\/file\.db cannot be read: .*no such file/, () => {}],
+    ["a folder", /\/file\.db is no file/, (_, file) => mkdirSync(file)],
+    [
+      "a text",
+      /\/file\.db cannot be restored: .*is no SQLite database/,
+      (_, file) => writeFileSync(file, "These are my memoirs. ".repeat(1000)),
+    ],
+    [
+      "an empty file",
+      /\/file\.db cannot be restored: .*none of our tables/,
+      (_, file) => writeFileSync(file, ""),
+    ],
+    [
+      "another program's file",
+      /\/file\.db cannot be restored: .*none of our tables/,
+      (_, file) => {
+        const other = new DatabaseSync(file)
+        other.exec("CREATE TABLE memoirs (text TEXT)")
+        other.close()
+      },
+    ],
+    [
+      "a damaged file",
+      /\/file\.db cannot be restored: .*damaged/,
+      (cwd, file) => {
+        copyFileSync(join(cwd, "copy.db"), file)
+        damage(file, statSync(file).size - 8192)
+      },
+    ],
+    [
+      "books that do not add up",
+      /\/file\.db cannot be restored: .*add up/,
+      (cwd, file) => changed(cwd, file, "UPDATE entries SET amount = amount + 1"),
+    ],
+    [
+      "a file of a newer program",
+      /\/file\.db cannot be restored: .*newer version \(schema 999\).*update the program/,
+      (cwd, file) =>
+        changed(
+          cwd,
+          file,
+          "INSERT INTO effect_sql_migrations (migration_id, name) VALUES (999, 'future')",
+        ),
+    ],
+    [
+      "the database itself, by another name",
+      /is the database itself/,
+      (cwd, file) => linkSync(join(cwd, "authority.db"), file),
+    ],
+    [
+      "the database itself, by a link",
+      /is the database itself/,
+      (cwd, file) => symlinkSync(join(cwd, "authority.db"), file),
+    ],
+  ]
+
+  it.scopedLive(
+    "what is no sound backup",
+    () =>
+      Effect.gen(function* () {
+        const { atEnd, cwd } = yield* killed
+        for (const [name, message, make] of mistakes) {
+          make(cwd, join(cwd, "file.db"))
+          const before = contentOf(cwd)
+          const { code, stderr, stdout } = yield* run(cwd, ["restore", "file.db"])
+          assert.deepStrictEqual([code, stdout], [1, ""], name)
+          assert.match(stderr, /^authority: .+\n$/, name)
+          assert.match(stderr, message, name)
+          assert.deepStrictEqual(contentOf(cwd), before, name)
+          rmSync(join(cwd, "file.db"), { recursive: true, force: true })
+        }
+        assert.deepStrictEqual(yield* statement(cwd), atEnd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "PostgreSQL, with the line to type",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const url = Redacted.value(yield* temporaryDatabase)
+        const { host, pathname, username } = new URL(url)
+        writeFileSync(join(cwd, "archive"), "PGDMP and more")
+        writeFileSync(join(cwd, "text.sql"), "CREATE TABLE t (n INTEGER);")
+        const place = `--dbname=postgres://${username}@${host}${pathname}`
+        for (const [file, line] of [
+          [
+            "archive",
+            `pg_restore --clean --if-exists --single-transaction ${place} ${join(cwd, "archive")}`,
+          ],
+          [
+            "text.sql",
+            `psql --single-transaction --set=ON_ERROR_STOP=1 ${place} --file=${join(cwd, "text.sql")}`,
+          ],
+        ] as const) {
+          const { code, stderr, stdout } = yield* run(cwd, ["restore", file], {
+            AUTHORITY_DATABASE_URL: url,
+          })
+          assert.deepStrictEqual([code, stdout], [1, ""])
+          assert.match(stderr, /^authority: PostgreSQL restores with its own programs: .+\n$/)
+          assert.include(stderr, line)
+        }
+      }),
+    timeout,
+  )
+})
+
+/** Overwrites a page. */
+const damage = (file: string, at: number) => {
+  const descriptor = openSync(file, "r+")
+  writeSync(descriptor, Buffer.alloc(4096, 0x5a), 0, 4096, at)
+  closeSync(descriptor)
+}
