@@ -1,5 +1,5 @@
 /** A database in one file, for one machine. */
-import { closeSync, existsSync, fsyncSync, openSync, rmSync } from "node:fs"
+import { closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from "node:fs"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -81,11 +81,18 @@ const make = Effect.fnUntraced(
   function* (filename: string, mustExist: boolean) {
     const path = Presence.pathOf(filename)
     if (mustExist && !existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
+    const before = inodeOf(path)
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
-    const sql = yield* existsSync(path) ? opening : privately(opening)
+    const sql = yield* before === undefined ? privately(opening) : opening
     // The journal mode is written to the file, so first of all the file must be ours.
     if (mustExist) yield* Presence.required(sql, path)
     yield* sql`PRAGMA journal_mode = WAL`
+    // The statement may have waited for a restore, and read the file that it replaced.
+    if (before !== undefined && inodeOf(path) !== before) {
+      return yield* new StoreFailure({
+        message: `${path} was replaced while it was opened: try again`,
+      })
+    }
     // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`PRAGMA foreign_keys = ON`
@@ -101,6 +108,8 @@ const make = Effect.fnUntraced(
   },
   (opening) => failing(opening),
 )
+
+const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 
 /** Failures in words. The client dies on a file that it cannot open. */
 const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>

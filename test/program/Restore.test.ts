@@ -9,6 +9,8 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,11 +21,12 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
+import { exited, folder, json, openAccount, run, serve, start } from "../support/Program.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../support/Wire.ts"
+import { eventually, request } from "../support/Wire.ts"
 
 const timeout = 120_000
 
@@ -199,6 +202,38 @@ describe("authority restore", () => {
           const kept = readFileSync(former + part).toString("base64")
           assert.strictEqual(kept, before.get(`authority.db${part}`))
         }
+      }),
+    timeout,
+  )
+})
+
+describe("a program that waits for the lock of a restore", () => {
+  it.scopedLive(
+    "does not go on with the replaced database",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        yield* json(cwd, "backup", "copy.db")
+        const database = join(cwd, "authority.db")
+        const restoring = new DatabaseSync(database)
+        restoring.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT")
+
+        const waiting = yield* start(cwd, ["account", "list"])
+        const descriptors = `/proc/${waiting.pid}/fd`
+        yield* eventually("the program opens the database", () =>
+          readdirSync(descriptors).some((name) => {
+            const link = Effect.runSync(
+              Effect.option(Effect.try(() => readlinkSync(join(descriptors, name)))),
+            )
+            return Option.contains(link, database)
+          }),
+        )
+        renameSync(join(cwd, "copy.db"), database)
+        restoring.close()
+        assert.strictEqual(yield* exited(waiting), 1)
+        assert.match(waiting.stderr(), /authority\.db was replaced while it was opened: try again/)
+        assert.strictEqual((yield* run(cwd, ["account", "list"])).code, 0)
       }),
     timeout,
   )

@@ -59,6 +59,7 @@ const environment = (settings: Record<string, string>) => ({
 const express = process.env["AUTHORITY_EXPRESS"]
 
 export interface Process {
+  readonly pid: number | undefined
   readonly stdout: () => string
   readonly stderr: () => string
   /** Undefined while it runs; 128 and more when a signal ended it. */
@@ -87,6 +88,7 @@ export const start = (
       child.stderr.on("data", (chunk: Buffer) => err.push(chunk))
       child.on("close", (code) => (exitCode = code ?? 128))
       return {
+        pid: child.pid,
         stdout: () => Buffer.concat(out).toString(),
         stderr: () => Buffer.concat(err).toString(),
         exitCode: () => exitCode,
