@@ -6,12 +6,14 @@ import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/contract/Api.ts"
 import { fromParseIssue, invalidContentType, invalidJson, Issue } from "../src/contract/Issues.ts"
+import * as Body from "../src/http/Body.ts"
 
-const decode = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
+const decode = Body.valueDecoder(BatchRequest)
+const decodeWhole = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
 
 /** Empty for a body that keeps the contract. */
 const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
-  Either.match(decode(body), { onLeft: fromParseIssue, onRight: () => [] })
+  Either.match(decode(body), { onLeft: (issues) => issues, onRight: () => [] })
 
 const url = "example.com"
 
@@ -76,7 +78,7 @@ describe("a body within the contract has no issues", () => {
   })
 
   it("and loses its unknown fields", () => {
-    assert.deepStrictEqual(decode({ urls: [url], more: 1 }), Either.right({ urls: [url] }))
+    assert.deepStrictEqual(decodeWhole({ urls: [url], more: 1 }), Either.right({ urls: [url] }))
   })
 })
 
@@ -183,7 +185,7 @@ describe("whatever the body", () => {
         assert.isTrue(decoded.right.urls.every(isValidUrl))
         return
       }
-      const issues = fromParseIssue(decoded.left)
+      const issues = decoded.left
       assert.isNotEmpty(issues)
       for (const issue of issues) {
         assert.deepStrictEqual(Schema.encodeSync(Issue)(issue), issue)
@@ -205,4 +207,45 @@ describe("whatever the body", () => {
     },
     { fastCheck: { numRuns: 500 }, timeout: 20_000 },
   )
+
+  it.prop(
+    "up to 100 items, its issues are those of the schema's own decoder",
+    { urls: fc.array(element, { maxLength: 100, size: "max" }) },
+    ({ urls }) => {
+      const whole = decodeWhole({ urls })
+      assert.deepStrictEqual(
+        issuesOf({ urls }),
+        Either.isLeft(whole) ? fromParseIssue(whole.left) : [],
+      )
+    },
+    { fastCheck: { numRuns: 500 }, timeout: 20_000 },
+  )
+})
+
+describe("of a long list", () => {
+  it.each<[name: string, item: unknown, count: number]>([
+    ["numbers", 1, 101],
+    ["empty strings", "", 101],
+    ["strings that are valid", "a", 1],
+  ])("of %s, the first 100 items and the length are judged", (_, item, count) => {
+    const issues = issuesOf({ urls: Array(170_000).fill(item) })
+    assert.lengthOf(issues, count)
+    assert.deepInclude(issues, urlsTooMany)
+    assert.isBelow(JSON.stringify(issues).length, 64 * 1024)
+  })
+
+  const Tags = Schema.Struct({ tags: Schema.Array(Schema.String) })
+
+  it("that may be of any length, a later item is still judged", () => {
+    const tags = [...Array(200).fill("a"), 7]
+    assert.deepStrictEqual(
+      Either.flip(Body.valueDecoder(Tags)({ tags })),
+      Either.right([wrongType("string", "number", ["tags", "200"])]),
+    )
+  })
+
+  it("that may be of any length, nothing is lost", () => {
+    const tags = Array(200).fill("a")
+    assert.deepStrictEqual(Body.valueDecoder(Tags)({ tags }), Either.right({ tags }))
+  })
 })

@@ -11,3 +11,6 @@ export const maxUrlLength = 1000
  * each escaped to 6 bytes, has 300 kB.
  */
 export const maxBodyBytes = 512 * 1024
+
+/** How many items of a list a 400 judges. It lies above `maxUrls`, so a longer list is too long too. */
+export const maxJudgedItems = 100

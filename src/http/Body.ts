@@ -4,10 +4,11 @@ import type { IncomingMessage } from "node:http"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
 import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import { maxBodyBytes } from "../contract/Limits.ts"
+import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
 import * as Guard from "../Guard.ts"
 import { Request } from "./Request.ts"
 
@@ -19,18 +20,34 @@ const maxDiscardedBytes = 16 * 1024 * 1024
  * PayloadTooLarge.
  */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
-  const decode = Guard.decoder(schema, { errors: "all" })
+  const decode = valueDecoder(schema)
   return (
     request: HttpServerRequest.HttpServerRequest,
   ): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
     isJson(request.headers["content-type"])
       ? Effect.flatMap(read(request.source), (bytes) =>
           Either.flatMap(parse(bytes), (json) =>
-            Either.mapLeft(decode(json), (issue) =>
-              InvalidRequest.because(Issues.fromParseIssue(issue)),
-            ),
+            Either.mapLeft(decode(json), (issues) => InvalidRequest.because(issues)),
           ),
         )
+/**
+ * Decodes a value. Fails with every violation, of a list its own and those of its first
+ * `maxJudgedItems` items, so that a longer list costs no more.
+ */
+export const valueDecoder = <A>(
+  schema: Schema.Schema<A>,
+): ((value: unknown) => Either.Either<A, ReadonlyArray<Issues.Issue>>) => {
+  const isValid = Guard.make(schema)
+  const shorten = Guard.shortener(schema, maxJudgedItems)
+  const judge = ParseResult.decodeUnknownEither(schema, { errors: "all" })
+  const decode = ParseResult.decodeUnknownEither(schema)
+  return (value) => {
+    if (isValid(value)) return Either.right(value)
+    const judged = judge(shorten(value))
+    return Either.mapLeft(Either.isLeft(judged) ? judged : decode(value), Issues.fromParseIssue)
+  }
+}
+
       : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
 }
 

@@ -297,3 +297,27 @@ describe("a client that hangs up", () => {
     }),
   )
 })
+  for (const [name, body] of [
+    ["numbers", `{"urls":[${Array(260_000).fill("1").join()}]}`],
+    ["empty strings", `{"urls":[${Array(170_000).fill('""').join()}]}`],
+    ["valid strings", `{"urls":[${Array(130_000).fill('"a"').join()}]}`],
+    ["lists", `{"urls":[${Array(170_000).fill("[]").join()}]}`],
+    ["open lists", "[".repeat(512 * 1024)],
+    ["lists in lists", "[".repeat(256 * 1024) + "]".repeat(256 * 1024)],
+    ["a list of lists in lists", `{"urls":${"[".repeat(250_000)}${"]".repeat(250_000)}}`],
+    ["one long name", `{"${"x".repeat(500_000)}":1}`],
+    ["one long string", `{"urls":"${"x".repeat(500_000)}"}`],
+    ["one long URL", `{"urls":["${"x".repeat(500_000)}"]}`],
+    ["many names", `{${Array.from({ length: 45_000 }, (_, i) => `"x${i}":1`).join()}}`],
+  ] as const) {
+    it.scopedLive(`full of ${name} is answered 400 in less than 64 KiB`, () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        assert.isAtMost(body.length, 512 * 1024)
+        const answer = yield* post(body)
+        assert.strictEqual(answer.status, 400)
+        assert.isAtMost(Buffer.byteLength(answer.text), 64 * 1024)
+      }),
+    )
+  }
+
