@@ -159,5 +159,5 @@ export class Api extends HttpApi.make("authority-metrics")
     "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.\n\n" +
       'Every error is `{"success": false, "message": "…"}`, a 400 with `error` beside it. What is ' +
       "no operation of this document is answered in the same way: 404 for another path, 405 for " +
-      "another method.",
+      "another method, 415 for a body with a Content-Encoding.",
   ) {}

@@ -34,7 +34,12 @@ export const Issue = Schema.Union(
     path,
   }),
   Schema.Struct({
-    code: Schema.Literal("invalid_json", "invalid_content_type", "invalid_idempotency_key"),
+    code: Schema.Literal(
+      "invalid_json",
+      "invalid_content_type",
+      "invalid_idempotency_key",
+      "invalid_header",
+    ),
     message,
     path,
   }),
@@ -58,6 +63,13 @@ export const invalidIdempotencyKey: Issue = {
   message: "The header Idempotency-Key must be 1 to 255 printable ASCII characters, best in quotes",
   path: [],
 }
+
+/** Of a header of HTTP itself. */
+export const invalidHeader = (message: string): Issue => ({
+  code: "invalid_header",
+  message,
+  path: [],
+})
 
 /** Every leaf of a decoding failure, in the order of the document. */
 export const fromParseIssue = (issue: ParseIssue): ReadonlyArray<Issue> => collect(issue, [])

@@ -26,8 +26,12 @@ import type { Routes } from "./Routes.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 import type * as ServerSpan from "./ServerSpan.ts"
 
-/** Answers one request of Node. */
-export type Runner = (request: Request, response: ServerResponse) => void
+/** Answers one request of Node; with `refusal`, without asking the router. */
+export type Runner = (
+  request: Request,
+  response: ServerResponse,
+  refusal?: HttpServerResponse.HttpServerResponse,
+) => void
 
 export const make = (
   router: HttpApp.Default<unknown, Scope.Scope>,
@@ -43,7 +47,7 @@ export const make = (
       completed,
     )
 
-    return (request, response) => {
+    return (request, response, refusal) => {
       const { method = "", url = "" } = request
       const current = { id: newRequestId() }
       const route = routes.of(url)
@@ -63,6 +67,7 @@ export const make = (
         else if (body._tag === "Uint8Array" || body._tag === "Raw") response.end(body.body)
         else response.end()
       }
+      if (refusal !== undefined) return answer(refusal)
       if (!isHttpMethod(method)) return answer(nowhere(method, url, routes))
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],

@@ -8,6 +8,7 @@ import * as Layer from "effect/Layer"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
 import type { Request } from "./Request.ts"
+import * as Refusal from "./Refusal.ts"
 import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
 import * as ServerSpan from "./ServerSpan.ts"
@@ -43,7 +44,9 @@ export const layer = <R = never>(
       const run = yield* Runner.make(router, Router.routes, startSpan)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
-        if (!takeShortcut(request, response)) run(request, response)
+        const refusal = Refusal.of(request)
+        if (refusal !== undefined) run(request, response, refusal)
+        else if (!takeShortcut(request, response)) run(request, response)
       }
       // A body that came along with its headers is at hand in the next tick.
       const onRequest = (request: Request, response: ServerResponse) =>

@@ -121,15 +121,6 @@ describe("headers that ask for more than HTTP/1.1", () => {
     }),
   )
 
-  it.scopedLive("may be too few: a request without Host is answered", () =>
-    Effect.gen(function* () {
-      const { key, url } = yield* start()
-      const headers = { "x-api-key": key, ...closing }
-      const received = yield* exchange(url, wire(`GET ${creditsPath}`, headers))
-      assert.deepStrictEqual(statuses(received), [200])
-    }),
-  )
-
   it.scopedLive("may be of HTTP/1.0", () =>
     Effect.gen(function* () {
       const { key, url } = yield* start()

@@ -1,0 +1,60 @@
+/**
+ * The answer to a request whose headers break HTTP itself, on every path and before anything is
+ * asked; undefined for any other request.
+ */
+import { isIPv6 } from "node:net"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import type { InvalidRequest } from "../contract/Envelope.ts"
+import * as Issues from "../contract/Issues.ts"
+import type { Request } from "./Request.ts"
+
+export const of = (request: Request): HttpServerResponse.HttpServerResponse | undefined => {
+  const { headers } = request
+  if (!hasValidHost(request)) return badHeader(hostMessage)
+  const transfer = headers["transfer-encoding"]
+  if (transfer !== undefined && transfer.toLowerCase() !== "chunked") {
+    return HttpServerResponse.setHeader(badHeader(transferMessage), "connection", "close")
+  }
+  const content = headers["content-encoding"]
+  return content === undefined || isIdentity(content) ? undefined : unsupported
+}
+
+const hostMessage = "The request must have one header Host, which is host[:port]."
+
+const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
+
+/** One line, and a valid one; HTTP/1.0 may do without. */
+const hasValidHost = ({ httpVersion, rawHeaders }: Request) => {
+  let host: string | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]
+    if (name?.length !== 4 || name.toLowerCase() !== "host") continue
+    if (host !== undefined) return false
+    host = rawHeaders[i + 1]
+  }
+  return host === undefined ? httpVersion === "1.0" : isHost(host)
+}
+
+const isHost = (host: string) => {
+  const match = /^(?:\[([^\]]*)\]|(?:[\w.~-]|%[\da-f]{2})*)(?::(\d{0,5}))?$/i.exec(host)
+  if (match === null) return false
+  const [, address, port = ""] = match
+  return (address === undefined || isIPv6(address)) && Number(port) <= 65_535
+}
+
+const isIdentity = (encodings: string) =>
+  encodings.split(",").every((encoding) => /^\s*(?:identity)?\s*$/i.test(encoding))
+
+const badHeader = (message: string) => {
+  const body: typeof InvalidRequest.body.Encoded = {
+    success: false,
+    message,
+    error: { issues: [Issues.invalidHeader(message)], name: "ValidationError" },
+  }
+  return HttpServerResponse.unsafeJson(body, { status: 400 })
+}
+
+const unsupported = HttpServerResponse.unsafeJson(
+  { success: false, message: "The body must be sent without a Content-Encoding." },
+  { status: 415, headers: { "accept-encoding": "identity" } },
+)
