@@ -12,9 +12,6 @@ import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
 import * as Guard from "../Guard.ts"
 import { Request } from "./Request.ts"
 
-/** How much of a refused body is read and discarded, so that its sender still reads the answer. */
-const maxDiscardedBytes = 16 * 1024 * 1024
-
 /**
  * Decodes a JSON body. Fails with InvalidRequest, which lists every violation, and with
  * PayloadTooLarge.
@@ -30,6 +27,9 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
             Either.mapLeft(decode(json), (issues) => InvalidRequest.because(issues)),
           ),
         )
+      : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
+}
+
 /**
  * Decodes a value. Fails with every violation, of a list its own and those of its first
  * `maxJudgedItems` items, so that a longer list costs no more.
@@ -46,9 +46,6 @@ export const valueDecoder = <A>(
     const judged = judge(shorten(value))
     return Either.mapLeft(Either.isLeft(judged) ? judged : decode(value), Issues.fromParseIssue)
   }
-}
-
-      : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
 }
 
 /** Whether a content type is `application/json`, parameters allowed. */
@@ -83,7 +80,6 @@ export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>
 const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.async((resume) => {
     if (Number(request.headers["content-length"]) > maxBodyBytes) {
-      discard(request)
       return resume(Effect.fail(tooLarge()))
     }
     const chunks: Array<Buffer> = []
@@ -92,7 +88,7 @@ const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarg
       length += chunk.length
       if (length > maxBodyBytes) {
         stop()
-        discard(request)
+        request.pause()
         resume(Effect.fail(tooLarge()))
       } else {
         chunks.push(chunk)
@@ -113,13 +109,3 @@ const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarg
     request.on("data", onData).on("end", onEnd).on("error", onError)
     return Effect.sync(stop)
   })
-
-/** Closing the connection at once would often destroy the answer before its reader sees it. */
-const discard = (request: IncomingMessage) => {
-  let discarded = 0
-  request.on("data", (chunk: Buffer) => {
-    discarded += chunk.length
-    if (discarded > maxDiscardedBytes) request.destroy()
-  })
-  request.on("error", () => {})
-}

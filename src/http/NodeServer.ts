@@ -1,6 +1,6 @@
 /**
- * The Node server under the interface: its limits, what it says to what is no HTTP, and its end,
- * which drops no request that was accepted.
+ * The Node server under the interface: its limits, its answer to what is no HTTP, how it ends a
+ * connection early, and its own end, which drops no request that was accepted.
  */
 import * as Http from "node:http"
 import * as Net from "node:net"
@@ -19,6 +19,33 @@ export interface Options {
   readonly port: number
   /** More are refused at once. */
   readonly maxConnections: number
+  /** Shorter ones for tests. */
+  readonly limits?: Partial<Limits>
+}
+
+/** What one connection may take. Times are in milliseconds. */
+export interface Limits {
+  /** From the opening of the connection, or the first byte of a further request, to its headers. */
+  readonly headersMs: number
+  /** From there to the end of the body; at least `headersMs`. */
+  readonly requestMs: number
+  /** Between two requests, and for a client that reads nothing of its answer. */
+  readonly idleMs: number
+  /** How long a refused connection stays open, so that its client reads why. */
+  readonly refusedMs: number
+  /** How long the body behind an early answer is discarded, so that its sender reads the answer. */
+  readonly discardMs: number
+  /** How much of it is discarded. */
+  readonly discardBytes: number
+}
+
+export const defaultLimits: Limits = {
+  headersMs: 15_000,
+  requestMs: 60_000,
+  idleMs: 60_000,
+  refusedMs: 1000,
+  discardMs: 2000,
+  discardBytes: 16 * 1024 * 1024,
 }
 
 type Headers = Http.OutgoingHttpHeaders | Array<Http.OutgoingHttpHeader>
@@ -38,22 +65,35 @@ export class Listener extends Context.Tag("authority/http/Listener")<
     /** True once the server has been told to stop. */
     readonly isDraining: () => boolean
     readonly startDraining: () => void
+    /** Whether a connection takes no further request, because its last answer is under way. */
+    readonly isEnding: (socket: Net.Socket) => boolean
   }
 >() {}
 
 /** A server that does not listen yet. */
-export const make = (options: Pick<Options, "maxConnections">): Listener["Type"] => {
+export const make = (options: Pick<Options, "maxConnections" | "limits">): Listener["Type"] => {
+  const limits = { ...defaultLimits, ...options.limits }
   let isDraining = false
+  const endings = makeEndings(limits)
   /**
    * Says of itself when its connection is to close. To be told, those in flight would have to be in
    * a `Set`. One that fills and empties all the time moves from table to table, each linked to the
    * next; once V8 takes one for old, all that was ever in the next ones is kept for long.
    */
   class Response extends Http.ServerResponse<Request> {
+    constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
+      super(...options)
+      this.on("timeout", destroyUnread)
+    }
+
     override writeHead(status: number, message?: string, headers?: Headers): this
     override writeHead(status: number, headers?: Headers): this
     override writeHead(status: number, first?: string | Headers, headers?: Headers): this {
       if (isDraining) this.shouldKeepAlive = false
+      if (!this.req.isWhole) {
+        this.shouldKeepAlive = false
+        endings.afterAnswer(this.req)
+      }
       return typeof first === "string"
         ? super.writeHead(status, first, headers)
         : super.writeHead(status, first ?? headers)
@@ -62,20 +102,21 @@ export const make = (options: Pick<Options, "maxConnections">): Listener["Type"]
   const server = Http.createServer({
     IncomingMessage: Request,
     ServerResponse: Response,
-    headersTimeout: 15_000,
-    requestTimeout: 60_000,
-    keepAliveTimeout: 60_000,
-    // How often Node looks for who exceeds these; by default so seldom that they double.
-    connectionsCheckingInterval: 5000,
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    // How often Node looks for who exceeds these.
+    connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
     requireHostHeader: false,
   })
   server.maxConnections = options.maxConnections
+  server.timeout = limits.idleMs
   // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
   server.on("checkExpectation", (request, response) => {
     server.emit("request", request, response)
   })
-  server.on("clientError", refuse)
+  server.on("clientError", endings.refuse)
   return {
     server,
     address: () => addressOf(server),
@@ -83,7 +124,58 @@ export const make = (options: Pick<Options, "maxConnections">): Listener["Type"]
     startDraining: () => {
       isDraining = true
     },
+    isEnding: endings.has,
   }
+}
+
+/** Node calls it when the connection was idle. An answer that is still being made is waited for. */
+function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
+  if (this.headersSent) socket.destroy()
+}
+
+/**
+ * Ends connections early. Destroying one at once would often destroy the answer before its reader
+ * sees it, so the connection is half-closed and what still comes is discarded, up to a limit.
+ */
+const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
+  /** The bytes that each ending connection had received when it began to end. */
+  const endings = new WeakMap<Net.Socket, number>()
+
+  const begin = (socket: Net.Socket) => endings.set(socket, socket.bytesRead)
+
+  const halfClose = (socket: Net.Socket, ms: number, lastWords = "") => {
+    socket.end(lastWords)
+    setTimeout(() => socket.destroy(), ms).unref()
+  }
+
+  const destroyFlooded = (socket: Net.Socket) => {
+    if (socket.bytesRead - (endings.get(socket) ?? 0) > discardBytes) socket.destroy()
+  }
+
+  /** Ends the connection once the answer to this request is out. */
+  const afterAnswer = (request: Request) => {
+    const { socket } = request
+    begin(socket)
+    // Node calls it then, for an answer with `Connection: close`.
+    socket.destroySoon = () => {
+      halfClose(socket, discardMs)
+      request.on("data", () => destroyFlooded(socket)).resume()
+    }
+  }
+
+  /** What cannot be parsed never becomes a request, so it is answered on the socket. */
+  const refuse = (error: Error, socket: Duplex) => {
+    if (!(socket instanceof Net.Socket)) socket.destroy(error)
+    // The parser objects to whatever comes after its first objection.
+    else if (endings.has(socket)) destroyFlooded(socket)
+    else if (!socket.writable) socket.destroy(error)
+    else {
+      begin(socket)
+      halfClose(socket, refusedMs, refusalOf(error))
+    }
+  }
+
+  return { afterAnswer, refuse, has: (socket: Net.Socket) => endings.has(socket) }
 }
 
 const addressOf = (server: Http.Server) => {
@@ -146,12 +238,11 @@ const stop = (server: Http.Server, timeout: Duration.DurationInput) =>
     })
   })
 
-/** What cannot be parsed never becomes a request, so it is answered on the socket. */
-const refuse = (error: Error, socket: Duplex) => {
-  if (!socket.writable) {
-    socket.destroy(error)
-    return
-  }
+/** How long requests have that were cut off when the time was over. */
+const cutOffGraceMs = 1000
+
+/** The whole answer to what is no HTTP or came too slowly, as it is on the wire. */
+const refusalOf = (error: Error) => {
   const code = Predicate.hasProperty(error, "code") ? error.code : undefined
   const [status, message] =
     code === "HPE_HEADER_OVERFLOW"
@@ -160,9 +251,9 @@ const refuse = (error: Error, socket: Duplex) => {
         ? ["408 Request Timeout", "The request took too long to arrive."]
         : ["400 Bad Request", "This is not a valid HTTP request."]
   const body = JSON.stringify({ success: false, message })
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nConnection: close\r\n` +
-      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  return (
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n` +
+    `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
   )
 }
 

@@ -23,6 +23,17 @@ export class Request extends IncomingMessage {
       : Buffer.from(piece.buffer, piece.byteOffset, piece.length)
   }
 
+  /** Whether a body comes behind the headers. */
+  get hasBody(): boolean {
+    const { "content-length": length, "transfer-encoding": encoding } = this.headers
+    return encoding !== undefined || (length !== undefined && Number(length) > 0)
+  }
+
+  /** Whether nothing more of it is to come. */
+  get isWhole(): boolean {
+    return this.complete || this.body !== undefined || !this.hasBody
+  }
+
   /** Node's parser gives each piece of the body, and null behind the last one. */
   override push(piece: unknown, encoding?: BufferEncoding): boolean {
     if (!this.isStream) {

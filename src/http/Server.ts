@@ -1,14 +1,15 @@
 /** The service over HTTP: listens once everything that a request needs is there. */
 import type { ServerResponse } from "node:http"
 import { nextTick } from "node:process"
+import { setImmediate } from "node:timers"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
-import type { Request } from "./Request.ts"
 import * as Refusal from "./Refusal.ts"
+import type { Request } from "./Request.ts"
 import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
 import * as ServerSpan from "./ServerSpan.ts"
@@ -38,19 +39,26 @@ export const layer = <R = never>(
 ) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const { server } = yield* NodeServer.Listener
+      const { isEnding, server } = yield* NodeServer.Listener
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
       const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
       const run = yield* Runner.make(router, Router.routes, startSpan)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
+        // What comes behind the last request of a connection cannot be answered.
+        if (isEnding(request.socket)) return
         const refusal = Refusal.of(request)
         if (refusal !== undefined) run(request, response, refusal)
         else if (!takeShortcut(request, response)) run(request, response)
       }
-      // A body that came along with its headers is at hand in the next tick.
-      const onRequest = (request: Request, response: ServerResponse) =>
-        request.method === "POST" ? nextTick(answer, request, response) : answer(request, response)
+      // A body that came along with its headers is at hand in the next tick, the end of one in chunks
+      // in the next turn.
+      const onRequest = (request: Request, response: ServerResponse) => {
+        if (!request.hasBody) answer(request, response)
+        else if (request.headers["transfer-encoding"] === undefined) {
+          nextTick(answer, request, response)
+        } else setImmediate(answer, request, response)
+      }
       yield* Effect.acquireRelease(
         Effect.sync(() => server.on("request", onRequest)),
         () => Effect.sync(() => server.off("request", onRequest)),

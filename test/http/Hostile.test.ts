@@ -152,34 +152,209 @@ describe("requests on one connection", () => {
     }),
   )
 
-  it.scopedLive("go on after a refused body whose length was told", () =>
+  it.scopedLive("go on after a body that came along and that nobody read", () =>
     Effect.gen(function* () {
       const { key, url } = yield* start()
-      const connection = yield* connect(url)
-      const body = "x".repeat(1_000_000)
-      connection.send(wire(`POST ${batchPath}`, { ...json(key), ...sized(body) }, body))
-      connection.send(wire(`GET ${creditsPath}`, { ...json(key), ...closing }))
-      yield* eventually("the server closes", connection.isClosed)
-      assert.deepStrictEqual(statuses(connection.received()), [413, 200])
+      const post = (path: string, apiKey: string) =>
+        wire(`POST ${path}`, { ...json(apiKey), ...sized(document) }, document)
+      const inChunks = { ...json("am_wrong"), "transfer-encoding": "chunked" }
+      const received = yield* exchange(
+        url,
+        post(batchPath, "am_wrong") +
+          wire(`POST ${batchPath}`, inChunks, "1\r\n{\r\n1\r\n}\r\n0\r\n\r\n") +
+          post("/nothing", key) +
+          post(creditsPath, key) +
+          wire(`GET ${creditsPath}`, { ...json(key), ...closing }),
+      )
+      assert.deepStrictEqual(statuses(received), [401, 401, 404, 405, 200])
     }),
   )
 
-  it.scopedLive("go on after a body that nobody read", () =>
+  it.scopedLive("go on after a body of many pieces that was read and refused", () =>
     Effect.gen(function* () {
       const { key, url } = yield* start()
-      const body = "x".repeat(300_000)
+      const connection = yield* connect(url)
+      const body = `{"urls":["${"x".repeat(400_000)}"]}`
+      connection.send(wire(`POST ${batchPath}`, { ...json(key), ...sized(body) }, body))
+      yield* eventually("the body is refused", () => connection.received().includes("too_big"))
+      connection.send(wire(`GET ${creditsPath}`, { ...json(key), ...closing }))
+      yield* eventually("the server closes", connection.isClosed)
+      assert.deepStrictEqual(statuses(connection.received()), [400, 200])
+    }),
+  )
+})
+
+describe("a header of HTTP itself", () => {
+  const ask = (line: string, headers: ReadonlyArray<readonly [name: string, value: string]>) =>
+    [line, ...headers.map(([name, value]) => `${name}: ${value}`), "", ""].join("\r\n")
+
+  const refused = (message: string) =>
+    JSON.stringify({
+      success: false,
+      message,
+      error: { issues: [{ code: "invalid_header", message, path: [] }], name: "ValidationError" },
+    })
+
+  const hostMessage = "The request must have one header Host, which is host[:port]."
+
+  const hosts = (...values: ReadonlyArray<string>) =>
+    [...values.map((value) => ["host", value] as const), ["connection", "close"]] as const
+
+  for (const [name, ...values] of [
+    ["absent"],
+    ["twice the same", "localhost", "localhost"],
+    ["two of them", "a.example.com", "b.example.com"],
+    ["a URL", "http://localhost"],
+    ["a path", "localhost/v1"],
+    ["with a user", "user@localhost"],
+    ["with a space", "local host"],
+    ["a list", "a.example.com, b.example.com"],
+    ["with two ports", "localhost:80:81"],
+    ["with a word for a port", "localhost:http"],
+    ["with a port that is none", "localhost:65536"],
+    ["IPv6 without brackets", "::1"],
+    ["no IPv6 in brackets", "[localhost]"],
+  ] as const) {
+    it.scopedLive(`Host is refused: ${name}`, () =>
+      Effect.gen(function* () {
+        const provider = make(succeeding)
+        const { url } = yield* start({ provider: provider.layer })
+        for (const path of [creditsPath, "/health/live", "/nothing"]) {
+          const received = yield* exchange(url, ask(`GET ${path} HTTP/1.1`, hosts(...values)))
+          assert.deepStrictEqual(statuses(received), [400], path)
+          assert.strictEqual(lastBody(received), refused(hostMessage))
+          assert.match(received, /\r\nx-request-id: /i)
+        }
+        const body = ask(`POST ${batchPath} HTTP/1.1`, [
+          ...hosts(...values),
+          ["content-length", String(document.length)],
+        ])
+        assert.deepStrictEqual(statuses(yield* exchange(url, body + document)), [400])
+        assert.deepStrictEqual(provider.calls, [])
+      }),
+    )
+  }
+
+  for (const value of [
+    "",
+    "localhost",
+    "LOCALHOST:8080",
+    "localhost:",
+    "my_host.internal",
+    "127.0.0.1:80",
+    "[::1]",
+    "[::ffff:127.0.0.1]:8080",
+    "xn--mnchen-3ya.de.",
+  ]) {
+    it.scopedLive(`Host is taken: "${value}"`, () =>
+      Effect.gen(function* () {
+        const { url } = yield* start()
+        const received = yield* exchange(url, ask("GET /health/live HTTP/1.1", hosts(value)))
+        assert.deepStrictEqual(statuses(received), [200])
+      }),
+    )
+  }
+
+  it.scopedLive("Host may be absent in HTTP/1.0, and is no other there", () =>
+    Effect.gen(function* () {
+      const { url } = yield* start()
+      const asked = (...values: ReadonlyArray<string>) =>
+        Effect.map(exchange(url, ask("GET /health/live HTTP/1.0", hosts(...values))), statuses)
+      assert.deepStrictEqual(yield* asked(), [200])
+      assert.deepStrictEqual(yield* asked("a b"), [400])
+      assert.deepStrictEqual(yield* asked("localhost", "localhost"), [400])
+    }),
+  )
+
+  const chunks = "0\r\n\r\n"
+
+  for (const codings of [
+    "gzip, chunked",
+    "identity, chunked",
+    "chunked, chunked",
+    "chunked, gzip",
+  ]) {
+    it.scopedLive(`Transfer-Encoding: ${codings} is refused, and the connection ends`, () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* start()
+        for (const path of [batchPath, "/nothing"]) {
+          const received = yield* exchange(
+            url,
+            wire(`POST ${path}`, { ...json(key), "transfer-encoding": codings }, chunks),
+          )
+          assert.deepStrictEqual(statuses(received), [400])
+          assert.strictEqual(JSON.parse(lastBody(received)).success, false)
+        }
+      }),
+    )
+  }
+
+  it.scopedLive("Transfer-Encoding: Chunked is taken", () =>
+    Effect.gen(function* () {
+      const { key, url } = yield* start()
+      const headers = { ...json(key), "transfer-encoding": "Chunked", ...closing }
       const received = yield* exchange(
         url,
-        wire(`POST ${batchPath}`, { ...json("am_wrong"), ...sized(body) }, body) +
-          wire("POST /nothing", { ...json(key), ...sized(body) }, body) +
-          wire(`GET ${creditsPath}`, { ...json(key), ...closing }),
+        wire(
+          `POST ${batchPath}`,
+          headers,
+          `${document.length.toString(16)}\r\n${document}\r\n${chunks}`,
+        ),
       )
-      assert.deepStrictEqual(statuses(received), [401, 404, 200])
+      assert.deepStrictEqual(statuses(received), [200])
+    }),
+  )
+
+  for (const coding of ["gzip", "br", "identity, gzip", "x"]) {
+    it.scopedLive(`Content-Encoding: ${coding} is answered 415, on every path`, () =>
+      Effect.gen(function* () {
+        const { books, key, post, send } = yield* start()
+        const answer = yield* post(document, { "content-encoding": coding })
+        assert.strictEqual(answer.status, 415)
+        assert.strictEqual(answer.headers["accept-encoding"], "identity")
+        const message = "The body must be sent without a Content-Encoding."
+        assert.strictEqual(answer.text, failure(message))
+        const headers = { "content-encoding": coding, "x-api-key": key }
+        assert.strictEqual((yield* send({ path: "/nothing", headers })).status, 415)
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
+    )
+  }
+
+  it.scopedLive("Content-Encoding: identity is taken", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start()
+      const answer = yield* post(document, { "content-encoding": "Identity" })
+      assert.strictEqual(answer.status, 200)
     }),
   )
 })
 
 describe("a body", () => {
+  for (const [name, body] of [
+    ["numbers", `{"urls":[${Array(260_000).fill("1").join()}]}`],
+    ["empty strings", `{"urls":[${Array(170_000).fill('""').join()}]}`],
+    ["valid strings", `{"urls":[${Array(130_000).fill('"a"').join()}]}`],
+    ["lists", `{"urls":[${Array(170_000).fill("[]").join()}]}`],
+    ["open lists", "[".repeat(512 * 1024)],
+    ["lists in lists", "[".repeat(256 * 1024) + "]".repeat(256 * 1024)],
+    ["a list of lists in lists", `{"urls":${"[".repeat(250_000)}${"]".repeat(250_000)}}`],
+    ["one long name", `{"${"x".repeat(500_000)}":1}`],
+    ["one long string", `{"urls":"${"x".repeat(500_000)}"}`],
+    ["one long URL", `{"urls":["${"x".repeat(500_000)}"]}`],
+    ["many names", `{${Array.from({ length: 45_000 }, (_, i) => `"x${i}":1`).join()}}`],
+  ] as const) {
+    it.scopedLive(`full of ${name} is answered 400 in less than 64 KiB`, () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        assert.isAtMost(body.length, 512 * 1024)
+        const answer = yield* post(body)
+        assert.strictEqual(answer.status, 400)
+        assert.isAtMost(Buffer.byteLength(answer.text), 64 * 1024)
+      }),
+    )
+  }
+
   it.scopedLive("without an end is answered 413 and cut off", () =>
     Effect.gen(function* () {
       const { credits, key, url } = yield* start()
@@ -288,27 +463,3 @@ describe("a client that hangs up", () => {
     }),
   )
 })
-  for (const [name, body] of [
-    ["numbers", `{"urls":[${Array(260_000).fill("1").join()}]}`],
-    ["empty strings", `{"urls":[${Array(170_000).fill('""').join()}]}`],
-    ["valid strings", `{"urls":[${Array(130_000).fill('"a"').join()}]}`],
-    ["lists", `{"urls":[${Array(170_000).fill("[]").join()}]}`],
-    ["open lists", "[".repeat(512 * 1024)],
-    ["lists in lists", "[".repeat(256 * 1024) + "]".repeat(256 * 1024)],
-    ["a list of lists in lists", `{"urls":${"[".repeat(250_000)}${"]".repeat(250_000)}}`],
-    ["one long name", `{"${"x".repeat(500_000)}":1}`],
-    ["one long string", `{"urls":"${"x".repeat(500_000)}"}`],
-    ["one long URL", `{"urls":["${"x".repeat(500_000)}"]}`],
-    ["many names", `{${Array.from({ length: 45_000 }, (_, i) => `"x${i}":1`).join()}}`],
-  ] as const) {
-    it.scopedLive(`full of ${name} is answered 400 in less than 64 KiB`, () =>
-      Effect.gen(function* () {
-        const { post } = yield* start()
-        assert.isAtMost(body.length, 512 * 1024)
-        const answer = yield* post(body)
-        assert.strictEqual(answer.status, 400)
-        assert.isAtMost(Buffer.byteLength(answer.text), 64 * 1024)
-      }),
-    )
-  }
-

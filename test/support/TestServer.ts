@@ -17,7 +17,7 @@ import * as CachedApiKeys from "../../src/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as Express from "../../src/express/Express.ts"
 import type { Health } from "../../src/Health.ts"
-import { Listener } from "../../src/http/NodeServer.ts"
+import * as NodeServer from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
@@ -42,6 +42,7 @@ export interface Options {
   readonly keys?: Layer.Layer<ApiKeys>
   readonly health?: Layer.Layer<Health>
   readonly logLevel?: LogLevel.LogLevel
+  readonly limits?: Partial<NodeServer.Limits>
 }
 
 export const batchPath = "/v1/metrics/da-pa/batch"
@@ -75,6 +76,7 @@ export const start = (options: Options = {}) =>
           isTraced: false,
           hasSyntheticFigures: options.hasSyntheticFigures ?? false,
           rateLimit: options.rateLimit,
+          limits: options.limits ?? {},
         },
         hasExpress ? Express.make({ price, corsOrigins, isTraced: false }) : Server.noShortcut,
       ).pipe(
@@ -100,7 +102,8 @@ export const start = (options: Options = {}) =>
     if (credits > 0) yield* ledger.grant(account, Credits.make(credits), null)
     const issued = yield* keys.issue({ account })
     const key = Redacted.value(issued.key)
-    const { port, url } = Context.get(context, Listener).address()
+    const { address, server } = Context.get(context, NodeServer.Listener)
+    const { port, url } = address()
 
     return {
       url,
@@ -111,6 +114,10 @@ export const start = (options: Options = {}) =>
       accounts,
       keys,
       ledger,
+      /** How many connections the server has open. */
+      connections: Effect.async<number>((resume) => {
+        server.getConnections((_, count) => resume(Effect.succeed(count)))
+      }),
       /** Lines of the log, in JSON. */
       log,
       /** The books of the account in short. */

@@ -89,23 +89,31 @@ const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) 
 export interface Connection {
   readonly send: (text: string | Uint8Array) => void
   readonly hangUp: () => void
+  /** Reads nothing more, so that what comes back fills the buffers on the way. */
+  readonly stopReading: () => void
+  /** How many bytes have left, or wait to. */
+  readonly sent: () => number
   /** What has come back so far. */
   readonly received: () => string
   readonly isClosed: () => boolean
 }
 
-export const connect = (base: string) =>
+/** `closes`: whether it closes its own half once the server has closed the other one. */
+export const connect = (base: string, { closes = true }: { readonly closes?: boolean } = {}) =>
   Effect.acquireRelease(
     Effect.async<Connection & { readonly socket: Net.Socket }, Error>((resume) => {
       const { hostname, port } = new URL(base)
       let text = ""
       let closed = false
-      const socket = Net.connect(Number(port), hostname, () =>
+      const options = { port: Number(port), host: hostname, allowHalfOpen: !closes }
+      const socket = Net.connect(options, () =>
         resume(
           Effect.succeed({
             socket,
             send: (bytes) => void socket.write(bytes),
             hangUp: () => void socket.destroy(),
+            stopReading: () => void socket.pause(),
+            sent: () => socket.bytesWritten,
             received: () => text,
             isClosed: () => closed,
           }),

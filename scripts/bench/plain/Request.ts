@@ -3,4 +3,12 @@ import { IncomingMessage } from "node:http"
 
 export class Request extends IncomingMessage {
   body: Buffer | undefined
+
+  get hasBody(): boolean {
+    return this.method === "POST"
+  }
+
+  get isWhole(): boolean {
+    return this.complete || !this.hasBody
+  }
 }
