@@ -209,32 +209,39 @@ export const listen = (
 
 /**
  * When the scope ends: accepts no new connection, says on each answer that its connection closes,
- * and waits until the last one is out, or the time is over.
+ * and waits until the last connection is closed and no request is `running`, or the time is over.
  */
 export const drain = (
   timeout: Duration.DurationInput,
+  running: () => number,
 ): Effect.Effect<void, never, Listener | Scope.Scope> =>
   Effect.flatMap(Listener, ({ server, startDraining }) =>
-    Effect.addFinalizer(() => Effect.zipRight(Effect.sync(startDraining), stop(server, timeout))),
+    Effect.addFinalizer(() =>
+      Effect.zipRight(
+        Effect.sync(startDraining),
+        stop(server, Duration.toMillis(timeout), running),
+      ),
+    ),
   )
 
-const stop = (server: Http.Server, timeout: Duration.DurationInput) =>
+const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
   // Without fibers: a finalizer cannot be interrupted, so in a race the loser would never end.
   Effect.async<void>((resume) => {
+    const deadline = performance.now() + timeoutMs
     // Time for a request that was under way when the end came; then idle connections are closed.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
-    let isCutOff = false
-    const closeAll = setTimeout(() => {
-      isCutOff = true
-      server.closeAllConnections()
-    }, Duration.toMillis(timeout))
+    const closeAll = setTimeout(() => server.closeAllConnections(), timeoutMs)
     // Node's own close would reset connections whose next request is already on its way.
     Net.Server.prototype.close.call(server, () => {
       clearInterval(closeIdle)
       clearTimeout(closeAll)
-      // What was cut off gets to return its holds before the stores close.
-      if (isCutOff) setTimeout(() => resume(Effect.void), 200)
-      else resume(Effect.void)
+      // Requests without a client return their holds before the stores close.
+      const last = Math.max(deadline, performance.now() + cutOffGraceMs)
+      const wait = () => {
+        if (running() === 0 || performance.now() >= last) resume(Effect.void)
+        else setTimeout(wait, 10)
+      }
+      wait()
     })
   })
 

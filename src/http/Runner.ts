@@ -26,12 +26,16 @@ import type { Routes } from "./Routes.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 import type * as ServerSpan from "./ServerSpan.ts"
 
-/** Answers one request of Node; with `refusal`, without asking the router. */
-export type Runner = (
-  request: Request,
-  response: ServerResponse,
-  refusal?: HttpServerResponse.HttpServerResponse,
-) => void
+export interface Runner {
+  /** Answers one request of Node; with `refusal`, without asking the router. */
+  readonly run: (
+    request: Request,
+    response: ServerResponse,
+    refusal?: HttpServerResponse.HttpServerResponse,
+  ) => void
+  /** How many requests are in flight, those without a client included. */
+  readonly running: () => number
+}
 
 export const make = (
   router: HttpApp.Default<unknown, Scope.Scope>,
@@ -47,7 +51,9 @@ export const make = (
       completed,
     )
 
-    return (request, response, refusal) => {
+    let running = 0
+
+    const run: Runner["run"] = (request, response, refusal) => {
       const { method = "", url = "" } = request
       const current = { id: newRequestId() }
       const route = routes.of(url)
@@ -78,8 +84,10 @@ export const make = (
       const context = Context.unsafeMake<HttpServerRequest.HttpServerRequest | Scope.Scope>(
         services,
       )
+      running++
       const fiber = Runtime.runFork(Runtime.make({ ...runtime, context }))(app)
       fiber.addObserver((exit) => {
+        running--
         if (Exit.isSuccess(exit)) answer(exit.value)
       })
       response.on("close", () => {
@@ -87,6 +95,7 @@ export const make = (
         if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
       })
     }
+    return { run, running: () => running }
   })
 
 /** A scope for each request would cost a sixth of it, and no handler of ours opens anything. */

@@ -42,7 +42,7 @@ export const layer = <R = never>(
       const { isEnding, server } = yield* NodeServer.Listener
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
       const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
-      const run = yield* Runner.make(router, Router.routes, startSpan)
+      const { run, running } = yield* Runner.make(router, Router.routes, startSpan)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
         // What comes behind the last request of a connection cannot be answered.
@@ -64,7 +64,7 @@ export const layer = <R = never>(
         () => Effect.sync(() => server.off("request", onRequest)),
       )
       yield* NodeServer.listen(options)
-      yield* NodeServer.drain(options.shutdownTimeout)
+      yield* NodeServer.drain(options.shutdownTimeout, running)
     }),
   ).pipe(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),

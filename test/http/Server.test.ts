@@ -12,21 +12,25 @@ import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
 import { CannotListen, Listener } from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../support/accounts.ts"
-import { make, succeeding } from "../support/ScriptedProvider.ts"
+import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { listen, request } from "../support/Wire.ts"
+import { eventually, listen, request } from "../support/Wire.ts"
 
 /** A service on a database of its own, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>
+  serviceOf((targets) => Effect.zipRight(Deferred.await(gate), succeeding(targets)), port)
+
+const serviceOf = (lookup: Lookup, port = 0) =>
   Effect.gen(function* () {
     const scope = yield* Scope.make()
-    const provider = make((targets) => Effect.zipRight(Deferred.await(gate), succeeding(targets)))
+    const provider = make(lookup)
     const filename = join(yield* temporaryFolder, "authority.db")
     const context = yield* Server.layer({
       host: "127.0.0.1",
@@ -43,15 +47,20 @@ const service = (gate: Deferred.Deferred<void>, port = 0) =>
       Layer.provideMerge(sqliteFile(filename)),
       Layer.buildWithScope(scope),
     )
-    const key = yield* Effect.gen(function* () {
-      const account = yield* newAccountWith(10)
-      return (yield* (yield* ApiKeys).issue({ account })).key
+    const { account, key } = yield* Effect.gen(function* () {
+      const account = yield* newAccountWith(100)
+      return { account, key: (yield* (yield* ApiKeys).issue({ account })).key }
     }).pipe(Effect.provide(context))
     const { url } = Context.get(context, Listener).address()
     const stop = Scope.close(scope, Exit.void)
     yield* Effect.addFinalizer(() => stop)
     return {
       stop,
+      calls: provider.calls,
+      /** What the account's books say in the end. */
+      booksAfter: Effect.flatMap(CreditLedger, ({ balance }) => balance(account)).pipe(
+        Effect.provide(sqliteFile(filename)),
+      ),
       check: request(url, batch(Redacted.value(key), '{"urls":["example.com"]}')),
     }
   })
@@ -70,6 +79,21 @@ describe("a service that is told to stop", () => {
       assert.strictEqual(answer.status, 200, answer.text)
       assert.strictEqual(answer.headers["connection"], "close")
       yield* Fiber.join(stopping)
+    }),
+  )
+
+  it.scopedLive("returns the holds of clients that have just hung up", () =>
+    Effect.gen(function* () {
+      // A vendor's connection takes a while to close.
+      const { booksAfter, calls, check, stop } = yield* serviceOf(() =>
+        Effect.onInterrupt(Effect.never, () => Effect.sleep("300 millis")),
+      )
+      const clients = yield* Effect.replicateEffect(Effect.fork(check), 9)
+      yield* eventually("the provider is asked", () => calls.length === clients.length)
+      yield* Fiber.interruptAll(clients)
+      yield* stop
+      const { charged, held } = yield* booksAfter
+      assert.deepStrictEqual([Number(charged), Number(held)], [0, 0])
     }),
   )
 

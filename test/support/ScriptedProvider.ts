@@ -8,7 +8,7 @@ import { MetricsProvider, nothingKnown, type ProviderError } from "../../src/Met
 import { remembering } from "../../src/providers/Recall.ts"
 import type { Target } from "../../src/Target.ts"
 
-type Lookup = (
+export type Lookup = (
   targets: NonEmptyReadonlyArray<Target>,
 ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
 
