@@ -108,6 +108,7 @@ export const make = (
           ...more,
           "content-type": "application/json",
           "content-length": String(BatchAnswer.byteLength(json)),
+          "cache-control": "no-store",
           "x-request-id": requestId,
         }
         span.end(status, headers)

@@ -37,10 +37,16 @@ export interface Runner {
   readonly running: () => number
 }
 
+export interface Options {
+  /** With any, what a page may read depends on its origin, and every answer says so. */
+  readonly corsOrigins: ReadonlyArray<string>
+}
+
 export const make = (
   router: HttpApp.Default<unknown, Scope.Scope>,
   routes: Routes,
   startSpan: ServerSpan.Start,
+  { corsOrigins }: Options,
 ): Effect.Effect<Runner> =>
   Effect.gen(function* () {
     const runtime = yield* Effect.runtime()
@@ -51,6 +57,7 @@ export const make = (
       completed,
     )
 
+    const vary = corsOrigins.length > 0 ? "Origin" : undefined
     let running = 0
 
     const run: Runner["run"] = (request, response, refusal) => {
@@ -65,7 +72,9 @@ export const make = (
         if (response.destroyed) return
         stop(status)
         finish(status)
-        const all = { ...headers, "x-request-id": current.id }
+        const all: Record<string, string> = { ...headers, "x-request-id": current.id }
+        if (isVersioned(url)) all["cache-control"] = "no-store"
+        if (vary !== undefined) all["vary"] = joined(headers["vary"], vary)
         span.end(status, all)
         response.writeHead(status, all)
         if (method === "HEAD") response.end()
@@ -98,6 +107,16 @@ export const make = (
     return { run, running: () => running }
   })
 
+/** Whether a URL is one of the contract's, which no cache may keep; as lenient as the router. */
+const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
+
+/** A header that lists names, with those of another one. */
+const joined = (list: string | undefined, more: string) => {
+  const names = [...(list?.split(/\s*,\s*/) ?? []), ...more.split(/\s*,\s*/)]
+  const byName = new Map(names.map((name) => [name.toLowerCase(), name]))
+  return [...byName.values()].join(", ")
+}
+
 /** A scope for each request would cost a sixth of it, and no handler of ours opens anything. */
 const noScope = Effect.map(Scope.make(), (scope) => ({
   ...scope,
@@ -115,9 +134,17 @@ const completed = (response: HttpServerResponse.HttpServerResponse) =>
     return Option.isNone(handler)
       ? Effect.succeed(response)
       : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-          Effect.orDie(handler.value(request, response)),
+          Effect.map(Effect.orDie(handler.value(request, response)), (completed) =>
+            varyingAs(completed, response.headers["vary"]),
+          ),
         )
   })
+
+/** The CORS middleware replaces what a page says of itself. */
+const varyingAs = (response: HttpServerResponse.HttpServerResponse, vary: string | undefined) =>
+  vary === undefined
+    ? response
+    : HttpServerResponse.setHeader(response, "vary", joined(response.headers["vary"], vary))
 
 /** For what no route answers, and for defects. The contract's errors are encoded by its routes. */
 const withoutAnswer = (cause: Cause.Cause<unknown>, routes: Routes) => {

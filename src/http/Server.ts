@@ -42,7 +42,7 @@ export const layer = <R = never>(
       const { isEnding, server } = yield* NodeServer.Listener
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
       const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
-      const { run, running } = yield* Runner.make(router, Router.routes, startSpan)
+      const { run, running } = yield* Runner.make(router, Router.routes, startSpan, options)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
         // What comes behind the last request of a connection cannot be answered.

@@ -761,6 +761,35 @@ describe("the header x-request-id", () => {
   )
 })
 
+describe("the header cache-control", () => {
+  it.scopedLive("forbids to keep any answer under /v1", () =>
+    Effect.gen(function* () {
+      const { check, credits, post, send } = yield* start({ credits: 3 })
+      const answers = yield* Effect.all([
+        credits,
+        check(["example.com"]),
+        // The fast path knows these figures by now.
+        check(["example.com"]),
+        post("{"),
+        post("{}", { "content-encoding": "gzip" }),
+        send({ path: creditsPath }),
+        check(["example.com", "example.org"]),
+        send({ path: "/v1/nothing" }),
+        send({ path: "/V1?" }),
+        send({ path: batchPath }),
+        post("x".repeat(600_000)),
+      ])
+      assert.deepStrictEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200, 400, 415, 401, 402, 404, 404, 405, 413],
+      )
+      for (const { headers, status } of answers) {
+        assert.strictEqual(headers["cache-control"], "no-store", `on ${status}`)
+      }
+    }),
+  )
+})
+
 describe("an account", () => {
   it.scopedLive("sees and spends its own credits only, by any of its keys", () =>
     Effect.gen(function* () {

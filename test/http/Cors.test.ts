@@ -87,4 +87,35 @@ describe("with origins", () => {
       assert.strictEqual(answer.headers["access-control-allow-origin"], "*")
     }),
   )
+
+  for (const allowed of [[origin], corsOrigins, ["*"]]) {
+    it.scopedLive(`every answer varies by origin: ${allowed.join(" ")}`, () =>
+      Effect.gen(function* () {
+        const { key, send } = yield* start({ corsOrigins: allowed })
+        const asks = [
+          preflight(origin),
+          { path: creditsPath, headers: { "x-api-key": key } },
+          { path: creditsPath },
+          { path: "/nothing" },
+          { path: batchPath },
+          { path: "/openapi.json" },
+          { path: "/docs/" },
+          { method: "PROPFIND", path: "/" },
+          { path: "/", headers: { "content-encoding": "gzip" } },
+          { method: "POST", path: batchPath, body: "x".repeat(600_000) },
+        ]
+        for (const ask of asks) {
+          for (const from of [{}, { origin }, { origin: "https://evil.example.net" }]) {
+            const { headers } = yield* send({ ...ask, headers: { ...ask.headers, ...from } })
+            assert.match(String(headers.vary), /(^|, )Origin$/, JSON.stringify(ask))
+          }
+        }
+        const page = yield* send({ path: "/docs", headers: { origin } })
+        assert.sameMembers(String(page.headers.vary).toLowerCase().split(", "), [
+          "accept-encoding",
+          "origin",
+        ])
+      }),
+    )
+  }
 })
