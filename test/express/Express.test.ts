@@ -188,7 +188,7 @@ const lists: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   c: [["known-3.example.com"], ["bought-2.example.com"]],
 }
 
-const isBought = (urls: ReadonlyArray<string>) => urls.some((url) => boughtUrls.includes(url))
+const isBought = (urls: ReadonlyArray<string>) => urls.some((url) => url.startsWith("bought"))
 
 const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.creditsUsed
 
