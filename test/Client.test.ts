@@ -208,6 +208,29 @@ describe("when the service fails", () => {
     }),
   )
 
+  it.effect("a request in progress is asked for as often as the service says", () =>
+    Effect.gen(function* () {
+      const busy = refused(409, { "retry-after": "2" })
+      const waits: Array<number> = []
+      const onRetry: Client.Options["onRetry"] = ({ _tag }, waitMs) =>
+        Effect.sync(() => {
+          assert.strictEqual(_tag, "RequestInProgress")
+          waits.push(waitMs)
+        })
+      const patient = yield* scripted([...Array.from({ length: 8 }, () => busy), good], { onRetry })
+      assert.isFalse((yield* patient.end) instanceof Client.ClientError)
+      assert.deepStrictEqual(
+        waits,
+        waits.map(() => 2000),
+      )
+      assert.lengthOf(waits, 8)
+      const { end } = yield* scripted([busy], { patience: "1 second" })
+      const error = yield* end
+      assert.instanceOf(error, Client.RequestInProgress)
+      assert.strictEqual(error.retryAfterMs, 2000)
+    }),
+  )
+
   it.effect("what will not do better is sent once", () =>
     Effect.gen(function* () {
       const cases = [

@@ -53,6 +53,13 @@ export class RequestInProgress extends ClientError {
   readonly _tag = "RequestInProgress"
   readonly status = 409
   override readonly isTransient = true
+  /** How long the service asks to wait. */
+  readonly retryAfterMs: number
+
+  constructor(told: Told & { readonly retryAfterMs: number }) {
+    super(told)
+    this.retryAfterMs = told.retryAfterMs
+  }
 }
 
 /** The idempotency key was used for other URLs. */

@@ -13,8 +13,9 @@ export interface Patience {
 }
 
 /**
- * Waits a little longer after each failure, and as long as the service asks for. Where it does so
- * the patience begins anew: it is well, and others of the account came first.
+ * Waits a little longer after each failure, and as long as the service asks for. A rate limit begins
+ * the patience anew, because the service is well. A request in progress is no failure that repeats:
+ * the wait for its answer does not grow.
  */
 export const retry = <A, R>(
   attempt: Effect.Effect<A, ClientError.AnyClientError, R>,
@@ -30,7 +31,11 @@ export const retry = <A, R>(
         const now = yield* Clock.currentTimeMillis
         const isLimited = error instanceof ClientError.RateLimited
         const since = isLimited ? now : startedAt
-        const waitMs = Math.max(isLimited ? error.retryAfterMs : 0, yield* backoffMs(failures))
+        const isInProgress = error instanceof ClientError.RequestInProgress
+        const waitMs = Math.max(
+          isLimited || isInProgress ? error.retryAfterMs : 0,
+          yield* backoffMs(isInProgress ? 0 : failures),
+        )
         if (!error.isTransient || now + waitMs > since + patienceMs) return yield* error
         yield* onRetry(error, waitMs)
         yield* Effect.sleep(waitMs)

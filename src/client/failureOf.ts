@@ -26,7 +26,10 @@ export const failureOf = (
     case "PaymentRequired":
       return new ClientError.InsufficientCredits(told)
     case "Conflict":
-      return new ClientError.RequestInProgress(told)
+      return new ClientError.RequestInProgress({
+        ...told,
+        retryAfterMs: waitMs(headers["retry-after"]),
+      })
     case "UnprocessableContent":
       return new ClientError.IdempotencyKeyReused(told)
     default:

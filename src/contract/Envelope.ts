@@ -117,9 +117,12 @@ export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
     (message) => new Conflict({ message }, true),
     409,
     "Conflict",
-    "A request with the same Idempotency-Key is in progress.",
+    "A request with the same Idempotency-Key is in progress; `Retry-After` tells how long to wait.",
     "A request with this Idempotency-Key is in progress; try again when it has ended.",
   )
+
+  /** The header `Retry-After`, in seconds: a client asks a few times before a lost request is given up. */
+  static readonly retryAfter = 2
 }
 
 export class UnprocessableContent extends Schema.TaggedError<UnprocessableContent>()(

@@ -3,7 +3,7 @@
  * answer by default and what its schemas are called inside, and with the headers of the answers.
  */
 import * as Predicate from "effect/Predicate"
-import { invalidRequestDescription } from "./Envelope.ts"
+import { Conflict, invalidRequestDescription } from "./Envelope.ts"
 
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
@@ -75,6 +75,13 @@ const headersOf = (status: string, isBatch: boolean) => ({
         "true",
       ),
     }),
+  ...(status === "409" && {
+    "retry-after": header(
+      "Seconds to wait before the same request is sent again.",
+      "integer",
+      Conflict.retryAfter,
+    ),
+  }),
   ...(status === "429" && {
     "retry-after": header("Seconds to wait before the next request.", "integer", 12),
     "ratelimit-policy": header(

@@ -121,14 +121,16 @@ export const make = (
         answer(200, BatchAnswer.json(report), report.isReplay ? BatchAnswer.replayed : noHeaders)
       }
 
-      const answerError = (error: Parameters<typeof answers.ofError>[0]) => {
+      const answerError = (error: Parameters<typeof answers.ofError>[0], more = noHeaders) => {
         const [status, body] = answers.ofError(error)
-        answer(status, { body, isAscii: false })
+        answer(status, { body, isAscii: false }, more)
       }
 
       const answerFailure = (cause: Cause.Cause<Refusal>) => {
         const refusal = Option.getOrUndefined(Cause.failureOption(cause))
-        if (refusal !== undefined) return answerError(refusals.errorOf(refusal))
+        if (refusal !== undefined) {
+          return answerError(refusals.errorOf(refusal), refusals.headersOf(refusal))
+        }
         runFork(Effect.annotateLogs(Effect.logError("The request failed.", cause), { requestId }))
         answerError(new InternalServerError({ message: internalErrorMessage }))
       }

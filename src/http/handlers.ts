@@ -1,5 +1,7 @@
 /** The contract's endpoints: from a request to the use case and back. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { CurrentAccount } from "../Account.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
@@ -12,6 +14,12 @@ import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import * as IdempotencyKey from "./IdempotencyKey.ts"
 import * as refusals from "./refusals.ts"
+
+/** For an error, whose answer the framework makes. */
+const appendHeaders = (headers: Readonly<Record<string, string>>) =>
+  HttpApp.appendPreResponseHandler((_, response) =>
+    Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
+  )
 
 const decodeBatch = Body.decoder(BatchRequest)
 
@@ -32,6 +40,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         }).pipe(
           // The service is at fault: the defect is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
+          Effect.tapError((refusal) => appendHeaders(refusals.headersOf(refusal))),
           Effect.mapError(refusals.errorOf),
         )
         current.report = report

@@ -13,3 +13,10 @@ export const errorOf = (refusal: Refusal): PaymentRequired | UnprocessableConten
       return new Conflict({ message })
   }
 }
+
+/** The headers that the answer to a refusal has of its own. */
+export const headersOf = ({ _tag }: Refusal): Readonly<Record<string, string>> =>
+  _tag === "IdempotencyKeyInUse" ? retryAfter : none
+
+const retryAfter = { "retry-after": String(Conflict.retryAfter) }
+const none = {}
