@@ -31,6 +31,8 @@ export type Halt =
 export type Delay =
   | { readonly kind: "server"; readonly attempt: number; readonly of: number }
   | { readonly kind: "rate limit"; readonly seconds: number }
+  /** An earlier try of the same batch has no answer yet. */
+  | { readonly kind: "in progress"; readonly seconds: number }
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
@@ -90,8 +92,9 @@ export class Run {
     return this.rows.length - this.checked - this.failed
   }
 
-  /** By the pace since it was last started; undefined before there is one. */
+  /** By the pace since it was last started; undefined before there is one, and during a delay. */
   get secondsLeft(): number | undefined {
+    if (this.delay !== undefined) return undefined
     const { at, waiting } = this.#pace
     const ended = waiting - this.waiting
     return ended === 0 ? undefined : (((Date.now() - at) / ended) * this.waiting) / 1000
@@ -203,8 +206,11 @@ export class Run {
       this.delay = { kind: "rate limit", seconds: Math.ceil(ms / 1000) }
       return ms
     }
-    // An earlier try of the same request is still being answered.
-    if (answer._tag === "Refused" && answer.status === 409) return 1000
+    if (answer._tag === "Refused" && answer.status === 409) {
+      const ms = answer.retryAfterMs ?? 1000
+      this.delay = { kind: "in progress", seconds: Math.ceil(ms / 1000) }
+      return ms
+    }
     const isWorthwhile = answer._tag === "Lost" || answer.status >= 500
     const ms = isWorthwhile && this.#surroundings.isOnline() ? delaysMs[attempt - 1] : undefined
     if (ms !== undefined) this.delay = { kind: "server", attempt, of: delaysMs.length }

@@ -71,10 +71,16 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
   }
 }
 
-export const delayed = (delay: Delay): string =>
-  delay.kind === "rate limit"
-    ? `The account's rate limit is reached: going on in ${count(delay.seconds, "second")}.`
-    : `The service does not answer: trying again (${delay.attempt} of ${delay.of}).`
+export const delayed = (delay: Delay): string => {
+  switch (delay.kind) {
+    case "rate limit":
+      return `The account's rate limit is reached: going on in ${count(delay.seconds, "second")}.`
+    case "in progress":
+      return `The service is still busy with an earlier try of a batch: asking again every ${count(delay.seconds, "second")}.`
+    case "server":
+      return `The service does not answer: trying again (${delay.attempt} of ${delay.of}).`
+  }
+}
 
 /** Roughly, for nobody knows the provider's next answer. */
 export const remaining = (seconds: number): string =>

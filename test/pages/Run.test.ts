@@ -35,12 +35,16 @@ const lost: Answer<never> = { _tag: "Lost" }
 const start = (
   urls: ReadonlyArray<string>,
   check: (request: Request) => Answer<Batch> | Promise<Answer<Batch>>,
-  options: { readonly credits?: () => number; readonly isOnline?: () => boolean } = {},
+  options: {
+    readonly credits?: () => number
+    readonly isOnline?: () => boolean
+    readonly onWait?: (run: Run) => void
+  } = {},
 ) => {
   const requests: Array<Request> = []
   const waits: Array<number> = []
   let notify = () => {}
-  const run = new Run(urls, {
+  const run: Run = new Run(urls, {
     api: {
       credits: async () => ({ _tag: "Answered", value: options.credits?.() ?? 0 }),
       check: async (request) => {
@@ -49,7 +53,10 @@ const start = (
       },
     },
     isOnline: options.isOnline ?? (() => true),
-    wait: async (ms) => void waits.push(ms),
+    wait: async (ms) => {
+      waits.push(ms)
+      options.onWait?.(run)
+    },
     onChange: () => notify(),
   })
   const rest = () =>
@@ -136,6 +143,24 @@ describe("a run", () => {
     await rest()
     assert.strictEqual(run.status, "done")
     assert.deepStrictEqual(waits, [12_000])
+  })
+
+  it("waits for an earlier try as long as the service says, and gives no guess meanwhile", async () => {
+    let tries = 0
+    const seen: Array<unknown> = []
+    const { requests, rest, run, waits } = start(
+      sites(60),
+      (request) =>
+        request.urls.length === 50 || tries++ === 3 ? figuresOf(request) : refused(409, 2000),
+      { onWait: (run) => seen.push(run.delay, run.secondsLeft) },
+    )
+    await rest()
+    assert.strictEqual(run.status, "done")
+    assert.deepStrictEqual(waits, [2000, 2000, 2000])
+    const delay = { kind: "in progress", seconds: 2 }
+    assert.deepStrictEqual(seen, [delay, undefined, delay, undefined, delay, undefined])
+    assert.lengthOf(requests, 5)
+    assert.isUndefined(run.delay)
   })
 
   it("stops when the server stays away, keeps what it has, and goes on under the same names", async () => {
