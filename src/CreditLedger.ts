@@ -1,6 +1,6 @@
 /**
  * The port to the money. Credits are first held, then settled: charged at most what was held, the
- * rest returned. A hold whose owner is gone ends with its lease. The client may name a request by an
+ * rest returned. A hold whose owner is gone ends, at the latest with its lease. The client may name a request by an
  * idempotency key: a repeat of it gets the stored answer, and nothing is charged twice.
  */
 import * as Context from "effect/Context"
@@ -69,8 +69,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       note: string | null,
     ) => Effect.Effect<Balance>
     /**
-     * Returns the holds whose lease is over to their accounts, and forgets the idempotency keys and
-     * stored answers that are over. Gives the number of the holds.
+     * Ends the holds whose lease is over or whose process is gone: returns their credits and frees
+     * their idempotency keys. Forgets stored answers that are over. Returns the number of the holds.
      */
     readonly expire: Effect.Effect<number>
     /** The entries of an account, oldest first. */

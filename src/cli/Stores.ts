@@ -16,12 +16,11 @@ const settleTime = Duration.seconds(30)
 /** What becomes of a database that does not exist. */
 type Missing = "create" | "create and say so" | "fail"
 
-/** The database of the settings, with every table in place, and its health. */
+/** The database of the settings, with every table in place. */
 const databaseOr = (missing: Missing) =>
   Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
     Effect.promise(async () => {
       const Migrations = await import("../sql/Migrations.ts")
-      const SqlHealth = await import("../sql/Health.ts")
       const Presence = await import("../sql/Presence.ts")
       const url = Redacted.value(databaseUrl)
       const mustExist = missing === "fail"
@@ -30,10 +29,7 @@ const databaseOr = (missing: Missing) =>
         isPresent ? Migrations.layer : Layer.tap(Migrations.layer, () => announce),
       )
       return Layer.provideMerge(
-        Layer.merge(
-          missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
-          SqlHealth.layer,
-        ),
+        missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
         url.startsWith("sqlite:")
           ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
           : (await import("../sql/Postgres.ts")).layer(databaseUrl, { mustExist }),
@@ -58,6 +54,21 @@ const emptyDatabase = Effect.promise(async () => {
   return Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))
 }).pipe(Layer.unwrapEffect)
 
+/** The health of a database. */
+const health = Effect.promise(async () => {
+  const SqlHealth = await import("../sql/Health.ts")
+  return SqlHealth.layer
+}).pipe(Layer.unwrapEffect)
+
+/** What a serving process has beside a database: its heartbeat, and a health that knows of it. */
+export const heartbeat = Layer.provideMerge(
+  health,
+  Effect.promise(async () => {
+    const Heartbeat = await import("../sql/Heartbeat.ts")
+    return Heartbeat.layer
+  }).pipe(Layer.unwrapEffect),
+)
+
 /** Accounts, keys and credits, in a database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
   Effect.promise(async () => {
@@ -75,7 +86,7 @@ export const rankings = Effect.promise(async () => {
   return SqlRankings.layer
 }).pipe(Layer.unwrapEffect)
 
-const all = Layer.merge(inDatabase, rankings)
+const all = Layer.mergeAll(inDatabase, rankings, health)
 
 /** All of it, in the database of the settings, which must exist. */
 export const layer = Layer.provideMerge(all, existingDatabase)

@@ -63,6 +63,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Layer.provide([Heap.layer, sweeper.layer, useCase(settings)]),
       Layer.provide(CachedApiKeys.layer),
       Layer.provide(Stores.inDatabase),
+      Layer.provide(Stores.heartbeat),
       Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),
       Layer.launch,
     ),

@@ -25,9 +25,13 @@ import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
-import { makeQueries, nextPage, readEntry } from "./ledgerQueries.ts"
+import { Heartbeat } from "./Heartbeat.ts"
+import { makeQueries, nextPage, readEntry, type Rows } from "./ledgerQueries.ts"
 
-/** `lease`: how long a hold and its idempotency key outlive their owner. */
+/**
+ * `lease`: how long a hold and its idempotency key live at most. With a Heartbeat, holds carry their
+ * owner, and `expire` ends the holds of processes that are gone.
+ */
 export const layer = (options: {
   readonly lease: Duration.DurationInput
 }): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
@@ -79,7 +83,8 @@ interface Reader {
 const make = (leaseMs: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const queries = makeQueries(sql)
+    const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
+    const queries = makeQueries(sql, heartbeat?.owner ?? null)
 
     /**
      * A generator function made once, and not for each commit: V8 gives each a hidden class of its own
@@ -115,7 +120,14 @@ const make = (leaseMs: number) =>
       return attempt(commands, former).pipe(
         GroupCommit.inTransaction(sql),
         GroupCommit.measured(commands.length),
-        Effect.zipRight(Effect.suspend(() => countCharges(former.written?.newEntries ?? []))),
+        Effect.zipRight(
+          Effect.suspend(() => {
+            const { written } = former
+            // A transaction that only reads succeeds on a full disk too.
+            if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
+            return countCharges(written?.newEntries ?? [])
+          }),
+        ),
       )
     }
 
@@ -172,15 +184,36 @@ const make = (leaseMs: number) =>
         apply: (books) => books.release(hold),
       })
 
-    /** Ends the holds that are over. True for each that was still open. */
-    const expiredHolds = (now: number): Stream.Stream<boolean> =>
+    /** Ends holds, page by page, and returns how many were still open. */
+    const end = (holds: Rows<Hold>): Effect.Effect<number> =>
       Stream.paginateChunkEffect(undefined, () =>
         Effect.gen(function* () {
-          const page = yield* Failure.orDie(queries.expiredHolds(now))
+          const page = yield* Failure.orDie(holds)
           const ended = yield* Effect.forEach(page, release, { concurrency: "unbounded" })
           return [Chunk.unsafeFromArray(ended), Option.as(nextPage(page), undefined)]
         }),
+      ).pipe(Stream.runFold(0, (count, wasOpen) => count + (wasOpen ? 1 : 0)))
+
+    const endHoldsOf = (owner: string) =>
+      end(
+        Effect.map(queries.holdsOf(owner), (rows) =>
+          rows.map(({ fingerprint, key, ...hold }) =>
+            key === null || fingerprint === null
+              ? hold
+              : { ...hold, idempotencyKey: { key, fingerprint } },
+          ),
+        ),
       )
+
+    /** Ends the holds of the processes that are gone, and frees their idempotency keys. */
+    const endGone =
+      heartbeat === undefined
+        ? Effect.succeed(0)
+        : Effect.flatMap(Failure.orDie(heartbeat.takeGone), (owners) =>
+            Effect.reduce(owners, 0, (count, owner) =>
+              Effect.map(endHoldsOf(owner), (ended) => count + ended),
+            ),
+          )
 
     const forgetKeys = (now: number): Effect.Effect<void> =>
       queries
@@ -246,7 +279,7 @@ const make = (leaseMs: number) =>
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.zipRight(
           forgetKeys(now),
-          Stream.runFold(expiredHolds(now), 0, (count, wasOpen) => count + (wasOpen ? 1 : 0)),
+          Effect.zipWith(endGone, end(queries.expiredHolds(now)), (gone, over) => gone + over),
         ),
       ),
 

@@ -17,12 +17,21 @@ export const orDie = <A, E, R>(
 
 /** What a database said, as a sentence with the mend where one is known. */
 export const describe = (error: unknown): StoreFailure => {
-  const [code, said] = signsOf(rootCause(error))
-  const known = mends.find(([signs]) => signs.test(code) || signs.test(said))
+  const [, said] = signsOf(rootCause(error))
+  const known = knownAs(error)
   return new StoreFailure({
-    message: known === undefined ? `the database failed: ${said}` : `${known[1]} (${said})`,
+    message: known === undefined ? `the database failed: ${said}` : `${known} (${said})`,
     cause: error,
   })
+}
+
+/** What is wrong with a database, in words that anybody may read. */
+export const summarize = (error: unknown): string =>
+  knownAs(error)?.replace(/:.*/, "") ?? "the database failed"
+
+const knownAs = (error: unknown): string | undefined => {
+  const [code, said] = signsOf(rootCause(error))
+  return mends.find(([signs]) => signs.test(code) || signs.test(said))?.[1]
 }
 
 /** Another writer has the database at the moment; trying again is worth it. */
@@ -106,6 +115,14 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
   ],
   [/^SQLITE_IOERR/, "the disk of the database failed"],
   [gone, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],
+  [
+    /^42501$/,
+    "the role of the database lacks a permission: grant it SELECT, INSERT, UPDATE and DELETE on every table, and CREATE on the schema for updates",
+  ],
+  [
+    /^25006$/,
+    "the database is read-only: connect to its primary server, or set default_transaction_read_only off",
+  ],
   [/^57014$/, "the database is too slow, or locked by another program"],
   [/^(28\w{3}|3D000)$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],
 ]

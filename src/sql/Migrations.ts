@@ -122,11 +122,23 @@ const rankings = Effect.gen(function* () {
     )`
 })
 
+const processes = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE processes (
+      id TEXT NOT NULL PRIMARY KEY,
+      beats BIGINT NOT NULL
+    )`
+  // The process that opened the hold; null for a hold that only its lease ends.
+  yield* sql`ALTER TABLE holds ADD COLUMN owner TEXT`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
   "3_figures": figures,
   "4_rankings": rankings,
+  "5_processes": processes,
 }
 
 /** The number of the newest migration that this program knows. */

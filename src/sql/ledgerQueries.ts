@@ -26,6 +26,11 @@ const HoldRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const decodeHolds = Guard.decoder(Schema.Array(HoldRow))
+const OwnedHoldRow = Schema.Struct({
+  ...HoldRow.fields,
+  key: Schema.NullOr(Schema.String),
+  fingerprint: Schema.NullOr(Schema.String),
+})
 const KeyRow = Schema.Struct({
   accountId: AccountId,
   key: Schema.String,
@@ -95,9 +100,10 @@ export const entryInserter = (sql: SqlClient.SqlClient) => {
     )
 }
 
-type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
+export type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
 
-export const makeQueries = (sql: SqlClient.SqlClient) => {
+/** `owner`: the process whose holds are written; null for none. */
+export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
   const balanceColumns = sql.literal(
     `account_id AS "accountId", granted, charged, held, entries, head`,
   )
@@ -107,7 +113,13 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
   const entryNames = sql.literal(Object.keys(entryColumns).join(", "))
   const insertHolds = inserter(sql, {
     table: "holds",
-    columns: { request_id: "TEXT", account_id: "TEXT", amount: "BIGINT", expires_at: "BIGINT" },
+    columns: {
+      request_id: "TEXT",
+      account_id: "TEXT",
+      amount: "BIGINT",
+      expires_at: "BIGINT",
+      owner: "TEXT",
+    },
   })
   const insertEntries = entryInserter(sql)
   const putBalances = inserter(sql, {
@@ -180,6 +192,20 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
       Result: HoldRow,
       execute: (now) => sql`
         SELECT ${holdColumns} FROM holds WHERE expires_at <= ${now} LIMIT ${pageSize}`,
+    }),
+
+    /**
+     * The open holds of a process, with their idempotency keys. A key without an answer ends when its
+     * hold does, and there is an index by that time.
+     */
+    holdsOf: SqlSchema.findAll({
+      Request: Schema.String,
+      Result: OwnedHoldRow,
+      execute: (owner) => sql`
+        SELECT h.request_id, h.account_id, h.amount, h.expires_at, r.key, r.fingerprint
+        FROM holds h LEFT JOIN receipts r
+          ON r.expires_at = h.expires_at AND r.request_id = h.request_id AND r.body IS NULL
+        WHERE h.owner = ${owner} LIMIT ${pageSize}`,
     }),
 
     balances: SqlSchema.findAll({
@@ -270,6 +296,7 @@ export const makeQueries = (sql: SqlClient.SqlClient) => {
           hold.accountId,
           hold.amount,
           hold.expiresAt,
+          owner,
         ]),
       )
       if (freedKeys.length > 0) {

@@ -1,20 +1,152 @@
-/** A few rounds of what `scripts/crash.ts` does two hundred times. */
+/** Processes that are killed, and one that is frozen for a while. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import { crash } from "../../scripts/crash.ts"
-import { bundle } from "../support/Program.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { newAccountWith } from "../support/accounts.ts"
+import * as FakeMoz from "../support/FakeMoz.ts"
+import * as FakeVendor from "../support/FakeVendor.ts"
+import { figures, problemsOf } from "../support/ledger.ts"
+import { bundle, exited, folder, serve } from "../support/Program.ts"
+import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import { batch } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
 
+/** A few rounds of what `scripts/crash.ts` does two hundred times. */
 describe("kill -9 under load, again and again, loses nothing", () => {
   for (const database of ["sqlite", "postgres"] as const) {
     it.concurrent(`on ${database}`, { timeout: 120_000 }, async () => {
-      const { atOnce, inTwoSteps, kills } = await crash({
-        rounds: 3,
-        database,
-        endLeases: true,
-        program: bundle,
-      })
+      const { atOnce, inTwoSteps, kills } = await crash({ rounds: 3, database, program: bundle })
       assert.isAtLeast(kills, 3)
       assert.isAbove(atOnce, 0)
       assert.isAbove(inTwoSteps, 0)
     })
   }
 })
+
+/** Leases of five minutes and a half: what returns sooner was returned by the heartbeat. */
+const patience = { AUTHORITY_REQUEST_TIMEOUT: "5m", AUTHORITY_PROVIDER_TIMEOUT: "5m" }
+
+/** An account with a key on a database, and processes that serve it. */
+const world = (database: "sqlite" | "postgres") =>
+  Effect.gen(function* () {
+    const cwd = yield* folder
+    const url =
+      database === "sqlite"
+        ? `sqlite:${cwd}/authority.db`
+        : Redacted.value(yield* temporaryDatabase)
+    const stores = yield* Layer.build(
+      database === "sqlite"
+        ? sqliteFile(`${cwd}/authority.db`)
+        : postgresDatabase(Redacted.make(url)),
+    )
+    const account = yield* Effect.provide(newAccountWith(10), stores)
+    const issued = yield* Context.get(stores, ApiKeys).issue({ account })
+    const moz = yield* FakeMoz.make
+    const settings = { AUTHORITY_DATABASE_URL: url, ...FakeMoz.settings(moz.url), ...patience }
+    const check = (serviceUrl: string, host: string, idempotencyKey?: string) =>
+      request(
+        serviceUrl,
+        batch(
+          Redacted.value(issued.key),
+          JSON.stringify({ urls: [host] }),
+          idempotencyKey === undefined ? {} : { "idempotency-key": `"${idempotencyKey}"` },
+        ),
+      )
+    /** Asks again as often as the 409 says, until there is another answer. */
+    const persist = (serviceUrl: string, host: string, idempotencyKey: string) =>
+      Effect.gen(function* () {
+        for (;;) {
+          const answer = yield* check(serviceUrl, host, idempotencyKey)
+          if (answer.status !== 409) return answer
+          const seconds = Number(answer.headers["retry-after"])
+          assert.include([1, 2, 3, 4, 5], seconds)
+          yield* Effect.sleep(seconds * 1000)
+        }
+      })
+    return {
+      moz,
+      check,
+      persist,
+      serve: serve(cwd, settings),
+      books: Effect.provide(figures(account), stores),
+      problems: Effect.provide(problemsOf(account), stores),
+    }
+  })
+
+for (const database of ["sqlite", "postgres"] as const) {
+  describe(`a process on ${database}`, () => {
+    it.scopedLive(
+      "that was killed gives back what it held, and its idempotency keys, long before their lease",
+      () =>
+        Effect.gen(function* () {
+          const { books, check, moz, persist, problems, serve } = yield* world(database)
+          moz.always(FakeVendor.hang)
+          const first = yield* serve
+          yield* Effect.forkScoped(Effect.exit(check(first.url, "one.example.com", "order-1")))
+          yield* Effect.forkScoped(Effect.exit(check(first.url, "two.example.com")))
+          yield* eventually(
+            "both hold their credits",
+            Effect.map(books, ({ held }) => held === 2),
+          )
+          first.signal("SIGKILL")
+          yield* exited(first)
+          moz.always(undefined)
+
+          const second = yield* serve
+          assert.deepInclude(yield* books, { charged: 0, held: 2 })
+          const answer = yield* persist(second.url, "one.example.com", "order-1")
+          assert.strictEqual(answer.status, 200, answer.text)
+          assert.isUndefined(answer.headers["idempotent-replayed"])
+          yield* eventually(
+            "the rest is back",
+            Effect.map(books, ({ held }) => held === 0),
+          )
+          assert.deepInclude(yield* books, { charged: 1, available: 9 })
+          assert.deepStrictEqual(yield* problems, [])
+        }),
+      60_000,
+    )
+
+    it.scopedLive(
+      "that was only frozen cannot charge what was taken from it, and goes on serving",
+      () =>
+        Effect.gen(function* () {
+          const { books, check, moz, persist, problems, serve } = yield* world(database)
+          const { fault, release, waiting } = FakeVendor.held()
+          moz.script(fault)
+          const [frozen, other] = yield* Effect.all([serve, serve])
+          const late = yield* Effect.fork(check(frozen.url, "one.example.com", "order-1"))
+          yield* eventually("it is asked for", () => waiting.length === 1)
+          frozen.signal("SIGSTOP")
+          const answer = yield* persist(other.url, "one.example.com", "order-1")
+          assert.strictEqual(answer.status, 200, answer.text)
+
+          frozen.signal("SIGCONT")
+          release()
+          const failed = yield* Fiber.join(late)
+          assert.strictEqual(failed.status, 500)
+          assert.isFalse(JSON.parse(failed.text).success)
+          assert.deepInclude(yield* books, { charged: 1, held: 0 })
+          assert.strictEqual((yield* check(frozen.url, "two.example.com", "order-2")).status, 200)
+          const replay = yield* check(frozen.url, "one.example.com", "order-1")
+          assert.strictEqual(replay.headers["idempotent-replayed"], "true")
+          assert.strictEqual(replay.text, answer.text)
+          assert.deepInclude(yield* books, { charged: 2, held: 0 })
+          assert.deepStrictEqual(yield* problems, [])
+          yield* eventually(
+            "it is ready",
+            Effect.map(
+              request(frozen.url, { path: "/health/ready" }),
+              ({ status }) => status === 200,
+            ),
+          )
+        }),
+      60_000,
+    )
+  })
+}

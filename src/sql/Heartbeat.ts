@@ -1,0 +1,188 @@
+/**
+ * This process among those that share the database. Each owns a row of `processes` and raises the
+ * row's beats in a commit every two seconds. A process whose beats stand still is gone.
+ */
+import * as SqlClient from "@effect/sql/SqlClient"
+import type { SqlError } from "@effect/sql/SqlError"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { ParseError } from "effect/ParseResult"
+import * as Schedule from "effect/Schedule"
+import * as Schema from "effect/Schema"
+import { v7 as uuid } from "uuid"
+import * as Failure from "./Failure.ts"
+
+export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
+  Heartbeat,
+  {
+    /** The id of this process's row; its holds carry it. */
+    readonly owner: string
+    /** Raises this process's beats, and inserts its row where another process removed it. */
+    readonly beat: Effect.Effect<void, SqlError>
+    /** Records that a commit of this process succeeded. Every commit that writes calls this. */
+    readonly committed: () => void
+    /** Why no commit succeeded within the last 10 seconds; undefined where one did. */
+    readonly trouble: () => string | undefined
+    /**
+     * Finds the processes that are gone and removes their rows. Has to run every few seconds. Only
+     * one of several observers gets a process, unless its holds are left open: then it comes again.
+     */
+    readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
+  }
+>() {}
+
+/** How often a process beats. */
+const interval = Duration.seconds(2)
+
+const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
+
+/** How long the beats of a process that is gone have stood still. */
+const standstill = nanos(6)
+
+/** How much may pass between two looks at the others; after more, nothing is known of them. */
+const longestGap = nanos(5)
+
+const readyFor = nanos(10)
+
+const Sighting = Schema.Struct({
+  owner: Schema.String,
+  /** Null for the owner of a hold who has no row. */
+  beats: Schema.NullOr(Schema.Int),
+})
+type Sighting = typeof Sighting.Type
+
+/** Does not beat by itself. */
+export const make = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clock = yield* Effect.clock
+  const owner = uuid()
+  const findGone = observer()
+  let beats = 0
+  let committedAt: bigint | undefined
+  let failure: string | undefined
+
+  const committed = () => {
+    committedAt = clock.unsafeCurrentTimeNanos()
+  }
+
+  const beat = Effect.suspend(() => {
+    beats++
+    return sql`
+      INSERT INTO processes (id, beats) VALUES (${owner}, ${beats})
+      ON CONFLICT (id) DO UPDATE SET beats = excluded.beats`
+  }).pipe(
+    sql.withTransaction,
+    Effect.tapErrorCause((cause) =>
+      Effect.sync(() => {
+        failure = Failure.summarize(Cause.squash(cause))
+      }),
+    ),
+    Effect.map(() => {
+      failure = undefined
+      committed()
+    }),
+  )
+
+  const trouble = () => {
+    if (committedAt !== undefined && clock.unsafeCurrentTimeNanos() - committedAt <= readyFor) {
+      return undefined
+    }
+    const since = committedAt === undefined ? "no commit yet" : "no commit in the last 10 seconds"
+    return failure === undefined ? since : `${since}: ${failure}`
+  }
+
+  const others = SqlSchema.findAll({
+    Request: Schema.Void,
+    Result: Sighting,
+    execute: () => sql`
+      SELECT id AS owner, beats FROM processes WHERE id <> ${owner}
+      UNION ALL
+      SELECT DISTINCT owner, CAST(NULL AS BIGINT) AS beats FROM holds
+      WHERE owner <> ${owner} AND owner NOT IN (SELECT id FROM processes)`,
+  })
+
+  /** False where the process has beaten meanwhile, or another observer was faster. */
+  const remove = ({ beats, owner }: Sighting) =>
+    beats === null
+      ? Effect.succeed(true)
+      : sql`DELETE FROM processes WHERE id = ${owner} AND beats = ${beats} RETURNING id`.pipe(
+          sql.withTransaction,
+          Effect.map((removed) => removed.length > 0),
+        )
+
+  const takeGone = Effect.gen(function* () {
+    const before = yield* Clock.currentTimeNanos
+    const sightings = yield* others(undefined)
+    const gone = findGone(sightings, before, yield* Clock.currentTimeNanos)
+    const taken = yield* Effect.filter(gone, remove)
+    return taken.map(({ owner }) => owner)
+  })
+
+  return Heartbeat.of({ owner, beat, committed, trouble, takeGone })
+})
+
+/** Beats until the scope is closed, which removes the row. */
+export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.scoped(
+  Heartbeat,
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const heartbeat = yield* make
+    let isFailing = false
+    const attempt = heartbeat.beat.pipe(
+      Effect.matchCauseEffect({
+        onSuccess: () => {
+          const hasRecovered = isFailing
+          isFailing = false
+          return hasRecovered ? Effect.logInfo("The heartbeat succeeds again.") : Effect.void
+        },
+        onFailure: (cause) => {
+          const isKnown = isFailing || Cause.isInterruptedOnly(cause)
+          isFailing = true
+          const { message } = Failure.describe(Cause.squash(cause))
+          return isKnown ? Effect.void : Effect.logError(`The heartbeat fails: ${message}`)
+        },
+      }),
+    )
+    yield* Effect.addFinalizer(() =>
+      sql`DELETE FROM processes WHERE id = ${heartbeat.owner}`.pipe(
+        sql.withTransaction,
+        Effect.catchAllCause((cause) =>
+          Effect.logWarning("The heartbeat's row was not removed; another process does.", cause),
+        ),
+      ),
+    )
+    // So that a start is ready at once, unless the database keeps it waiting.
+    yield* Effect.timeoutOption(attempt, "1 second")
+    yield* Effect.forkScoped(Effect.schedule(attempt, Schedule.fixed(interval)))
+    return heartbeat
+  }),
+)
+
+/**
+ * Returns a function from all that is seen in one look, with the monotonic times before and after
+ * the look, to the processes that are gone.
+ */
+const observer = () => {
+  let known = new Map<string, { readonly beats: number | null; readonly since: bigint }>()
+  let lookedAt: bigint | undefined
+
+  return (sightings: ReadonlyArray<Sighting>, before: bigint, after: bigint) => {
+    // This process, the database or the whole machine stood still, and the others with them.
+    if (lookedAt !== undefined && before - lookedAt > longestGap) known = new Map()
+    lookedAt = after
+    known = new Map(
+      sightings.map(({ beats, owner }) => {
+        const former = known.get(owner)
+        return [owner, former?.beats === beats ? former : { beats, since: after }]
+      }),
+    )
+    return sightings.filter(
+      ({ owner }) => before - (known.get(owner)?.since ?? before) >= standstill,
+    )
+  }
+}

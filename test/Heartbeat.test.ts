@@ -1,0 +1,168 @@
+/** Processes on one database: who is gone loses its holds and keys, and nobody else does. */
+import { assert, layer } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as TestClock from "effect/TestClock"
+import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
+import { Heartbeat, make } from "../src/sql/Heartbeat.ts"
+import { newAccountWith } from "./support/accounts.ts"
+import {
+  chargeAtOnce,
+  expire,
+  figures,
+  hold,
+  newHold,
+  open,
+  problemsOf,
+  settle,
+} from "./support/ledger.ts"
+import { lease, sqlStores } from "./support/Stores.ts"
+
+/** One more process on the store; it beats when its test says so. */
+const newProcess = Effect.gen(function* () {
+  const context = yield* Layer.build(
+    Layer.provideMerge(SqlCreditLedger.layer({ lease }), Layer.effect(Heartbeat, make)),
+  )
+  const { beat, owner, trouble } = Context.get(context, Heartbeat)
+  yield* beat
+  return { beat, context, owner, trouble, sweep: Effect.provide(expire, context) }
+})
+
+type Process = Effect.Effect.Success<typeof newProcess>
+
+/** Two seconds in which those who live beat, and then sweep; the number of holds that were ended. */
+const pass = (...alive: ReadonlyArray<Process>) =>
+  Effect.gen(function* () {
+    yield* TestClock.adjust("2 seconds")
+    yield* Effect.forEach(alive, ({ beat }) => beat)
+    const ended = yield* Effect.all(
+      alive.map(({ sweep }) => sweep),
+      { concurrency: "unbounded" },
+    )
+    return ended.reduce((sum, count) => sum + count, 0)
+  })
+
+const rows = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.map(sql<{ readonly id: string }>`SELECT id FROM processes`, (found) =>
+    found.map(({ id }) => id),
+  ),
+)
+
+const tag = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.either(effect), (either) => (Either.isLeft(either) ? either.left._tag : "done"))
+
+for (const [name, store] of sqlStores) {
+  layer(store)(`a process on ${name}`, (it) => {
+    it.scoped("that is gone loses its holds and keys after six seconds, and its row", () =>
+      Effect.gen(function* () {
+        const [gone, one, other] = [yield* newProcess, yield* newProcess, yield* newProcess]
+        const account = yield* newAccountWith(20)
+        const named = newHold(account, 4, { key: "list-1", fingerprint: "question" })
+        yield* Effect.provide(open(named), gone.context)
+        yield* Effect.provide(hold(account, 3), gone.context)
+        const kept = yield* Effect.provide(hold(account, 2), other.context)
+        const again = newHold(account, 4, { key: "list-1", fingerprint: "question" })
+        const repeat = Effect.provide(tag(open(again)), one.context)
+
+        yield* one.sweep
+        yield* other.sweep
+        for (let i = 0; i < 2; i++) {
+          assert.strictEqual(yield* pass(one, other), 0)
+          assert.strictEqual(yield* repeat, "IdempotencyKeyInUse")
+        }
+        assert.strictEqual(yield* pass(one, other), 2)
+        assert.strictEqual((yield* figures(account)).held, 2)
+        assert.notInclude(yield* rows, gone.owner)
+        assert.includeMembers(yield* rows, [one.owner, other.owner])
+        assert.strictEqual(yield* repeat, "done")
+        yield* Effect.provide(settle(kept, 2), other.context)
+        assert.deepInclude(yield* figures(account), { charged: 2, held: 4 })
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }),
+    )
+
+    it.scoped("that was only frozen charges nothing that was taken from it, and goes on", () =>
+      Effect.gen(function* () {
+        const [frozen, other] = [yield* newProcess, yield* newProcess]
+        const account = yield* newAccountWith(20)
+        const question = { key: "list-2", fingerprint: "question" }
+        const named = newHold(account, 4, question)
+        const freed = newHold(account, 1, { key: "list-3", fingerprint: "question" })
+        yield* Effect.provide(open(named), frozen.context)
+        yield* Effect.provide(open(freed), frozen.context)
+        const unnamed = yield* Effect.provide(hold(account, 3), frozen.context)
+        yield* other.sweep
+        for (let i = 0; i < 3; i++) yield* pass(other)
+        assert.strictEqual((yield* figures(account)).held, 0)
+        const taken = newHold(account, 4, question)
+        yield* Effect.provide(open(taken), other.context)
+
+        for (const late of [named, freed, unnamed]) {
+          const settled = settle(late, 1, "too late")
+          assert.strictEqual(yield* Effect.provide(tag(settled), frozen.context), "HoldExpired")
+        }
+        assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
+        yield* Effect.provide(settle(taken, 4, "the answer"), other.context)
+        const replay = Effect.provide(open(newHold(account, 4, question)), frozen.context)
+        assert.strictEqual(yield* replay, "the answer")
+
+        const next = yield* Effect.provide(hold(account, 5), frozen.context)
+        for (let i = 0; i < 5; i++) assert.strictEqual(yield* pass(frozen, other), 0)
+        assert.includeMembers(yield* rows, [frozen.owner, other.owner])
+        yield* Effect.provide(settle(next, 5), frozen.context)
+        assert.deepInclude(yield* figures(account), { charged: 9, held: 0 })
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }),
+    )
+
+    it.scoped("is not taken for gone because nobody looked for a while", () =>
+      Effect.gen(function* () {
+        const [one, other] = [yield* newProcess, yield* newProcess]
+        const account = yield* newAccountWith(5)
+        yield* Effect.provide(hold(account, 5), one.context)
+        yield* other.sweep
+        // As when the machine, or the database, stood still for all.
+        yield* TestClock.adjust("30 seconds")
+        for (let i = 0; i < 2; i++) assert.strictEqual(yield* other.sweep, 0)
+        assert.strictEqual((yield* figures(account)).held, 5)
+        for (let i = 0; i < 3; i++) yield* pass(other)
+        assert.strictEqual((yield* figures(account)).held, 0)
+      }),
+    )
+
+    it.scoped("without a row is gone too, and one without a heartbeat lives by its lease", () =>
+      Effect.gen(function* () {
+        const [rowless, other] = [yield* newProcess, yield* newProcess]
+        const account = yield* newAccountWith(5)
+        yield* Effect.provide(hold(account, 2), rowless.context)
+        yield* hold(account, 3)
+        yield* Effect.flatMap(
+          SqlClient.SqlClient,
+          (sql) => sql`DELETE FROM processes WHERE id = ${rowless.owner}`,
+        )
+        yield* other.sweep
+        for (let i = 0; i < 3; i++) yield* pass(other)
+        assert.strictEqual((yield* figures(account)).held, 3)
+        for (let i = 0; i < 27; i++) yield* pass(other)
+        assert.strictEqual((yield* figures(account)).held, 0)
+      }),
+    )
+
+    it.scoped("is in trouble when its last commit of any kind is ten seconds ago", () =>
+      Effect.gen(function* () {
+        const { context, trouble } = yield* newProcess
+        const account = yield* newAccountWith(5)
+        assert.isUndefined(trouble())
+        yield* TestClock.adjust("8 seconds")
+        yield* Effect.provide(chargeAtOnce(newHold(account, 1), 1), context)
+        yield* TestClock.adjust("10 seconds")
+        assert.isUndefined(trouble())
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual(trouble(), "no commit in the last 10 seconds")
+      }),
+    )
+  })
+}
