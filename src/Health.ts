@@ -8,6 +8,8 @@ export interface Stores {
   readonly description: string
   /** Whether they have been through every migration that this program knows. */
   readonly isMigrated: boolean
+  /** Why no commit of this process succeeded lately, in words; undefined where one did. */
+  readonly trouble: string | undefined
 }
 
 export class Health extends Context.Tag("authority/Health")<
@@ -15,5 +17,7 @@ export class Health extends Context.Tag("authority/Health")<
   {
     /** Fails with StoreFailure when the stores do not answer. */
     readonly stores: Effect.Effect<Stores, StoreFailure>
+    /** Writes something and removes it again. Fails with StoreFailure when the stores refuse. */
+    readonly write: Effect.Effect<void, StoreFailure>
   }
 >() {}

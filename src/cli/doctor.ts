@@ -2,6 +2,7 @@
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
@@ -72,9 +73,14 @@ const stores = Effect.gen(function* () {
   const ledger = yield* CreditLedger
   const { host, providers } = yield* Settings.Settings
   const { description } = yield* health.stores
+  const writing = yield* Effect.either(health.write)
   const { accounts, entries, problems } = yield* ledger.verify
   return [
     ok("database", description),
+    Either.match(writing, {
+      onLeft: ({ message }) => failure("writing", message),
+      onRight: () => ok("writing", "a row was written and removed"),
+    }),
     ...(problems.length === 0
       ? [ok("ledger", `${accounts} accounts and ${entries} entries add up`)]
       : problems.map((problem) => failure("ledger", problem))),

@@ -18,6 +18,8 @@ const stateOf = ({ objection, provider }: Circuit) => [
   objection === undefined ? "closed" : `open: ${objection}`,
 ]
 
+const working = "working"
+
 /**
  * `/health/live`: the process runs and answers. `/health/ready`: whether requests should be sent here,
  * with the state of each part, and 503 when one prevents it.
@@ -38,16 +40,21 @@ export const add = (router: HttpLayerRouter.HttpRouter) =>
       Effect.gen(function* () {
         const stores = yield* Effect.either(health.stores)
         const isMigrated = Either.isRight(stores) && stores.right.isMigrated
+        const writes = Either.match(stores, {
+          onLeft: () => "unknown",
+          onRight: ({ trouble }) => trouble ?? working,
+        })
         const parts = {
           server: listener.isDraining() ? "draining" : "listening",
           database: Either.match(stores, {
             onLeft: () => "unreachable",
             onRight: ({ description }) => description,
           }),
+          writes,
           migrations: isMigrated ? "done" : Either.isRight(stores) ? "missing" : "unknown",
           circuits: Object.fromEntries((yield* circuits).map(stateOf)),
         }
-        return isMigrated && !listener.isDraining()
+        return isMigrated && writes === working && !listener.isDraining()
           ? HttpServerResponse.unsafeJson({ success: true, status: "ready", parts })
           : HttpServerResponse.unsafeJson(
               { success: false, message: "Not ready for requests.", parts },

@@ -1,8 +1,9 @@
-/** Memory is always there. */
+/** Memory is always there, and always takes what is written. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Health } from "../Health.ts"
 
 export const layer: Layer.Layer<Health> = Layer.succeed(Health, {
-  stores: Effect.succeed({ description: "memory", isMigrated: true }),
+  stores: Effect.succeed({ description: "memory", isMigrated: true, trouble: undefined }),
+  write: Effect.void,
 })

@@ -1,21 +1,37 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { v7 as uuid } from "uuid"
 import { Health } from "../Health.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
+import { Heartbeat } from "./Heartbeat.ts"
 import * as Migrations from "./Migrations.ts"
 
+/** Without a Heartbeat nothing is known of this process's commits, and none is missed. */
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
+
+    /** The row of a process that has ended; another process would remove it as well. */
+    const write = Effect.suspend(() => {
+      const id = uuid()
+      return Effect.zipRight(
+        sql.withTransaction(sql`INSERT INTO processes (id, beats) VALUES (${id}, 0)`),
+        sql.withTransaction(sql`DELETE FROM processes WHERE id = ${id}`),
+      )
+    })
+
     return {
       stores: Migrations.applied.pipe(
         Effect.map((version) => ({
           description: `${name}, schema ${version}`,
           isMigrated: version >= Migrations.newest,
+          trouble: heartbeat?.trouble(),
         })),
         Effect.mapError(Failure.describe),
         Effect.timeoutFail({
@@ -24,6 +40,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
         }),
         Effect.provideService(SqlClient.SqlClient, sql),
       ),
+      write: Effect.asVoid(Effect.mapError(write, Failure.describe)),
     }
   }),
 )

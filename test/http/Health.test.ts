@@ -23,7 +23,9 @@ const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
 
 const tell = (health: Health["Type"]["stores"]) =>
   Effect.gen(function* () {
-    const { send } = yield* start({ health: Layer.succeed(Health, { stores: health }) })
+    const { send } = yield* start({
+      health: Layer.succeed(Health, { stores: health, write: Effect.void }),
+    })
     const [{ status, text }, live] = [yield* send(ready), yield* send({ path: "/health/live" })]
     assert.strictEqual(live.status, 200)
     return { status, ...JSON.parse(text) }
@@ -44,6 +46,7 @@ describe("/health/ready", () => {
             parts: {
               server: "listening",
               database: "memory",
+              writes: "working",
               migrations: "done",
               circuits: {},
             },
@@ -94,15 +97,32 @@ describe("/health/ready", () => {
     Effect.gen(function* () {
       const answer = yield* tell(Effect.fail(new StoreFailure({ message: "gone" })))
       assert.deepInclude(answer, { status: 503, success: false })
-      assert.deepInclude(answer.parts, { database: "unreachable", migrations: "unknown" })
+      assert.deepInclude(answer.parts, {
+        database: "unreachable",
+        writes: "unknown",
+        migrations: "unknown",
+      })
     }),
   )
 
   it.scopedLive("is 503 when the database lacks tables of this program", () =>
     Effect.gen(function* () {
-      const answer = yield* tell(Effect.succeed({ description: "an old one", isMigrated: false }))
+      const answer = yield* tell(
+        Effect.succeed({ description: "an old one", isMigrated: false, trouble: undefined }),
+      )
       assert.deepInclude(answer, { status: 503, success: false })
       assert.deepInclude(answer.parts, { database: "an old one", migrations: "missing" })
+    }),
+  )
+
+  it.scopedLive("is 503 when no commit succeeded lately, and says why", () =>
+    Effect.gen(function* () {
+      const trouble = "no commit in the last 10 seconds: the disk of the database is full"
+      const answer = yield* tell(
+        Effect.succeed({ description: "a full one", isMigrated: true, trouble }),
+      )
+      assert.deepInclude(answer, { status: 503, success: false })
+      assert.deepInclude(answer.parts, { writes: trouble, migrations: "done" })
     }),
   )
 })

@@ -1,6 +1,6 @@
 /** A disk of its own that can fill up, or be made read-only: a tmpfs, which takes root to mount. */
 import { execFileSync } from "node:child_process"
-import { mkdtempSync, rmSync, rmdirSync, writeFileSync } from "node:fs"
+import { appendFileSync, mkdtempSync, rmSync, rmdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -34,6 +34,24 @@ export const isMissing = (): string | undefined => {
   }
 }
 
+const takeUp = (file: string, kb: number) => {
+  try {
+    for (let i = 0; i < kb; i++) appendFileSync(file, Buffer.alloc(1024, 1))
+  } catch (error) {
+    if (!String(error).includes("ENOSPC")) throw error
+  }
+}
+
+/** Makes a file read-only for everybody, root included, until the scope ends. */
+export const protect = (file: string) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      mount("--bind", file, file)
+      mount("-o", "remount,bind,ro", file)
+    }),
+    () => Effect.sync(() => void execFileSync("umount", ["--lazy", file])),
+  )
+
 /** A disk of `sizeKb` of which `ballastKb` are taken up until they are dropped; gone with the scope. */
 export const make = (sizeKb: number, ballastKb: number) =>
   Effect.acquireRelease(
@@ -46,6 +64,8 @@ export const make = (sizeKb: number, ballastKb: number) =>
       return {
         folder,
         free: Effect.sync(() => rmSync(ballast)),
+        /** Takes up all that is left, until it is freed. */
+        fill: Effect.sync(() => takeUp(ballast, sizeKb)),
         /** While nobody has a file open for writing on it. */
         setReadOnly: (readOnly: boolean) =>
           Effect.sync(() => void mount("-o", `remount,${readOnly ? "ro" : "rw"}`, folder)),

@@ -1,0 +1,190 @@
+/** A service that answers but cannot write: it is not ready, says why, and recovers by itself. */
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Postgres from "../../src/sql/Postgres.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+import { folder, openAccount, run, serve } from "../support/Program.ts"
+import * as SmallDisk from "../support/SmallDisk.ts"
+import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
+import { batch } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+const timeout = 120_000
+
+const Ready = Schema.parseJson(
+  Schema.Struct({
+    success: Schema.Boolean,
+    parts: Schema.Struct({ writes: Schema.String, migrations: Schema.String }),
+  }),
+)
+
+/** The status of `/health/ready`, and what it says of writing. */
+const readiness = (url: string) =>
+  Effect.gen(function* () {
+    const { status, text } = yield* request(url, { path: "/health/ready" })
+    const { parts, success } = yield* Schema.decode(Ready)(text)
+    assert.strictEqual(success, status === 200)
+    return { status, writes: parts.writes }
+  })
+
+const isReady = (url: string) => Effect.map(readiness(url), ({ status }) => status === 200)
+
+const becomesUnready = (url: string) =>
+  Effect.zipRight(
+    eventually(
+      "it is not ready",
+      Effect.map(isReady(url), (ready) => !ready),
+    ),
+    Effect.map(readiness(url), ({ writes }) => writes),
+  )
+
+/** What `authority doctor` finds of writing. */
+const diagnosis = (cwd: string, settings: Record<string, string> = {}) =>
+  Effect.gen(function* () {
+    const { code, stdout } = yield* run(cwd, ["doctor", "--json"], settings)
+    const { findings } = yield* Schema.decode(Findings)(stdout)
+    const finding = findings.find(({ subject }) => subject === "writing")
+    return { code, state: finding?.state, detail: finding?.detail ?? "" }
+  })
+
+const Findings = Schema.parseJson(
+  Schema.Struct({
+    findings: Schema.Array(
+      Schema.Struct({ state: Schema.String, subject: Schema.String, detail: Schema.String }),
+    ),
+  }),
+)
+
+const missing = SmallDisk.isMissing()
+if (missing !== undefined) console.warn(`NOT DONE: no disk to fill or to protect (${missing}).`)
+
+describe("a database that another program has locked", () => {
+  it.scopedLive(
+    "makes the service unready while the lock lasts",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 10)
+        const { url } = yield* serve(cwd)
+        assert.deepStrictEqual(yield* readiness(url), { status: 200, writes: "working" })
+        assert.deepInclude(yield* diagnosis(cwd), { code: 0, state: "ok" })
+
+        const sql = Context.get(
+          yield* Layer.build(Sqlite.layer(join(cwd, "authority.db"))),
+          SqlClient.SqlClient,
+        )
+        yield* sql`BEGIN IMMEDIATE`
+        const writes = yield* becomesUnready(url)
+        assert.match(writes, /^no commit in the last 10 seconds/)
+        const { code, detail, state } = yield* diagnosis(cwd)
+        assert.deepStrictEqual([code, state], [1, "failure"])
+        assert.match(detail, /locked by another program: end it, or try later/)
+        assert.match((yield* readiness(url)).writes, /: the database is locked by another program$/)
+        yield* sql`ROLLBACK`
+        yield* eventually("it is ready again", isReady(url))
+      }),
+    timeout,
+  )
+})
+
+describe.skipIf(missing !== undefined)("a disk", () => {
+  it.scopedLive(
+    "that is full makes the service unready until there is room",
+    () =>
+      Effect.gen(function* () {
+        const { fill, folder: cwd, free } = yield* SmallDisk.make(4096, 0)
+        yield* openAccount(cwd, 10)
+        const { url } = yield* serve(cwd)
+        yield* fill
+        assert.match(yield* becomesUnready(url), /: the disk of the database is full$/)
+        const { code, detail } = yield* diagnosis(cwd)
+        assert.strictEqual(code, 1)
+        assert.match(detail, /disk of the database is full: free some space/)
+        yield* free
+        yield* eventually("it is ready again", isReady(url))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "on which the file cannot be written keeps the service from being ready at all",
+    () =>
+      Effect.gen(function* () {
+        const { folder: cwd } = yield* SmallDisk.make(4096, 0)
+        const { key } = yield* openAccount(cwd, 10)
+        yield* SmallDisk.protect(join(cwd, "authority.db"))
+        assert.isTrue(existsSync(join(cwd, "authority.db")))
+        const { url } = yield* serve(cwd)
+        assert.deepStrictEqual(yield* readiness(url), {
+          status: 503,
+          writes: "no commit yet: the database cannot be written",
+        })
+        const failed = yield* request(url, batch(key, '{"urls":["example.com"]}'))
+        assert.strictEqual(failed.status, 500)
+        const { code, detail } = yield* diagnosis(cwd)
+        assert.strictEqual(code, 1)
+        assert.match(detail, /check the permissions of its file and folder/)
+      }),
+    timeout,
+  )
+})
+
+describe("a role of PostgreSQL that may only read", () => {
+  it.scopedLive(
+    "keeps the service from being ready, until it may write",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const admin = yield* temporaryDatabase
+        const stores = yield* Layer.build(postgresDatabase(admin))
+        const sql = Context.get(stores, SqlClient.SqlClient)
+        const reader = new URL(Redacted.value(admin))
+        const role = `reader_${reader.pathname.slice(1)}`
+        yield* sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'reader'`)
+        yield* sql.unsafe(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`)
+        reader.username = role
+        reader.password = "reader"
+        // The sandbox would open an account at the start.
+        const settings = { AUTHORITY_DATABASE_URL: reader.href, AUTHORITY_PROVIDER: "dataset" }
+
+        const { url } = yield* serve(cwd, settings)
+        assert.deepStrictEqual(yield* readiness(url), {
+          status: 503,
+          writes: "no commit yet: the role of the database lacks a permission",
+        })
+        const { code, detail, state } = yield* diagnosis(cwd, settings)
+        assert.deepStrictEqual([code, state], [1, "failure"])
+        assert.match(detail, /grant it SELECT, INSERT, UPDATE and DELETE on every table/)
+
+        yield* sql.unsafe(`GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`)
+        yield* eventually("it is ready", isReady(url))
+        assert.deepInclude(yield* diagnosis(cwd, settings), { state: "ok" })
+        yield* sql.unsafe(`REVOKE INSERT, UPDATE ON processes FROM ${role}`)
+        assert.match(yield* becomesUnready(url), /^no commit in the last 10 seconds: the role/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive("on a server that takes no writes is told so", () =>
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const admin = yield* temporaryDatabase
+      yield* Layer.build(postgresDatabase(admin))
+      const name = new URL(Redacted.value(admin)).pathname.slice(1)
+      yield* Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`),
+      ).pipe(Effect.provide(Postgres.layer(admin)))
+      const settings = { AUTHORITY_DATABASE_URL: Redacted.value(admin) }
+      const { code, detail } = yield* diagnosis(cwd, settings)
+      assert.strictEqual(code, 1)
+      assert.match(detail, /read-only: connect to its primary server/)
+    }),
+  )
+})
