@@ -8,6 +8,7 @@ import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import { type Mode, modes, type Service, start, type Transactions } from "../support/Modes.ts"
+import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ask, newProvider, plain, requestOf } from "../support/requests.ts"
 import { type Answer, eventually } from "../support/Wire.ts"
 
@@ -112,6 +113,109 @@ describe.each(modes)("with %s", (mode) => {
       assert.strictEqual(linesOf(log, answer)[0].message, "The request failed.")
       assert.deepStrictEqual(yield* books, before)
       isAnsweredBy(mode, service, 2)
+    }),
+  )
+})
+
+describe.each(modes)("what is stored with %s", (mode) => {
+  /** Every key, and the number of the other rows. */
+  const rowsOf = ({ sql }: Pick<Service, "sql">) =>
+    Effect.gen(function* () {
+      const keys = yield* sql`SELECT * FROM receipts ORDER BY account_id, key`
+      const [counts] = yield* sql`
+        SELECT (SELECT COUNT(*) FROM holds) AS holds, (SELECT COUNT(*) FROM entries) AS entries`
+      return { keys: [...keys], ...counts }
+    })
+
+  const bought = (name: string): Ask => ({ ...plain("bought-1.example.com"), idempotencyKey: name })
+
+  it.scopedLive("a batch of invalid URLs stores nothing, and its key is validated", () =>
+    Effect.gen(function* () {
+      const { send, ...service } = yield* startWarm(mode)
+      const before = yield* rowsOf(service)
+      const invalid = plain("localhost", "192.0.2.1")
+      for (const idempotencyKey of ["a", "a", '"b"']) {
+        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
+      }
+      for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
+        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
+      }
+      assert.deepStrictEqual(yield* rowsOf(service), before)
+    }),
+  )
+
+  it.scopedLive("a 402 stores nothing", () =>
+    Effect.gen(function* () {
+      const { send, ...service } = yield* startWarm(mode, { price: 101 })
+      const before = yield* rowsOf(service)
+      for (const ask of [known("a"), bought("b")]) {
+        assert.strictEqual((yield* send(ask)).status, 402)
+      }
+      assert.deepStrictEqual(yield* rowsOf(service), before)
+    }),
+  )
+
+  it.scopedLive("a 500 stores nothing, and hold and key are freed in one commit", () =>
+    Effect.gen(function* () {
+      const transactions: Transactions = {}
+      const { send, ...service } = yield* startWarm(mode, { transactions })
+      const before = yield* rowsOf(service)
+      for (const [ask, fails, count] of [
+        [known("a"), 1, 1],
+        // A commit that fails, or the second of two, and the release.
+        [bought("b"), 1, 2],
+        [bought("c"), 2, 3],
+      ] as const) {
+        let commits = 0
+        transactions.around = (transaction) =>
+          Effect.suspend(() =>
+            ++commits === fails
+              ? // The type of the ledger's own statements, which fail with what the driver says.
+                (Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never)
+              : transaction,
+          )
+        assert.strictEqual((yield* send(ask)).status, 500)
+        assert.strictEqual(commits, count)
+        assert.deepStrictEqual(yield* rowsOf(service), before)
+      }
+      delete transactions.around
+      const again = yield* send(bought("c"))
+      assert.strictEqual(again.status, 200)
+      assert.isUndefined(again.headers["idempotent-replayed"])
+    }),
+  )
+
+  it.scopedLive("a 409 and a 422 leave the key as it is", () =>
+    Effect.gen(function* () {
+      const reached = yield* Deferred.make<void>()
+      const goOn = yield* Deferred.make<void>()
+      const provider = knowing(
+        (page) => (page.startsWith("known") ? checked() : undefined),
+        (targets) =>
+          Deferred.succeed(reached, undefined).pipe(
+            Effect.zipRight(Deferred.await(goOn)),
+            Effect.zipRight(succeeding(targets)),
+          ),
+      )
+      const { send, ...service } = yield* startWarm(mode, { provider: provider.layer })
+      const first = yield* Effect.fork(send(bought("a")))
+      yield* Deferred.await(reached)
+      const inFlight = yield* rowsOf(service)
+      assert.lengthOf(inFlight.keys, 1)
+      assert.strictEqual((yield* send(bought("a"))).status, 409)
+      assert.strictEqual((yield* send(known("a"))).status, 422)
+      assert.deepStrictEqual(yield* rowsOf(service), inFlight)
+      yield* Deferred.succeed(goOn, undefined)
+      const { text } = yield* Fiber.join(first)
+      const answered = yield* rowsOf(service)
+      assert.strictEqual((yield* send(known("a"))).status, 422)
+      assert.strictEqual(
+        (yield* send({ ...plain("bought-2.example.com"), idempotencyKey: "a" })).status,
+        422,
+      )
+      assert.deepStrictEqual(yield* rowsOf(service), answered)
+      const replay = yield* send(bought("a"))
+      assert.deepStrictEqual([replay.text, replay.headers["idempotent-replayed"]], [text, "true"])
     }),
   )
 })
