@@ -6,6 +6,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey } from "./ApiKey.ts"
+import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Absent, malformed, unknown, revoked or expired: to a client they are one and the same. */
 export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
@@ -25,8 +26,13 @@ export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
 export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
   {
-    /** What is known of a key that may be used now; fails with InvalidApiKey. */
-    readonly authenticate: (key: Redacted.Redacted<string>) => Effect.Effect<ApiKey, InvalidApiKey>
+    /**
+     * What is known of a key that may be used now. Fails with InvalidApiKey, or with StoreTimeout when
+     * the store did not answer by the Deadline.
+     */
+    readonly authenticate: (
+      key: Redacted.Redacted<string>,
+    ) => Effect.Effect<ApiKey, InvalidApiKey | StoreTimeout>
     /** A new key for an account; without `expiresIn` it lives until it is revoked. */
     readonly issue: (options: {
       readonly account: AccountId

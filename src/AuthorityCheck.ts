@@ -8,38 +8,40 @@ import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { CurrentAccount } from "./Account.ts"
 import { CreditLedger } from "./CreditLedger.ts"
-import { Deadline } from "./Deadline.ts"
+import { commitGraceMs, Deadline, lookupGraceMs, waitUntil } from "./Deadline.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/LedgerEntry.ts"
 import { Outcome } from "./Metrics.ts"
 import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
 import * as Report from "./Report.ts"
+import type { StoreTimeout } from "./StoreTimeout.ts"
 import type { Target } from "./Target.ts"
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   AuthorityCheck,
   {
     /**
-     * Checks the URLs at the account's expense. Before the provider is asked it fails with
+     * Checks the URLs at the account's expense, by the Deadline. Before the provider is asked it fails with
      * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
      * IdempotencyKeyInUse when the first request with the key has no answer yet. It fails with
-     * HoldExpired when so much time went by that nothing could be charged. May die with StoreFailure.
+     * HoldExpired when so much time went by that nothing could be charged, and with StoreTimeout when
+     * a commit was not decided in time. May die with StoreFailure.
      */
-    readonly check: (request: Report.Request) => Effect.Effect<Report.Report, Refusal | HoldExpired>
+    readonly check: (
+      request: Report.Request,
+    ) => Effect.Effect<Report.Report, Refusal | HoldExpired | StoreTimeout>
   }
 >() {}
 
-/** `price`: whole credits for each successful check. `timeout`: of one request. */
+/** `price`: whole credits for each successful check. */
 export const layer = (options: {
   readonly price: Credits
-  readonly timeout: Duration.DurationInput
 }): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
   Layer.effect(
     AuthorityCheck,
@@ -47,41 +49,40 @@ export const layer = (options: {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
       const { price } = options
-      const timeoutMs = Duration.toMillis(options.timeout)
 
       /** One outcome for each target; a provider's failure is the outcome of all of them. */
-      const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>, deadline: number) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          provider.lookup(targets).pipe(
-            Effect.provideService(Deadline, deadline),
-            // For a provider that does not keep to the deadline by itself.
-            Effect.timeoutTo({
-              duration: Math.max(0, deadline - now) + deadlineGraceMs,
-              onSuccess: (outcomes) => outcomes,
-              onTimeout: () => targets.map(() => Report.unanswered),
-            }),
-            Effect.catchAll((error) =>
-              Effect.as(
-                Effect.logWarning("The provider gave no answer.", error.message),
-                targets.map(() => providerFailed(error)),
-              ),
+      const lookup = Effect.fnUntraced(function* (targets: Arr.NonEmptyReadonlyArray<Target>) {
+        const timeLeftMs = (yield* Deadline) - (yield* Clock.currentTimeMillis)
+        return yield* provider.lookup(targets).pipe(
+          // A provider that does not keep to the deadline, or cannot be interrupted, is left behind.
+          Effect.disconnect,
+          Effect.timeoutTo({
+            duration: Math.max(0, timeLeftMs) + lookupGraceMs,
+            onSuccess: (outcomes) => outcomes,
+            onTimeout: () => targets.map(() => Report.unanswered),
+          }),
+          Effect.catchAll((error) =>
+            Effect.as(
+              Effect.logWarning("The provider gave no answer.", error.message),
+              targets.map(() => providerFailed(error)),
             ),
-            Effect.catchAllDefect((defect) =>
-              Effect.as(
-                Effect.logError("The lookup broke.", Cause.die(defect)),
-                targets.map(() => broken),
-              ),
+          ),
+          Effect.catchAllDefect((defect) =>
+            Effect.as(
+              Effect.logError("The lookup broke.", Cause.die(defect)),
+              targets.map(() => broken),
             ),
           ),
         )
+      })
 
       /** The provider is asked once for what was submitted twice. */
-      const lookupDistinct = (targets: Arr.NonEmptyReadonlyArray<Target>, deadline: number) => {
+      const lookupDistinct = (targets: Arr.NonEmptyReadonlyArray<Target>) => {
         const [first, ...others] = targets
         const byPage = new Map(others.map((target) => [target.page, target]))
         byPage.delete(first.page)
         const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
-        return Effect.map(lookup(distinct, deadline), (outcomes) => {
+        return Effect.map(lookup(distinct), (outcomes) => {
           const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
           return targets.map(({ page }) => given.get(page) ?? Report.unanswered)
         })
@@ -114,18 +115,23 @@ export const layer = (options: {
         return report
       })
 
-      /** What is refused holds nothing. After anything else the hold and the key are released. */
-      const releaseUnlessRefused = (hold: Hold, cause: Cause.Cause<Refusal | HoldExpired>) =>
-        Option.exists(Cause.failureOption(cause), ({ _tag }) => _tag !== "HoldExpired")
-          ? Effect.void
-          : Effect.catchAllCause(ledger.release(hold), (cause) =>
-              Effect.logError("A hold was not released; its lease ends it.", cause),
-            )
+      /**
+       * A refused request holds nothing. After any other failure the hold and the key are released.
+       * The answer waits for the release as long as for any commit, and no longer.
+       */
+      const releaseUnlessRefused = Effect.fnUntraced(function* (hold: Hold, cause: Failed) {
+        if (Option.exists(Cause.failureOption(cause), isRefusal)) return
+        yield* ledger.release(hold).pipe(
+          Effect.catchAllCause((cause) =>
+            Effect.logError("A hold was not released; its lease ends it.", cause),
+          ),
+          waitUntil((yield* Deadline) + commitGraceMs),
+        )
+      })
 
       /** Only the lookup can be interrupted. */
       const check = Effect.fnUntraced(function* (request: Report.Request, restore: Restore) {
         const { accountId, requestId, urls } = request
-        const deadline = (yield* Clock.currentTimeMillis) + timeoutMs
         const parsed = Report.parse(urls)
         const reportOf = (outcomes: ReadonlyArray<Outcome>) =>
           Report.make(urls, parsed, outcomes, price)
@@ -135,7 +141,7 @@ export const layer = (options: {
         const hold = Report.holdOf(request, targets, price)
         const known = yield* provider.known(targets)
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
-        const lookup = lookupDistinct(targets, deadline).pipe(
+        const lookup = lookupDistinct(targets).pipe(
           Effect.provideService(CurrentAccount, accountId),
           Effect.annotateLogs("requestId", requestId),
           Effect.map(reportOf),
@@ -153,8 +159,10 @@ export const layer = (options: {
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-/** How long past the deadline a provider may take to hand over what it has. */
-const deadlineGraceMs = 500
+type Failed = Cause.Cause<Refusal | HoldExpired | StoreTimeout>
+
+const isRefusal = ({ _tag }: Refusal | HoldExpired | StoreTimeout) =>
+  _tag !== "HoldExpired" && _tag !== "StoreTimeout"
 
 const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })
 

@@ -5,9 +5,12 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as ApiKey from "./ApiKey.ts"
 import { ApiKeys } from "./ApiKeys.ts"
+import { Deadline, waitUntil } from "./Deadline.ts"
+import { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Below the 5 s within which a revocation is seen everywhere. */
 const timeToLiveMs = 3000
@@ -71,8 +74,13 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           const record = recall(secret, now)
           if (record !== undefined) return Effect.succeed(record)
           const asOf = generation
-          return Effect.tap(keys.authenticate(key), (record) =>
+          const asked = Effect.tap(keys.authenticate(key), (record) =>
             Effect.sync(() => remember(secret, record, now, asOf)),
+          )
+          // An answer that comes too late is known to the next request.
+          return Deadline.pipe(
+            Effect.flatMap((deadline) => waitUntil(deadline)(asked)),
+            Effect.flatMap(orTimeout),
           )
         }),
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
@@ -82,6 +90,11 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     return cached
   }),
 )
+
+const orTimeout = Option.match({
+  onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
+  onSome: (record: ApiKey.ApiKey) => Effect.succeed(record),
+})
 
 /** A clock that was put back makes nothing last longer. */
 const isFresh = ({ since }: Known, now: number) => since <= now && now < since + timeToLiveMs

@@ -13,6 +13,7 @@ import type { Balance } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Charge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits, LedgerEntry } from "./ledger/LedgerEntry.ts"
+import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Epoch milliseconds: `since` included, `until` not. */
 export interface Period {
@@ -22,13 +23,15 @@ export interface Period {
 
 /**
  * Amounts are whole credits. A change is durable once its method returns, and nobody can interrupt
- * it. Every method may die with StoreFailure; then the change may or may not stand.
+ * it. Every method may die with StoreFailure; then the change may or may not stand. A method that
+ * fails with StoreTimeout has waited until about a second after the Deadline. The hold may stand
+ * then, so the caller releases the hold.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
   {
     /** The account's books as they stand. */
-    readonly balance: (account: AccountId) => Effect.Effect<Balance>
+    readonly balance: (account: AccountId) => Effect.Effect<Balance, StoreTimeout>
     /**
      * Sets credits aside and takes the idempotency key, if the hold has one, in one commit. Gives the
      * stored answer instead, and changes nothing, where an earlier request with the key has one. Fails
@@ -36,7 +39,7 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * question, or with IdempotencyKeyInUse when its first request has no answer yet; then nothing
      * changes either.
      */
-    readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal>
+    readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
      * Ends a hold: charges at most what it holds, returns the rest, and stores the answer under its
      * idempotency key for a day, in one commit. Fails with HoldExpired when the hold is over or its key
@@ -47,7 +50,7 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       hold: Hold,
       charge: Charge,
       answer?: string | undefined,
-    ) => Effect.Effect<void, HoldExpired>
+    ) => Effect.Effect<void, HoldExpired | StoreTimeout>
     /**
      * `open` and `settle` in one commit, for what is known beforehand. It gives and fails with what
      * `open` does, and needs the whole hold to be available though it may charge less.
@@ -56,10 +59,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       hold: Hold,
       charge: Charge,
       answer?: string | undefined,
-    ) => Effect.Effect<Option<string>, Refusal>
+    ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
      * Returns a whole hold and frees its idempotency key, in one commit. Changes nothing where the hold
-     * was settled, and leaves a key that has an answer or belongs to another request.
+     * was settled, and leaves a key that has an answer or belongs to another request. Waits past
+     * the Deadline too, and is committed after every change that this process asked for before.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
     /** Adds credits. Dies when the sum of all grants would no longer be exact. */

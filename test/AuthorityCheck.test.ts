@@ -17,12 +17,14 @@ import * as AuthorityCheck from "../src/AuthorityCheck.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { Deadline } from "../src/Deadline.ts"
+import type { Hold } from "../src/ledger/Hold.ts"
 import { Credits } from "../src/ledger/LedgerEntry.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import type { Outcome } from "../src/Metrics.ts"
 import { ProviderError } from "../src/MetricsProvider.ts"
 import type { Report } from "../src/Report.ts"
 import { RequestId } from "../src/RequestId.ts"
+import { StoreTimeout } from "../src/StoreTimeout.ts"
 import { newAccountWith } from "./support/accounts.ts"
 import { newRequest } from "./support/ledger.ts"
 import { checked, failed, figures, knowing, make, succeeding } from "./support/ScriptedProvider.ts"
@@ -47,7 +49,7 @@ const within =
   <A, E>(test: Effect.Effect<A, E, AuthorityCheck.AuthorityCheck | CreditLedger>) =>
     Effect.flatMap(CreditLedger, ({ grant }) => grant(account, Credits.make(credits), null)).pipe(
       Effect.zipRight(test),
-      Effect.provide(AuthorityCheck.layer({ price: Credits.make(price), timeout: timeoutMs })),
+      Effect.provide(AuthorityCheck.layer({ price: Credits.make(price) })),
       Effect.provide(Layer.merge(ledger, provider.layer)),
     )
 
@@ -59,6 +61,11 @@ const check = (urls: ReadonlyArray<string>, requestId = "request-1", idempotency
       urls,
       idempotencyKey,
     }),
+  ).pipe(inTime)
+
+const inTime = <A, E, R>(check: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Effect.provideService(check, Deadline, now + timeoutMs),
   )
 
 const books = Effect.gen(function* () {
@@ -388,6 +395,17 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider }))
   })
 
+  it.effect("by its deadline even when the provider cannot be interrupted", () => {
+    const provider = make(() => Effect.uninterruptible(Effect.never))
+    return Effect.gen(function* () {
+      const fiber = yield* Effect.fork(check(["example.com"]))
+      yield* until(() => provider.calls.length === 1)
+      yield* TestClock.adjust(timeoutMs + 1000)
+      assert.deepStrictEqual(reasons(yield* Fiber.join(fiber)), ["PROVIDER_ERROR"])
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+    }).pipe(within({ provider }))
+  })
+
   it.effect("by the end of its hold is charged nothing and fails", () => {
     const provider = make((targets) =>
       // Another process sweeps while this one is asleep.
@@ -432,6 +450,54 @@ describe("a request that ends early", () => {
       assert.deepStrictEqual((yield* ledger.verify).problems, [])
     }).pipe(within({ ledger: breaking }))
   })
+})
+
+describe("a ledger that does not decide in time", () => {
+  const undecided = Effect.fail(new StoreTimeout({ mayCharge: true }))
+
+  it.effect("fails the request, and what it held is released", () => {
+    const cases = [
+      breakingLedger({ settle: () => undecided }),
+      Layer.effect(
+        CreditLedger,
+        Effect.map(CreditLedger, (ledger) => ({
+          ...ledger,
+          open: (hold: Hold) => Effect.zipRight(ledger.open(hold), undecided),
+        })),
+      ).pipe(Layer.provide(memoryLedger)),
+    ]
+    return Effect.forEach(cases, (ledger) =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(check(["example.com"]))
+        assert.strictEqual(error._tag, "StoreTimeout")
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      }).pipe(within({ ledger })),
+    )
+  })
+
+  it.effect("delays no answer by its release, which goes on in the background", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch()
+      const slow = Layer.effect(
+        CreditLedger,
+        Effect.map(CreditLedger, (ledger) => ({
+          ...ledger,
+          settle: () => Effect.die(new Error("the disk is full")),
+          release: (hold: Hold) => Effect.zipRight(gate.await, ledger.release(hold)),
+        })),
+      ).pipe(Layer.provide(memoryLedger))
+      yield* Effect.gen(function* () {
+        const asked = yield* Effect.fork(Effect.exit(check(["example.com"])))
+        yield* TestClock.adjust(timeoutMs + 1000)
+        const exit = yield* Fiber.join(asked)
+        assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+        assert.strictEqual((yield* books).held, 1)
+        yield* gate.open
+        yield* Effect.yieldNow().pipe(Effect.repeatN(100))
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      }).pipe(within({ ledger: slow }))
+    }),
+  )
 })
 
 describe("a batch that its client has named", () => {
@@ -534,7 +600,7 @@ describe("a request in commits", () => {
       it.scopedLive(`costs ${cost} when it is ${kind} and ${key ? "named" : "not named"}`, () =>
         Effect.gen(function* () {
           const context = yield* Layer.build(
-            AuthorityCheck.layer({ price: Credits.make(1), timeout: timeoutMs }).pipe(
+            AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
               Layer.provide(provider.layer),
               Layer.provideMerge(sqliteFile(":memory:")),
             ),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,6 +15,7 @@ import { AccountId } from "../src/Account.ts"
 import * as AuthorityCheck from "../src/AuthorityCheck.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
+import { Deadline } from "../src/Deadline.ts"
 import { Credits } from "../src/ledger/LedgerEntry.ts"
 import * as MemoryCreditLedger from "../src/memory/CreditLedger.ts"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
@@ -36,7 +38,7 @@ const bought = (vendor: MetricsProvider["Type"]) =>
 
 /** The use case over a chain of providers, and an account with credits. */
 const serviceOver = (...vendors: Arr.NonEmptyArray<MetricsProvider["Type"]>) =>
-  AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" }).pipe(
+  AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
     Layer.provide(Composed.chain(Arr.map(vendors, (vendor) => bought(vendor)))),
     Layer.provideMerge(MemoryCreditLedger.layer({ lease: "1 minute" })),
     Layer.provide(MemoryMetricsCache.layer),
@@ -53,6 +55,10 @@ const check = (urls: ReadonlyArray<string>, by = account) =>
       requestId: RequestId.make(`request-${requests++}`),
       urls,
     }),
+  ).pipe((check) =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.provideService(check, Deadline, now + 30_000),
+    ),
   )
 
 const grantAll = Effect.flatMap(CreditLedger, (ledger) =>

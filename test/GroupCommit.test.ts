@@ -6,6 +6,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
+import * as TestClock from "effect/TestClock"
 import * as GroupCommit from "../src/sql/GroupCommit.ts"
 
 /** A commit that remembers what it was given. */
@@ -40,7 +41,7 @@ const committing = (commit: (commands: ReadonlyArray<number>) => Effect.Effect<v
   Effect.map(
     GroupCommit.make(commit),
     (queue) => (command: number) =>
-      GroupCommit.awaited((callback) => queue.submit(command, callback)),
+      GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(command, callback)),
   )
 
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
@@ -138,8 +139,8 @@ describe("what goes wrong stays where it is", () => {
         calls++
         throw new Error("a bug of the caller")
       })
-      yield* GroupCommit.awaited((callback) => queue.submit(1, callback))
-      yield* GroupCommit.awaited((callback) => queue.submit(2, callback))
+      yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(1, callback))
+      yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(2, callback))
       assert.deepStrictEqual(commits, [[0, 1], [2]])
       assert.strictEqual(calls, 1)
     }),
@@ -156,6 +157,84 @@ describe("what goes wrong stays where it is", () => {
       yield* Fiber.join(staying)
       yield* submit(2)
       assert.includeMembers(commits.flat(), [1, 2])
+    }),
+  )
+})
+
+describe("a command with a limit", () => {
+  /** A queue whose first command is being committed; what the callers are told goes to `told`. */
+  const busy = Effect.gen(function* () {
+    const { commit, commits, goOn, underWay } = yield* blockedRecorder
+    const queue = yield* GroupCommit.make(commit)
+    const told: Array<readonly [command: number, said: string]> = []
+    const submit = (command: number, limit?: number) =>
+      queue.submit(
+        command,
+        (exit) =>
+          void told.push([command, Exit.isSuccess(exit) ? "done" : Cause.pretty(exit.cause)]),
+        limit,
+      )
+    submit(0, 1000)
+    yield* underWay
+    return { commits, goOn, submit, told }
+  })
+
+  it.scoped("that is queued past it is withdrawn, and never committed", () =>
+    Effect.gen(function* () {
+      const { commits, goOn, submit, told } = yield* busy
+      submit(1, 2000)
+      submit(2)
+      submit(3, 60_000)
+      yield* TestClock.adjust(1999)
+      assert.deepStrictEqual(
+        told.map(([command]) => command),
+        [0],
+      )
+      yield* TestClock.adjust(251)
+      assert.deepStrictEqual(
+        told.map(([command]) => command),
+        [0, 1],
+      )
+      assert.include(told[1]?.[1], "withdrawn")
+      yield* goOn
+      yield* turnOfTheLoop
+      yield* turnOfTheLoop
+      assert.deepStrictEqual(commits, [[0], [2, 3]])
+      assert.deepStrictEqual(told.slice(2), [
+        [2, "done"],
+        [3, "done"],
+      ])
+    }),
+  )
+
+  it.scoped("whose commit is under way is undecided, and its caller is called once", () =>
+    Effect.gen(function* () {
+      const { commits, goOn, submit, told } = yield* busy
+      yield* TestClock.adjust(999)
+      assert.deepStrictEqual(told, [])
+      yield* TestClock.adjust(251)
+      assert.lengthOf(told, 1)
+      assert.include(told[0]?.[1], "undecided")
+      submit(1)
+      yield* TestClock.adjust(60_000)
+      yield* goOn
+      yield* turnOfTheLoop
+      yield* turnOfTheLoop
+      assert.deepStrictEqual(commits, [[0], [1]])
+      assert.deepStrictEqual(told.slice(1), [[1, "done"]])
+    }),
+  )
+
+  it.effect("is told to give up while the queue is closing too", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { commits, goOn, told } = yield* Scope.extend(busy, scope)
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust(1250)
+      assert.lengthOf(told, 1)
+      yield* goOn
+      yield* Fiber.join(closing)
+      assert.deepStrictEqual(commits, [[0]])
     }),
   )
 })

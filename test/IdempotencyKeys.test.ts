@@ -423,7 +423,7 @@ for (const [name, store] of sqlStores) {
         const charge = (answer: string) =>
           Effect.async<Option.Option<string>, unknown>((resume) => {
             const once = { amount: credits(1), urls: 1 }
-            charger?.(request(account), once, answer, resume)
+            charger?.(request(account), once, answer, Number.POSITIVE_INFINITY, resume)
           })
         const answers = yield* Effect.all([charge("first"), charge("second")], atOnce)
         assert.deepStrictEqual(answers, [Option.none(), Option.some("first")])

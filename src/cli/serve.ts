@@ -22,20 +22,19 @@ const express = ({
   creditPrice,
   express,
   otlpEndpoint,
+  requestTimeout,
 }: Settings.Settings["Type"]): ReturnType<typeof Express.make> =>
   express === "on"
     ? Express.make({
         price: Credits.make(creditPrice),
+        timeout: requestTimeout,
         corsOrigins,
         isTraced: otlpEndpoint !== undefined,
       })
     : Server.noShortcut
 
-const useCase = ({ creditPrice, otlpEndpoint, requestTimeout }: Settings.Settings["Type"]) => {
-  const layer = AuthorityCheck.layer({
-    price: Credits.make(creditPrice),
-    timeout: requestTimeout,
-  })
+const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
+  const layer = AuthorityCheck.layer({ price: Credits.make(creditPrice) })
   return otlpEndpoint === undefined
     ? layer
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
@@ -51,6 +50,7 @@ export const serve = (options: { readonly json: boolean }) =>
             host: settings.host,
             port: settings.port,
             maxConnections: settings.maxConnections,
+            requestTimeout: settings.requestTimeout,
             shutdownTimeout: settings.shutdownTimeout,
             corsOrigins: settings.corsOrigins ?? [],
             rateLimit: settings.rateLimit,

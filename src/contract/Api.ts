@@ -99,9 +99,13 @@ export const CreditsResponse = Schema.Struct({
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
-/** Runs before anything else of a request is examined; fails with 401 and 429. */
+/** Runs before anything else of a request is examined; fails with 401, 429 and 503. */
 export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Authorization", {
-  failure: Schema.Union(Envelope.Unauthorized.body, Envelope.TooManyRequests.body),
+  failure: Schema.Union(
+    Envelope.Unauthorized.body,
+    Envelope.TooManyRequests.body,
+    Envelope.ServiceUnavailable.body,
+  ),
   provides: CurrentAccount,
   security: {
     apiKey: HttpApiSecurity.apiKey({ in: "header", key: "x-api-key" }).pipe(
@@ -148,6 +152,7 @@ export class Api extends HttpApi.make("authority-metrics")
   .add(metrics)
   .add(quota)
   .addError(Envelope.InternalServerError.body)
+  .addError(Envelope.ServiceUnavailable.body)
   .middleware(Authorization)
   .annotate(OpenApi.Title, "Authority metrics")
   .annotate(OpenApi.Version, "1.0.0")

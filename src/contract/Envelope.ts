@@ -8,6 +8,25 @@ import { Issue } from "./Issues.ts"
 
 export const internalErrorMessage = "Internal server error."
 
+export const unavailableMessage =
+  "The database did not answer in time, and nothing is charged; try again in a while."
+
+/** A named request may be charged, and its answer is then collected by its key. */
+export const undecidedMessage =
+  "The database did not answer in time; send the same request with the same Idempotency-Key again."
+
+const undecidedCharge =
+  "The database did not answer in time, and this request may have been charged: " +
+  "look in the account's statement for the request id "
+
+/** The message of a 500 whose request has no idempotency key and must not be sent again blindly. */
+export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
+
+export const isUndecidedCharge = (message: string) => message.startsWith(undecidedCharge)
+
+/** The header `Retry-After` of a 409 and a 503, in seconds. */
+export const retryAfterSeconds = 2
+
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
 /** The body of an error of `status`; the typed client makes the error out of it again. */
@@ -120,9 +139,6 @@ export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
     "A request with the same Idempotency-Key is in progress; `Retry-After` tells how long to wait.",
     "A request with this Idempotency-Key is in progress; try again when it has ended.",
   )
-
-  /** The header `Retry-After`, in seconds: a client asks a few times before a lost request is given up. */
-  static readonly retryAfter = 2
 }
 
 export class UnprocessableContent extends Schema.TaggedError<UnprocessableContent>()(
@@ -174,10 +190,26 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
     (message) => new InternalServerError({ message }, true),
     500,
     "InternalServerError",
-    "Something broke inside the service. Nothing was charged, unless the database was lost in the very " +
-      "moment of the charge and could not be asked again: such a charge is in the account's statement " +
+    "Something broke inside the service. Nothing was charged, unless the database was lost, or did not " +
+      "answer in time, in the very moment of the charge: such a charge is in the account's statement " +
       "under the request's `x-request-id`, and its answer is collected by the `Idempotency-Key`.",
     internalErrorMessage,
+  )
+}
+
+export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()(
+  "ServiceUnavailable",
+  { message: Schema.String },
+) {
+  static readonly body = envelope(
+    Schema.typeSchema(ServiceUnavailable),
+    (message) => new ServiceUnavailable({ message }, true),
+    503,
+    "ServiceUnavailable",
+    "The database did not answer in time. `Retry-After` tells how long to wait before the same request " +
+      "is sent again. Nothing is charged for it, unless it has an `Idempotency-Key`: then the same key " +
+      "collects the answer that was charged, or starts anew.",
+    unavailableMessage,
   )
 }
 
@@ -191,3 +223,4 @@ export type EnvelopeError =
   | PayloadTooLarge
   | TooManyRequests
   | InternalServerError
+  | ServiceUnavailable

@@ -3,7 +3,7 @@
  * answer by default and what its schemas are called inside, and with the headers of the answers.
  */
 import * as Predicate from "effect/Predicate"
-import { Conflict, invalidRequestDescription } from "./Envelope.ts"
+import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
@@ -75,11 +75,11 @@ const headersOf = (status: string, isBatch: boolean) => ({
         "true",
       ),
     }),
-  ...(status === "409" && {
+  ...((status === "409" || status === "503") && {
     "retry-after": header(
       "Seconds to wait before the same request is sent again.",
       "integer",
-      Conflict.retryAfter,
+      retryAfterSeconds,
     ),
   }),
   ...(status === "429" && {

@@ -7,6 +7,7 @@
 import type { ServerResponse } from "node:http"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
@@ -35,6 +36,7 @@ import * as Report from "../Report.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as answers from "./answers.ts"
 import * as ServerSpan from "../http/ServerSpan.ts"
+import type { StoreTimeout } from "../StoreTimeout.ts"
 
 /** Answers a request and gives true, or gives false and leaves the request as it was. */
 export type Express = (request: Request, response: ServerResponse) => boolean
@@ -42,6 +44,8 @@ export type Express = (request: Request, response: ServerResponse) => boolean
 export interface Options {
   /** Whole credits for each successful check. */
   readonly price: Credits
+  /** How long a request may take. */
+  readonly timeout: Duration.DurationInput
   /** With any, the router adds CORS headers to every answer, so it answers every request. */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
@@ -60,6 +64,7 @@ export const make = (
     if (options.corsOrigins.length > 0) return untouched
     const rateLimit = yield* RateLimit
     const clock = yield* Effect.clock
+    const timeoutMs = Duration.toMillis(options.timeout)
     const log = yield* RequestLog.make
     const runFork = Runtime.runFork(yield* Effect.runtime())
     const startSpan = yield* ServerSpan.make(() => options.isTraced)
@@ -86,14 +91,15 @@ export const make = (
       // The router counts a refused request again, which changes nothing, and answers it.
       if (rateLimit.count(accountId, now) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
-      return { accountId, idempotencyKey: idempotencyKey.right, report, targets }
+      const deadline = now + timeoutMs
+      return { accountId, deadline, idempotencyKey: idempotencyKey.right, report, targets }
     }
 
     const express: Express = (request, response) => {
       const stop = Meters.start("POST", batchPath)
       const batch = read(request)
       if (batch === undefined) return false
-      const { accountId, idempotencyKey, report, targets } = batch
+      const { accountId, deadline, idempotencyKey, report, targets } = batch
       const current: Current = { id: newRequestId(), account: accountId }
       const finish = log("checkBatch", current)
       const span = startSpan(request)
@@ -121,31 +127,29 @@ export const make = (
         answer(200, BatchAnswer.json(report), report.isReplay ? BatchAnswer.replayed : noHeaders)
       }
 
-      const answerError = (error: Parameters<typeof answers.ofError>[0], more = noHeaders) => {
+      const answerError = (error: Parameters<typeof answers.ofError>[0]) => {
         const [status, body] = answers.ofError(error)
-        answer(status, { body, isAscii: false }, more)
+        answer(status, { body, isAscii: false }, refusals.headersOf(error))
       }
 
-      const answerFailure = (cause: Cause.Cause<Refusal>) => {
+      const answerFailure = (cause: Cause.Cause<Refusal | StoreTimeout>) => {
         const refusal = Option.getOrUndefined(Cause.failureOption(cause))
-        if (refusal !== undefined) {
-          return answerError(refusals.errorOf(refusal), refusals.headersOf(refusal))
-        }
+        if (refusal !== undefined) return answerError(refusals.errorOf(refusal, asked))
         runFork(Effect.annotateLogs(Effect.logError("The request failed.", cause), { requestId }))
         answerError(new InternalServerError({ message: internalErrorMessage }))
       }
 
-      const onCharged = (exit: Exit.Exit<Option.Option<string>, Refusal>) => {
+      const onCharged = (exit: Exit.Exit<Option.Option<string>, Refusal | StoreTimeout>) => {
         const answered = Exit.flatMap(exit, (stored) => reportOf(report, stored))
         if (Exit.isSuccess(answered)) answerWith(answered.value)
         else answerFailure(answered.cause)
       }
 
       const { price } = options
-      const { urls } = report
-      const hold = Report.holdOf({ accountId, requestId, urls, idempotencyKey }, targets, price)
+      const asked = { accountId, requestId, urls: report.urls, idempotencyKey }
+      const hold = Report.holdOf(asked, targets, price)
       const storedAnswer = Report.storedAnswerOf(hold, report)
-      charge(hold, Report.chargeOf(report, price), storedAnswer, onCharged)
+      charge(hold, Report.chargeOf(report, price), storedAnswer, deadline, onCharged)
       return true
     }
     return express

@@ -8,6 +8,7 @@ const declared = [
   Envelope.Conflict,
   Envelope.UnprocessableContent,
   Envelope.InternalServerError,
+  Envelope.ServiceUnavailable,
 ] as const
 
 const statuses = new Map<string, number>(

@@ -1,7 +1,7 @@
 /**
  * Finds the account of the header `x-api-key`. An absent, malformed, unknown, revoked or expired key
- * gives the same 401. An account above its rate limit gets its 429 here, before its request costs
- * anything.
+ * gives the same 401. A key that the store does not find in time gives 503. An account above its rate
+ * limit gets its 429 here, before its request costs anything.
  */
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -9,11 +9,18 @@ import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
-import { ApiKeys } from "../ApiKeys.ts"
+import { ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
-import { TooManyRequests, Unauthorized } from "../contract/Envelope.ts"
+import {
+  ServiceUnavailable,
+  TooManyRequests,
+  Unauthorized,
+  unavailableMessage,
+} from "../contract/Envelope.ts"
+import type { StoreTimeout } from "../StoreTimeout.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { RateLimit } from "./RateLimit.ts"
+import * as refusals from "./refusals.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
@@ -36,9 +43,14 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     return Authorization.of({
       apiKey: (key) =>
         Effect.matchEffect(keys.authenticate(key), {
-          onFailure: ({ message }) => new Unauthorized({ message }),
+          onFailure: (error) => refusals.refuse(errorOf(error)),
           onSuccess: ({ accountId }) => admit(accountId),
         }),
     })
   }),
 )
+
+const errorOf = (error: InvalidApiKey | StoreTimeout) =>
+  error._tag === "InvalidApiKey"
+    ? new Unauthorized({ message: error.message })
+    : new ServiceUnavailable({ message: unavailableMessage })

@@ -9,6 +9,7 @@ import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
@@ -18,6 +19,7 @@ import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { internalErrorMessage } from "../contract/Envelope.ts"
+import { Deadline } from "../Deadline.ts"
 import { CurrentRequest, newRequestId } from "./CurrentRequest.ts"
 import * as Meters from "./Meters.ts"
 import type { Request } from "./Request.ts"
@@ -40,15 +42,19 @@ export interface Runner {
 export interface Options {
   /** With any, what a page may read depends on its origin, and every answer says so. */
   readonly corsOrigins: ReadonlyArray<string>
+  /** How long a request may take. */
+  readonly requestTimeout: Duration.DurationInput
 }
 
 export const make = (
   router: HttpApp.Default<unknown, Scope.Scope>,
   routes: Routes,
   startSpan: ServerSpan.Start,
-  { corsOrigins }: Options,
+  { corsOrigins, requestTimeout }: Options,
 ): Effect.Effect<Runner> =>
   Effect.gen(function* () {
+    const timeoutMs = Duration.toMillis(requestTimeout)
+    const clock = yield* Effect.clock
     const runtime = yield* Effect.runtime()
     const log = yield* RequestLog.make
     const scope = yield* noScope
@@ -87,6 +93,7 @@ export const make = (
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
+        [Deadline.key, clock.unsafeCurrentTimeMillis() + timeoutMs],
         [Scope.Scope.key, scope],
       ])
       if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)

@@ -15,6 +15,8 @@ import * as Runner from "./Runner.ts"
 import * as ServerSpan from "./ServerSpan.ts"
 
 export interface Options extends NodeServer.Options, Router.Options {
+  /** How long a request may take, from its arrival on. */
+  readonly requestTimeout: Duration.DurationInput
   /** How long requests in flight may take once the server is told to stop. */
   readonly shutdownTimeout: Duration.DurationInput
   /** Of one account; undefined for none. */

@@ -1,12 +1,11 @@
 /** The contract's endpoints: from a request to the use case and back. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
-import * as HttpApp from "@effect/platform/HttpApp"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { CurrentAccount } from "../Account.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Api, BatchRequest } from "../contract/Api.ts"
+import { ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { creditsOf } from "../ledger/LedgerEntry.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
@@ -14,12 +13,6 @@ import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import * as IdempotencyKey from "./IdempotencyKey.ts"
 import * as refusals from "./refusals.ts"
-
-/** For an error, whose answer the framework makes. */
-const appendHeaders = (headers: Readonly<Record<string, string>>) =>
-  HttpApp.appendPreResponseHandler((_, response) =>
-    Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
-  )
 
 const decodeBatch = Body.decoder(BatchRequest)
 
@@ -32,16 +25,11 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         const idempotencyKey = yield* IdempotencyKey.fromHeader(headers["idempotency-key"])
         const accountId = yield* CurrentAccount
         const current = yield* CurrentRequest
-        const report = yield* check({
-          accountId,
-          requestId: current.id,
-          urls,
-          idempotencyKey,
-        }).pipe(
+        const asked = { accountId, requestId: current.id, urls, idempotencyKey }
+        const report = yield* check(asked).pipe(
           // The service is at fault: the defect is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
-          Effect.tapError((refusal) => appendHeaders(refusals.headersOf(refusal))),
-          Effect.mapError(refusals.errorOf),
+          Effect.catchAll((refusal) => refusals.refuse(refusals.errorOf(refusal, asked))),
         )
         current.report = report
         return BatchAnswer.response(report)
@@ -54,7 +42,9 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(CreditLedger, (ledger) =>
     handlers.handle("availableCredits", () =>
       Effect.gen(function* () {
-        const balance = yield* ledger.balance(yield* CurrentAccount)
+        const balance = yield* Effect.catchAll(ledger.balance(yield* CurrentAccount), () =>
+          refusals.refuse(new ServiceUnavailable({ message: unavailableMessage })),
+        )
         return {
           success: true as const,
           // A negative balance is a defect of ours, so this throws.

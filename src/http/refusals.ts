@@ -1,8 +1,26 @@
-import { Conflict, PaymentRequired, UnprocessableContent } from "../contract/Envelope.ts"
+import * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import {
+  Conflict,
+  InternalServerError,
+  PaymentRequired,
+  retryAfterSeconds,
+  ServiceUnavailable,
+  unavailableMessage,
+  undecidedChargeMessage,
+  undecidedMessage,
+  UnprocessableContent,
+} from "../contract/Envelope.ts"
 import type { Refusal } from "../ledger/Books.ts"
+import type { Request } from "../Report.ts"
+import type { StoreTimeout } from "../StoreTimeout.ts"
 
-/** The contract's error for a request that the ledger does not admit. */
-export const errorOf = (refusal: Refusal): PaymentRequired | UnprocessableContent | Conflict => {
+/** The contract's error for a request that the ledger does not admit, or not in time. */
+export const errorOf = (
+  refusal: Refusal | StoreTimeout,
+  request: Pick<Request, "idempotencyKey" | "requestId">,
+) => {
   const { message } = refusal
   switch (refusal._tag) {
     case "InsufficientCredits":
@@ -11,12 +29,34 @@ export const errorOf = (refusal: Refusal): PaymentRequired | UnprocessableConten
       return new UnprocessableContent({ message })
     case "IdempotencyKeyInUse":
       return new Conflict({ message })
+    case "StoreTimeout":
+      return timeoutOf(refusal, request)
   }
 }
 
-/** The headers that the answer to a refusal has of its own. */
-export const headersOf = ({ _tag }: Refusal): Readonly<Record<string, string>> =>
-  _tag === "IdempotencyKeyInUse" ? retryAfter : none
+const timeoutOf = (
+  { mayCharge }: StoreTimeout,
+  { idempotencyKey, requestId }: Pick<Request, "idempotencyKey" | "requestId">,
+) => {
+  if (!mayCharge) return new ServiceUnavailable({ message: unavailableMessage })
+  return idempotencyKey === undefined
+    ? new InternalServerError({ message: undecidedChargeMessage(requestId) })
+    : new ServiceUnavailable({ message: undecidedMessage })
+}
 
-const retryAfter = { "retry-after": String(Conflict.retryAfter) }
+/** The headers of an error beside those that every answer has. */
+export const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
+  _tag === "Conflict" || _tag === "ServiceUnavailable" ? retryLater : none
+
 const none = {}
+
+const retryLater = { "retry-after": String(retryAfterSeconds) }
+
+/** Fails with the error, and adds its headers to the answer. */
+export const refuse = <E extends { readonly _tag: string }>(error: E): Effect.Effect<never, E> =>
+  Effect.zipRight(
+    HttpApp.appendPreResponseHandler((_, response) =>
+      Effect.succeed(HttpServerResponse.setHeaders(response, headersOf(error))),
+    ),
+    Effect.fail(error),
+  )

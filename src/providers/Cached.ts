@@ -138,6 +138,8 @@ const sparing = (provider: string, ttlMs: number) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
           : access.pipe(
+              // The end of the wait does not depend on the store either.
+              Effect.disconnect,
               Effect.timeout(storeTimeout),
               Effect.catchAllCause((cause) => {
                 restsUntil = now + restMs

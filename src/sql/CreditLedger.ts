@@ -4,6 +4,7 @@
  * what changed: a handful of statements, however many the commands.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Cause from "effect/Cause"
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -19,10 +20,12 @@ import * as Audit from "../ledger/Audit.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Books, type Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
+import { commitGraceMs, Deadline } from "../Deadline.ts"
 import type { Charge, Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
+import { StoreTimeout } from "../StoreTimeout.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
@@ -49,17 +52,23 @@ interface Command {
 
 /** A command that answers its caller, with the time of the commit in epoch milliseconds. */
 interface Change<A, E> extends Omit<Command, "apply"> {
+  /** Whether the commit may charge. */
+  readonly charges: boolean
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
 
 type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
 
-/** The method `charge` as a plain call. It calls back once, and the callback must not throw. */
+/**
+ * The method `charge` as a plain call. It calls back once, and the callback must not throw.
+ * `deadline`: of the request, in epoch milliseconds.
+ */
 export type Charger = (
   hold: Hold,
   charge: Charge,
   answer: string | undefined,
-  callback: Callback<Option.Option<string>, Refusal>,
+  deadline: number,
+  callback: Callback<Option.Option<string>, Refusal | StoreTimeout>,
 ) => void
 
 const chargers = new WeakMap<CreditLedger["Type"], Charger>()
@@ -146,7 +155,11 @@ const make = (leaseMs: number) =>
       ),
     )
 
-    const ask = <A, E>(change: Change<A, E>, callback: Callback<A, E>): void => {
+    const ask = <A, E>(
+      change: Change<A, E>,
+      deadline: number,
+      callback: Callback<A, E | StoreTimeout>,
+    ): void => {
       let answer: Exit.Exit<A, E> = notApplied
       const apply = (books: Books, now: number) => {
         try {
@@ -156,31 +169,54 @@ const make = (leaseMs: number) =>
           answer = Exit.die(defect)
         }
       }
-      const { accountId, ends, named } = change
-      queue.submit({ accountId, ends, named, apply }, (exit) =>
-        callback(Exit.isSuccess(exit) ? answer : Exit.failCause(exit.cause)),
+      const { accountId, charges, ends, named } = change
+      queue.submit(
+        { accountId, ends, named, apply },
+        (exit) =>
+          callback(
+            Exit.isSuccess(exit)
+              ? answer
+              : Exit.failCause(
+                  Cause.map(exit.cause, (why) => timeout(charges && why === "undecided")),
+                ),
+          ),
+        deadline + commitGraceMs,
       )
     }
 
-    const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E> =>
-      GroupCommit.awaited((callback) => ask(change, callback))
+    /** Waits no longer than the present request may. */
+    const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
+      Effect.flatMap(Deadline, (deadline) =>
+        GroupCommit.awaited((callback) => ask(change, deadline, callback)),
+      )
 
-    const charger: Charger = (hold, charge, answer, callback) =>
+    /** Waits for as long as the commit takes. */
+    const submitForGood = <A>(change: Change<A, never>): Effect.Effect<A> =>
+      Effect.orDie(
+        GroupCommit.awaited<A, StoreTimeout>((callback) =>
+          ask(change, Number.POSITIVE_INFINITY, callback),
+        ),
+      )
+
+    const charger: Charger = (hold, charge, answer, deadline, callback) =>
       ask(
         {
           accountId: hold.accountId,
           ends: undefined,
           named: namedOf(hold),
+          charges: true,
           apply: (books, now) => books.charge(hold, charge, answer, now),
         },
+        deadline,
         callback,
       )
 
     const release = (hold: Hold) =>
-      submit({
+      submitForGood({
         accountId: hold.accountId,
         ends: hold.requestId,
         named: namedOf(hold),
+        charges: false,
         apply: (books) => books.release(hold),
       })
 
@@ -240,9 +276,13 @@ const make = (leaseMs: number) =>
           const answer = (found: Balance.Balance) => {
             balance = found
           }
-          return Effect.map(
-            GroupCommit.awaited((callback) => readers.submit({ accountId, answer }, callback)),
-            () => balance,
+          return Deadline.pipe(
+            Effect.flatMap((deadline) =>
+              GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
+                readers.submit({ accountId, answer }, callback, deadline),
+              ),
+            ),
+            Effect.mapBoth({ onSuccess: () => balance, onFailure: () => timeout(false) }),
           )
         }),
 
@@ -251,6 +291,7 @@ const make = (leaseMs: number) =>
           accountId: hold.accountId,
           ends: undefined,
           named: namedOf(hold),
+          charges: false,
           apply: (books, now) => books.open(hold, now),
         }),
 
@@ -259,19 +300,23 @@ const make = (leaseMs: number) =>
           accountId: hold.accountId,
           ends: hold.requestId,
           named: namedOf(hold),
+          charges: true,
           apply: (books, now) => books.settle(hold, charge, answer, now),
         }),
 
       charge: (hold, charge, answer) =>
-        GroupCommit.awaited((callback) => charger(hold, charge, answer, callback)),
+        Effect.flatMap(Deadline, (deadline) =>
+          GroupCommit.awaited((callback) => charger(hold, charge, answer, deadline, callback)),
+        ),
 
       release: (hold) => Effect.asVoid(release(hold)),
 
       grant: (accountId, amount, note) =>
-        submit({
+        submitForGood({
           accountId,
           ends: undefined,
           named: undefined,
+          charges: false,
           apply: (books, now) => books.grant(accountId, amount, note, now),
         }),
 
@@ -325,5 +370,7 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
     creditsCharged,
     entries.reduce((sum, { amount, kind }) => (kind === "charge" ? sum + amount : sum), 0),
   )
+
+const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 
 const namedOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)

@@ -7,6 +7,7 @@ import { setImmediate } from "node:timers"
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -26,18 +27,32 @@ const batchSize = 512
 /** For how many turns of the event loop a commit waits at most while each brings more commands. */
 const maxTurns = 16
 
+/** How often the queue looks for commands that are past their limit. */
+const checkInterval = Duration.millis(250)
+
+/**
+ * Why a caller waits no longer. A withdrawn command left the queue and is never committed. The
+ * commit of an undecided command is under way, and may succeed or fail later.
+ */
+export type GivenUp = "withdrawn" | "undecided"
+
+type Callback = (exit: Exit.Exit<void, GivenUp>) => void
+
 /** Where commands wait for their commit. */
 export interface Queue<Command> {
   /**
    * Calls back once: when the command is on disk, or with the failure of its commit, or with an
-   * interrupt when the queue is closed. Never throws, and the callback must not throw either.
+   * interrupt when the queue is closed. Fails with GivenUp within 250 ms after `limit`, in epoch
+   * milliseconds (default: never). Never throws, and the callback must not throw either.
    */
-  readonly submit: (command: Command, callback: (exit: Exit.Exit<void>) => void) => void
+  readonly submit: (command: Command, callback: Callback, limit?: number) => void
 }
 
 interface Pending<Command> {
   readonly command: Command
-  readonly callback: (exit: Exit.Exit<void>) => void
+  readonly limit: number
+  /** Undefined after the call. */
+  callback: Callback | undefined
 }
 
 /**
@@ -54,6 +69,9 @@ export const make = <Command, E>(
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false
+    /** What is being committed. */
+    let underWay: ReadonlyArray<Pending<Command>> = []
+    const hasLimits = yield* Effect.makeLatch(false)
 
     /** A lone command waits for the rest of its turn, and others for as long as more keep coming. */
     const gathered = Effect.async<void>((resume) => {
@@ -71,6 +89,7 @@ export const make = <Command, E>(
       const batch = queue.slice(0, batchSize)
       queue = queue.slice(batchSize)
       if (queue.length === 0 && !isClosed) hasWork.unsafeClose()
+      underWay = batch
       return batch
     })
 
@@ -95,6 +114,11 @@ export const make = <Command, E>(
       Effect.zipRight(gathered),
       Effect.zipRight(take),
       Effect.flatMap(commitBatch),
+      Effect.zipRight(
+        Effect.sync(() => {
+          underWay = []
+        }),
+      ),
     )
     // A daemon, for it must outlive interruption of whoever waits, until all is committed.
     const worker = yield* Effect.forkDaemon(
@@ -104,21 +128,43 @@ export const make = <Command, E>(
         step: () => {},
       }),
     )
+
+    /** One timer for all commands: a timer for each would take a fiber for each. */
+    const giveUp = Effect.gen(function* () {
+      yield* hasLimits.await
+      yield* Effect.sleep(checkInterval)
+      const now = yield* Clock.currentTimeMillis
+      const isLate = ({ callback, limit }: Pending<Command>) =>
+        limit <= now && callback !== undefined
+      const withdrawn = queue.filter(isLate)
+      const undecided = underWay.filter(isLate)
+      if (withdrawn.length > 0) queue = queue.filter((pending) => !isLate(pending))
+      if (queue.length === 0 && underWay.length === 0) hasLimits.unsafeClose()
+      if (withdrawn.length === 0 && undecided.length === 0) return
+      yield* callBack(withdrawn, Exit.fail("withdrawn"))
+      yield* callBack(undecided, Exit.fail("undecided"))
+      yield* Effect.logWarning(
+        `The database is too slow: ${withdrawn.length} commands were withdrawn, ${undecided.length} are undecided.`,
+      )
+    })
+    const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))
+
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
         isClosed = true
         hasWork.unsafeOpen()
-        return Fiber.await(worker)
+        return Effect.zipRight(Fiber.await(worker), Fiber.interrupt(timer))
       }),
     )
 
     return {
-      submit: (command, callback) => {
+      submit: (command, callback, limit = Number.POSITIVE_INFINITY) => {
         // The queue is closed: interrupt late callers.
         if (isClosed) return callback(Exit.interrupt(FiberId.none))
         // Every command has somebody who waits for it, so the list is no longer than there are callers.
-        queue.push({ command, callback })
+        queue.push({ command, callback, limit })
         hasWork.unsafeOpen()
+        if (limit < Number.POSITIVE_INFINITY) hasLimits.unsafeOpen()
       },
     }
   })
@@ -173,12 +219,17 @@ export const measured =
     })
 
 /** One caller's fault is not its neighbours': what a callback throws is logged. */
-const callBack = <Command>(batch: ReadonlyArray<Pending<Command>>, exit: Exit.Exit<void>) =>
+const callBack = <Command>(
+  batch: ReadonlyArray<Pending<Command>>,
+  exit: Exit.Exit<void, GivenUp>,
+) =>
   Effect.suspend(() => {
     const thrown: Array<unknown> = []
-    for (const { callback } of batch) {
+    for (const pending of batch) {
+      const { callback } = pending
+      pending.callback = undefined
       try {
-        callback(exit)
+        callback?.(exit)
       } catch (defect) {
         thrown.push(defect)
       }

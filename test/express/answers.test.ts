@@ -13,20 +13,26 @@ import {
   IdempotencyKeyReused,
   InsufficientCredits,
 } from "../../src/ledger/Hold.ts"
+import { RequestId } from "../../src/RequestId.ts"
+import { StoreTimeout } from "../../src/StoreTimeout.ts"
 import { start } from "../support/Modes.ts"
 import { forAll } from "../support/properties.ts"
 import { newProvider, plain, requestOf } from "../support/requests.ts"
 
-const refusal: fc.Arbitrary<Refusal> = fc.oneof(
+/** Without a key, so no timeout below names a request id that differs. */
+const request = { requestId: RequestId.make("request-1"), idempotencyKey: undefined }
+
+const refusal: fc.Arbitrary<Refusal | StoreTimeout> = fc.oneof(
   fc
     .record({ required: fc.maxSafeNat(), available: fc.maxSafeNat() })
     .map((credits) => new InsufficientCredits(credits)),
   fc.constant(new IdempotencyKeyReused()),
   fc.constant(new IdempotencyKeyInUse()),
+  fc.constant(new StoreTimeout({ mayCharge: false })),
 )
 
 /** What the ledger makes of a charge. */
-let outcome: Effect.Effect<never, Refusal>
+let outcome: Effect.Effect<never, Refusal | StoreTimeout>
 
 /** The router, over a ledger that admits nobody. */
 const router = Effect.gen(function* () {
@@ -51,7 +57,7 @@ it.scopedLive("a refused request gets the router's status and bytes", () =>
     yield* forAll(refusal, { numRuns: 50 }, (refusal) =>
       Effect.gen(function* () {
         outcome = Effect.fail(refusal)
-        assert.deepStrictEqual(answers.ofError(refusals.errorOf(refusal)), yield* answer)
+        assert.deepStrictEqual(answers.ofError(refusals.errorOf(refusal, request)), yield* answer)
       }),
     )
   }),

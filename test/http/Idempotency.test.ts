@@ -328,6 +328,7 @@ const serveOn = (stores: Context.Context<Ports>) =>
       Server.layer({
         host: "127.0.0.1",
         port: 0,
+        requestTimeout: "30 seconds",
         shutdownTimeout: "1 second",
         corsOrigins: [],
         maxConnections: 1000,
@@ -335,7 +336,7 @@ const serveOn = (stores: Context.Context<Ports>) =>
         hasSyntheticFigures: false,
         rateLimit: undefined,
       }).pipe(
-        Layer.provide(AuthorityCheck.layer({ price: Credits.make(1), timeout: "30 seconds" })),
+        Layer.provide(AuthorityCheck.layer({ price: Credits.make(1) })),
         Layer.provide(provider),
         Layer.provide(MemoryHealth.layer),
         Layer.provide(Layer.succeedContext(stores)),

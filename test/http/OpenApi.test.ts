@@ -43,9 +43,9 @@ describe("the document", () => {
     assert.deepStrictEqual(statuses, [
       [
         "post /v1/metrics/da-pa/batch",
-        ["200", "400", "401", "402", "409", "413", "422", "429", "500"],
+        ["200", "400", "401", "402", "409", "413", "422", "429", "500", "503"],
       ],
-      ["get /v1/quota/available-credits", ["200", "401", "429", "500"]],
+      ["get /v1/quota/available-credits", ["200", "401", "429", "500", "503"]],
     ])
     assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
       type: "apiKey",
@@ -67,7 +67,7 @@ describe("the document", () => {
     const answers = Object.values<Record<string, { readonly responses: object }>>(paths).flatMap(
       (methods) => Object.values(methods).flatMap(({ responses }) => Object.values(responses)),
     )
-    assert.lengthOf(answers, 13)
+    assert.lengthOf(answers, 15)
     for (const { content, description, headers } of answers) {
       assert.isString(description)
       assert.property(content["application/json"].schema, "$ref")

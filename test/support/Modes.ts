@@ -5,6 +5,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
+import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
@@ -44,6 +45,10 @@ export interface Options {
   readonly tracer?: Tracer.Tracer
   /** Changes the layers after they are made. */
   readonly replace?: (layers: Context.Context<Layers>) => Context.Context<Layers>
+  /** How long a request may take (default: 30 seconds). */
+  readonly timeout?: Duration.DurationInput
+  /** Where the stores are, and then time does not stand still (default: a file of SQLite). */
+  readonly database?: Layer.Layer<SqlClient.SqlClient, unknown>
   /** Changes how transactions run, from the first request on. */
   readonly transactions?: Transactions
 }
@@ -62,13 +67,14 @@ const stillClock = Object.assign(Clock.make(), { unsafeCurrentTimeMillis: () => 
 export const start = (mode: Mode, options: Options) =>
   Effect.gen(function* () {
     const { corsOrigins = [], replace = (layers) => layers, tracer, transactions = {} } = options
+    const { database, timeout = "30 seconds" } = options
     const price = Credits.make(options.price ?? 1)
     const isTraced = tracer !== undefined
     const log: Array<string> = []
     let answered = 0
     const shortcut = Effect.map(
       mode === "express"
-        ? Express.make({ price, corsOrigins, isTraced })
+        ? Express.make({ price, timeout, corsOrigins, isTraced })
         : (Server.noShortcut as ReturnType<typeof Express.make>),
       (express): Express.Express =>
         (request, response) => {
@@ -82,6 +88,7 @@ export const start = (mode: Mode, options: Options) =>
       {
         host: "127.0.0.1",
         port: 0,
+        requestTimeout: timeout,
         shutdownTimeout: "1 second",
         maxConnections: 1000,
         corsOrigins,
@@ -91,7 +98,7 @@ export const start = (mode: Mode, options: Options) =>
       },
       shortcut,
     ).pipe(
-      Layer.provide(AuthorityCheck.layer({ price, timeout: "30 seconds" })),
+      Layer.provide(AuthorityCheck.layer({ price })),
       Layer.provide(MemoryHealth.layer),
       Layer.provide(
         Layer.effectContext(
@@ -101,11 +108,11 @@ export const start = (mode: Mode, options: Options) =>
         ),
       ),
       Layer.provide([CachedApiKeys.layer, options.provider]),
-      Layer.provideMerge(inSql(withTransactions(Sqlite.layer(filename), transactions))),
+      Layer.provideMerge(inSql(withTransactions(database ?? Sqlite.layer(filename), transactions))),
       Layer.provide(Logger.replace(Logger.defaultLogger, toLines(log))),
       Layer.provide(Logger.minimumLogLevel(LogLevel.Debug)),
       Layer.build,
-      Effect.withClock(stillClock),
+      database === undefined ? Effect.withClock(stillClock) : (effect) => effect,
       isTraced ? Effect.withTracer(tracer) : (effect) => effect,
     )
     const listener = Context.get(context, Listener)

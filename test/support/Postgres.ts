@@ -10,6 +10,7 @@ import {
   cpSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   writeFileSync,
 } from "node:fs"
@@ -25,6 +26,10 @@ export interface Server {
   readonly stop: () => Promise<void>
   /** Again, on the same port and data. */
   readonly start: () => Promise<void>
+  /** Stops all its processes where they are, so that nothing is answered. Connections stay. */
+  readonly freeze: () => void
+  /** Lets them go on. */
+  readonly thaw: () => void
   /** Ends it, and the data with it. */
   readonly destroy: () => Promise<void>
 }
@@ -57,6 +62,8 @@ export const start = async (options: Options): Promise<Server> => {
         stop = await run(installation, flags)
       },
       stop: () => stop(),
+      freeze: () => signalAll(installation, "SIGSTOP"),
+      thaw: () => signalAll(installation, "SIGCONT"),
       destroy: async () => {
         await stop()
         remove()
@@ -150,6 +157,14 @@ const run = async ({ data, programs, user }: Installation, flags: ReadonlyArray<
     shell.stdin.end()
     await ended
   }
+}
+
+/** The children of a process that is stopped stay the same, so the server itself comes first. */
+const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
+  const [server = ""] = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")
+  process.kill(Number(server), signal)
+  const children = readFileSync(`/proc/${server}/task/${server}/children`, "utf8")
+  for (const child of children.split(" ").filter(Boolean)) process.kill(Number(child), signal)
 }
 
 /** The line in which initdb or the server says why, else the first line of their output. */

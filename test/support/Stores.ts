@@ -58,16 +58,19 @@ const temporarySqlite = Layer.unwrapScoped(
   Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db"))),
 )
 
-/** An empty database on the server that the run has started; it goes with the server. */
-export const temporaryDatabase: Effect.Effect<Redacted.Redacted> = Effect.gen(function* () {
-  const server = inject("postgresUrl")
-  const name = `test_${randomUUID().replaceAll("-", "")}`
-  yield* SqlClient.SqlClient.pipe(
-    Effect.flatMap((sql) => sql.unsafe(`CREATE DATABASE ${name}`)),
-    Effect.provide(Postgres.layer(Redacted.make(`${server}/postgres`))),
-  )
-  return Redacted.make(`${server}/${name}`)
-}).pipe(Effect.orDie)
+/** An empty database on a server; it goes with the server. */
+export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> =>
+  Effect.gen(function* () {
+    const name = `test_${randomUUID().replaceAll("-", "")}`
+    yield* SqlClient.SqlClient.pipe(
+      Effect.flatMap((sql) => sql.unsafe(`CREATE DATABASE ${name}`)),
+      Effect.provide(Postgres.layer(Redacted.make(`${server}/postgres`))),
+    )
+    return Redacted.make(`${server}/${name}`)
+  }).pipe(Effect.orDie)
+
+/** An empty database on the server that the run has started. */
+export const temporaryDatabase = Effect.suspend(() => newDatabaseOn(inject("postgresUrl")))
 
 export const postgresDatabase = (...options: Parameters<typeof Postgres.layer>) =>
   inSql(Postgres.layer(...options))

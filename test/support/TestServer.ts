@@ -50,6 +50,8 @@ export const creditsPath = "/v1/quota/available-credits"
 
 export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 
+const requestTimeout = "30 seconds"
+
 /** The setting of the program, from the environment of the test run. */
 const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
 
@@ -70,6 +72,7 @@ export const start = (options: Options = {}) =>
         {
           host: "127.0.0.1",
           port: 0,
+          requestTimeout,
           shutdownTimeout: "1 second",
           maxConnections: 1000,
           corsOrigins,
@@ -78,9 +81,11 @@ export const start = (options: Options = {}) =>
           rateLimit: options.rateLimit,
           limits: options.limits ?? {},
         },
-        hasExpress ? Express.make({ price, corsOrigins, isTraced: false }) : Server.noShortcut,
+        hasExpress
+          ? Express.make({ price, timeout: requestTimeout, corsOrigins, isTraced: false })
+          : Server.noShortcut,
       ).pipe(
-        Layer.provide(AuthorityCheck.layer({ price, timeout: "30 seconds" })),
+        Layer.provide(AuthorityCheck.layer({ price })),
         Layer.provide(options.provider ?? Sandbox.layer),
         Layer.provide(options.health ?? MemoryHealth.layer),
         Layer.provideMerge(CachedApiKeys.layer),

@@ -29,8 +29,12 @@ export const hold = (account: AccountId, amount: number) =>
     return Effect.as(Effect.catchTags(open(hold), keyErrors), hold)
   })
 
-/** A request without a key cannot fail with these. */
-const keyErrors = { IdempotencyKeyReused: Effect.die, IdempotencyKeyInUse: Effect.die } as const
+/** A request without a key and without a deadline cannot fail with these. */
+const keyErrors = {
+  IdempotencyKeyReused: Effect.die,
+  IdempotencyKeyInUse: Effect.die,
+  StoreTimeout: Effect.die,
+} as const
 
 /** The stored answer, if there is one. */
 export const open = (hold: Hold) =>
