@@ -14,6 +14,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as Client from "../src/client/Client.ts"
+import * as Envelope from "../src/contract/Envelope.ts"
 import { batchPath, start } from "./support/TestServer.ts"
 
 const clientOf = (url: string, key: string) =>
@@ -251,6 +252,41 @@ describe("when the service fails", () => {
         assert.isTrue(error instanceof expected, JSON.stringify(move))
         assert.strictEqual(requests.length, 1)
       }
+    }),
+  )
+})
+
+describe("when the database of the service does not answer in time", () => {
+  const said = (status: number, message: string, headers = {}) => ({
+    status,
+    headers,
+    body: JSON.stringify({ success: false, message }),
+  })
+  const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
+
+  for (const message of [Envelope.unavailableMessage, Envelope.undecidedMessage]) {
+    it.effect(`the request is sent again after: ${message}`, () =>
+      Effect.gen(function* () {
+        const { end, requests } = yield* scripted([said(503, message, retryLater), good])
+        assert.isFalse((yield* end) instanceof Client.ClientError)
+        const keys = requests.map(({ headers }) => headers["idempotency-key"])
+        assert.deepStrictEqual(keys, Array(2).fill(keys[0]))
+        const impatient = yield* scripted([said(503, message, retryLater)], { patience: 0 })
+        const error = yield* impatient.end
+        assert.instanceOf(error, Client.ServiceFailed)
+        assert.deepStrictEqual([error.status, error.message], [503, message])
+      }),
+    )
+  }
+
+  it.effect("the request is not sent again when its charge may stand and no key collects it", () =>
+    Effect.gen(function* () {
+      const message = Envelope.undecidedChargeMessage("request-1")
+      const { end, requests } = yield* scripted([said(500, message), good])
+      const error = yield* end
+      assert.instanceOf(error, Client.ChargeUndecided)
+      assert.include(error.message, "request-1")
+      assert.strictEqual(requests.length, 1)
     }),
   )
 })

@@ -82,7 +82,10 @@ export class RateLimited extends ClientError {
   }
 }
 
-/** The service broke, or is not ready: a status of 500 or more. Nothing was charged. */
+/**
+ * The service broke, or is not ready: a status of 500 or more. Nothing was charged, or the request's
+ * idempotency key collects the answer.
+ */
 export class ServiceFailed extends ClientError {
   readonly _tag = "ServiceFailed"
   readonly status: number
@@ -92,6 +95,15 @@ export class ServiceFailed extends ClientError {
     super(told)
     this.status = told.status
   }
+}
+
+/**
+ * The service does not know whether a request without an idempotency key was charged. The account's
+ * statement has the charge under the request id.
+ */
+export class ChargeUndecided extends ClientError {
+  readonly _tag = "ChargeUndecided"
+  readonly status = 500
 }
 
 /** The service cannot be reached, or the connection broke. */
@@ -128,6 +140,7 @@ export type AnyClientError =
   | IdempotencyKeyReused
   | RateLimited
   | ServiceFailed
+  | ChargeUndecided
   | ConnectionFailed
   | TimedOut
   | UnexpectedAnswer

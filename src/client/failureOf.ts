@@ -18,6 +18,9 @@ export const failureOf = (
   if (response === undefined || isBroken(error)) return connectionFailed(error)
   const { headers, status } = response
   const told = { message: error.message, requestId: headers["x-request-id"] }
+  if (status === 500 && Envelope.isUndecidedCharge(error.message)) {
+    return new ClientError.ChargeUndecided(told)
+  }
   switch (error._tag) {
     case "InvalidRequest":
       return new ClientError.ValidationError({ ...told, issues: error.issues })
@@ -55,7 +58,10 @@ const undeclared = (
 }
 
 const isFromService = ({ _tag }: ContractError) =>
-  _tag === "TooManyRequests" || _tag === "InternalServerError" || _tag === "PayloadTooLarge"
+  _tag === "TooManyRequests" ||
+  _tag === "InternalServerError" ||
+  _tag === "ServiceUnavailable" ||
+  _tag === "PayloadTooLarge"
 
 const says = (status: number) =>
   status >= 500
