@@ -65,10 +65,8 @@ const impatientSocket = (silenceMs: number) => {
  * statement that takes long, before the client takes its silence for death.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
-  transaction.make(
-    sql,
-    begin,
-    (connection, statements) => connection.executeUnprepared(statements, [], undefined),
+  transaction.make(sql, begin, (connection, statements) =>
+    connection.executeUnprepared(statements, [], undefined),
   )
 
 /** The role or the database may have other defaults: what a commit promises does not depend on them. */
