@@ -4,7 +4,7 @@
  * as long to say that nothing is.
  */
 import * as Either from "effect/Either"
-import { constTrue, identity } from "effect/Function"
+import { constTrue } from "effect/Function"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
@@ -29,44 +29,6 @@ export const decoder = <A, I>(
   const isAsItShouldBe = make(schema)
   const decode = ParseResult.decodeUnknownEither(schema)
   return (value) => (isAsItShouldBe(value) ? Either.right(value) : decode(value))
-}
-
-/**
- * Cuts every list of a value to its first `max` items and drops the fields that the schema does not
- * know. A list that is too long for its schema stays so where the schema's bound is below `max`.
- */
-export const shortener = (
-  { ast }: Schema.Schema.AnyNoContext,
-  max: number,
-): ((value: unknown) => unknown) => shortenerOf(ast, max)
-
-const shortenerOf = (ast: SchemaAST.AST, max: number): ((value: unknown) => unknown) => {
-  switch (ast._tag) {
-    case "Refinement":
-      return shortenerOf(ast.from, max)
-    case "TupleType": {
-      const [item] = ast.rest
-      if (ast.elements.length > 0 || ast.rest.length !== 1 || item === undefined) return identity
-      const shorten = shortenerOf(item.type, max)
-      return (value) => (Array.isArray(value) ? value.slice(0, max).map(shorten) : value)
-    }
-    case "TypeLiteral": {
-      if (ast.indexSignatures.length > 0) return identity
-      const fields = ast.propertySignatures.map(
-        ({ name, type }) => [name, shortenerOf(type, max)] as const,
-      )
-      return (value) =>
-        Predicate.isRecord(value)
-          ? Object.fromEntries(
-              fields.flatMap(([name, shorten]) =>
-                Object.hasOwn(value, name) ? [[name, shorten(value[name])]] : [],
-              ),
-            )
-          : value
-    }
-    default:
-      return identity
-  }
 }
 
 /** `size`: what the refinements around a string or an array leave of its lengths. */

@@ -5,7 +5,6 @@ import * as FastCheck from "effect/FastCheck"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/contract/Api.ts"
-import { fromParseIssue } from "../src/contract/Issues.ts"
 import * as Guard from "../src/Guard.ts"
 import { Score } from "../src/Metrics.ts"
 
@@ -103,32 +102,5 @@ describe("a guard", () => {
     assert.isFalse(transformed({ at: new Date() }))
     assert.isFalse(Guard.make(Schema.Record({ key: Schema.String, value: Schema.String }))({}))
     assert.isFalse(Guard.make(Schema.Tuple(Schema.String))(["a"]))
-  })
-})
-
-describe("a shortener", () => {
-  const Lists = Schema.Struct({
-    list: Schema.Array(Schema.Struct({ inner: Schema.Array(Schema.Number) })),
-    word: Schema.optional(Schema.String),
-  })
-  const shorten = Guard.shortener(Lists, 2)
-
-  it("cuts every list and drops what the schema does not know", () => {
-    const item = { inner: [1, 2, 3], more: 1 }
-    assert.deepStrictEqual(shorten({ list: [item, item, item], extra: [1, 2, 3] }), {
-      list: [{ inner: [1, 2] }, { inner: [1, 2] }],
-    })
-  })
-
-  it.prop("leaves what is wrong with short lists as it is", [FastCheck.jsonValue()], ([value]) => {
-    const decode = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
-    const shortenBatch = Guard.shortener(BatchRequest, 100)
-    for (const body of [value, { urls: value }, { urls: [value, "", value] }]) {
-      const [cut, whole] = [decode(shortenBatch(body)), decode(body)]
-      assert.deepStrictEqual(
-        Either.mapLeft(cut, fromParseIssue),
-        Either.mapLeft(whole, fromParseIssue),
-      )
-    }
   })
 })

@@ -8,12 +8,13 @@ import { BatchRequest } from "../src/contract/Api.ts"
 import { fromParseIssue, invalidContentType, invalidJson, Issue } from "../src/contract/Issues.ts"
 import * as Body from "../src/http/Body.ts"
 
-const decode = Body.valueDecoder(BatchRequest)
+const decodeBytes = Body.bytesDecoder(BatchRequest)
+const decode = (body: unknown) => decodeBytes(Buffer.from(JSON.stringify(body)))
 const decodeWhole = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
 
 /** Empty for a body that keeps the contract. */
 const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
-  Either.match(decode(body), { onLeft: (issues) => issues, onRight: () => [] })
+  Either.match(decode(body), { onLeft: ({ issues }) => issues, onRight: () => [] })
 
 const url = "example.com"
 
@@ -185,7 +186,7 @@ describe("whatever the body", () => {
         assert.isTrue(decoded.right.urls.every(isValidUrl))
         return
       }
-      const issues = decoded.left
+      const { issues } = decoded.left
       assert.isNotEmpty(issues)
       for (const issue of issues) {
         assert.deepStrictEqual(Schema.encodeSync(Issue)(issue), issue)
@@ -234,18 +235,21 @@ describe("of a long list", () => {
     assert.isBelow(JSON.stringify(issues).length, 64 * 1024)
   })
 
-  const Tags = Schema.Struct({ tags: Schema.Array(Schema.String) })
+  const decodeBytes = Body.bytesDecoder(Schema.Struct({ tags: Schema.Array(Schema.String) }))
+  const decodeTags = (tags: ReadonlyArray<unknown>) =>
+    decodeBytes(Buffer.from(JSON.stringify({ tags })))
 
   it("that may be of any length, a later item is still judged", () => {
     const tags = [...Array(200).fill("a"), 7]
+    const decoded = Either.flip(decodeTags(tags))
     assert.deepStrictEqual(
-      Either.flip(Body.valueDecoder(Tags)({ tags })),
+      Either.map(decoded, ({ issues }) => issues),
       Either.right([wrongType("string", "number", ["tags", "200"])]),
     )
   })
 
   it("that may be of any length, nothing is lost", () => {
     const tags = Array(200).fill("a")
-    assert.deepStrictEqual(Body.valueDecoder(Tags)({ tags }), Either.right({ tags }))
+    assert.deepStrictEqual(decodeTags(tags), Either.right({ tags }))
   })
 })

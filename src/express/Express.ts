@@ -74,15 +74,15 @@ export const make = (
       const { headers, method, url } = request
       if (method !== "POST" || url !== batchPath) return undefined
       const body = Body.isJson(headers["content-type"]) ? request.body : undefined
-      if (body === undefined || body.length > maxPlainBytes) return undefined
+      // Larger bodies are rare, and parsing one takes a while: the router decides on those.
+      if (body === undefined || body.length > Body.maxPlainBytes) return undefined
       const now = clock.unsafeCurrentTimeMillis()
       const apiKey = recallKey(headers["x-api-key"]?.toString() ?? "", now)
       if (apiKey === undefined) return undefined
       const idempotencyKey = IdempotencyKey.fromHeader(headers["idempotency-key"]?.toString())
       const json = Body.parse(body)
-      if (Either.isLeft(idempotencyKey) || Either.isLeft(json)) return undefined
-      if (!isBatch(json.right)) return undefined
-      const { urls } = json.right
+      if (Either.isLeft(idempotencyKey) || !isBatch(json)) return undefined
+      const { urls } = json
       const parsed = Report.parse(urls)
       const targets = Arr.getRights(parsed)
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
@@ -171,8 +171,5 @@ const reportOf = (
 const untouched: Express = () => false
 
 const isBatch = Guard.make(BatchRequest)
-
-/** Larger bodies are rare, and parsing one takes a while: the router decides on those. */
-const maxPlainBytes = 128 * 1024
 
 const noHeaders: Readonly<Record<string, string>> = {}

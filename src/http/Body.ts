@@ -10,55 +10,65 @@ import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
 import * as Guard from "../Guard.ts"
+import * as JsonReader from "./JsonReader.ts"
 import { Request } from "./Request.ts"
 
 /**
- * Decodes a JSON body. Fails with InvalidRequest, which lists every violation, and with
- * PayloadTooLarge.
+ * Decodes a JSON body. Fails with InvalidRequest, which lists every violation, of a list its own and
+ * those of its first `maxJudgedItems` items, and with PayloadTooLarge.
  */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
-  const decode = valueDecoder(schema)
+  const decode = bytesDecoder(schema)
   return (
     request: HttpServerRequest.HttpServerRequest,
   ): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
     isJson(request.headers["content-type"])
-      ? Effect.flatMap(read(request.source), (bytes) =>
-          Either.flatMap(parse(bytes), (json) =>
-            Either.mapLeft(decode(json), (issues) => InvalidRequest.because(issues)),
-          ),
-        )
+      ? Effect.flatMap(read(request.source), decode)
       : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
 }
 
-/**
- * Decodes a value. Fails with every violation, of a list its own and those of its first
- * `maxJudgedItems` items, so that a longer list costs no more.
- */
-export const valueDecoder = <A>(
+/** Decodes the bytes of a body, in a few milliseconds whatever they are. */
+export const bytesDecoder = <A>(
   schema: Schema.Schema<A>,
-): ((value: unknown) => Either.Either<A, ReadonlyArray<Issues.Issue>>) => {
+): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
   const isValid = Guard.make(schema)
-  const shorten = Guard.shortener(schema, maxJudgedItems)
+  const readShortened = JsonReader.make(schema, maxJudgedItems)
   const judge = ParseResult.decodeUnknownEither(schema, { errors: "all" })
   const decode = ParseResult.decodeUnknownEither(schema)
-  return (value) => {
-    if (isValid(value)) return Either.right(value)
-    const judged = judge(shorten(value))
-    return Either.mapLeft(Either.isLeft(judged) ? judged : decode(value), Issues.fromParseIssue)
+
+  const judged = (text: string): Either.Either<A, InvalidRequest> => {
+    const reading = readShortened(text)
+    if (reading === undefined) return notJson("The body is not valid JSON")
+    const { isWhole, value } = reading
+    if (isWhole && isValid(value)) return Either.right(value)
+    const decoded = judge(value)
+    return Either.mapLeft(
+      isWhole || Either.isLeft(decoded) ? decoded : decode(JSON.parse(text)),
+      (issue) => InvalidRequest.because(Issues.fromParseIssue(issue)),
+    )
+  }
+
+  return (bytes) => {
+    const plain = bytes.length > maxPlainBytes ? undefined : parse(bytes)
+    if (isValid(plain)) return Either.right(plain)
+    return isUtf8(bytes) ? judged(bytes.toString()) : notJson("The body is not UTF-8")
   }
 }
+
+/** The longest body for `JSON.parse`, which takes milliseconds for more, or 100 at the worst. */
+export const maxPlainBytes = 64 * 1024
 
 /** Whether a content type is `application/json`, parameters allowed. */
 export const isJson = (contentType: string | undefined) =>
   contentType !== undefined && /^\s*application\/json\s*(;|$)/i.test(contentType)
 
-/** The value of a JSON text in UTF-8. */
-export const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
-  if (!isUtf8(bytes)) return notJson("The body is not UTF-8")
+/** The value of a JSON text in UTF-8; undefined for anything else. */
+export const parse = (bytes: Buffer): unknown => {
+  if (!isUtf8(bytes)) return undefined
   try {
-    return Either.right(JSON.parse(bytes.toString()))
+    return JSON.parse(bytes.toString())
   } catch {
-    return notJson("The body is not valid JSON")
+    return undefined
   }
 }
 
