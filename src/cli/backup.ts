@@ -22,7 +22,9 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
     }
     yield* Sqlite.backup(url.slice("sqlite:".length), file)
     const { accounts, entries } = yield* booksOf(file).pipe(
-      Effect.mapError(
+      Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
+      Effect.catchTag(
+        "BooksBroken",
         ({ message }) => new BackupFailed({ message: `the copy was made: ${message}` }),
       ),
     )

@@ -99,7 +99,10 @@ const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 
 /** By SQLite's result codes, PostgreSQL's error codes, the operating system's, and words. */
 const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
-  [/^(SQLITE_FULL|53100|ENOSPC)$/, "the disk of the database is full: free some space"],
+  [
+    /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/,
+    "the disk of the database is full: free some space",
+  ],
   [
     /^SQLITE_READONLY/,
     "the database cannot be written: check the permissions of its file and folder",

@@ -43,9 +43,15 @@ export const backup = (
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => syncFile(destination))),
       Effect.zipRight(examine(destination)),
-      Effect.onError(() => Effect.sync(() => rmSync(destination, { force: true }))),
+      Effect.onError(() => remove(destination)),
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
+
+/** Deletes the file, and what SQLite keeps beside it. */
+export const remove = (filename: string): Effect.Effect<void> =>
+  Effect.sync(() =>
+    ["", "-wal", "-shm"].forEach((part) => rmSync(filename + part, { force: true })),
+  )
 
 /** Reads every page of the file, with its WAL; fails when it is damaged. */
 export const examine = (
@@ -80,8 +86,8 @@ const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, 
 const make = Effect.fnUntraced(
   function* (filename: string, mustExist: boolean) {
     const path = Presence.pathOf(filename)
-    if (mustExist && !existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
     const before = inodeOf(path)
+    if (mustExist && before === undefined) return yield* new Presence.NoDatabase({ place: path })
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
     const sql = yield* before === undefined ? privately(opening) : opening
     // The journal mode is written to the file, so first of all the file must be ours.

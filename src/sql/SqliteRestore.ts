@@ -1,5 +1,6 @@
 /** Puts a copy of one SQLite file in the place of another, whole or not at all. */
 import {
+  accessSync,
   chmodSync,
   chownSync,
   closeSync,
@@ -69,6 +70,7 @@ export const replace = (
       return yield* new StoreFailure({ message: `${copy}-wal could not be written into its file` })
     }
     if (existsSync(database)) {
+      yield* attempt(() => accessSync(database, constants.R_OK | constants.W_OK))
       const locked = lock(database).pipe(
         Effect.catchIf(Failure.isDamage, () => Effect.void),
         Effect.mapError((error) =>
@@ -178,10 +180,17 @@ const sync = (path: string, flags: string) => {
 const attempt = <A>(act: () => A): Effect.Effect<A, StoreFailure> =>
   Effect.try({ try: act, catch: failure })
 
-const failure = (error: unknown): StoreFailure =>
-  Predicate.hasProperty(error, "code") && /^(EACCES|EPERM|EROFS)$/.test(String(error.code))
-    ? new StoreFailure({
-        message: `no permission: run this as the owner of the database (${error instanceof Error ? error.message : String(error.code)})`,
-        cause: error,
-      })
-    : Failure.describe(error)
+const failure = (error: unknown): StoreFailure => {
+  const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
+  const mend = mends.get(code)
+  if (mend === undefined || !(error instanceof Error)) return Failure.describe(error)
+  return new StoreFailure({ message: `${mend} (${error.message})`, cause: error })
+}
+
+const noPermission = "no permission: run this as the owner of the database"
+
+const mends = new Map([
+  ["EACCES", noPermission],
+  ["EPERM", noPermission],
+  ["EROFS", "the disk of the database is read-only: make it writable"],
+])

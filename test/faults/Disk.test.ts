@@ -1,9 +1,12 @@
 /** The program on a disk that fills up under load, and on one that cannot be written. */
+import { readdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { json, openAccount, run, serve } from "../support/Program.ts"
+import { exited, json, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
+import { temporaryFolder } from "../support/Stores.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../support/Wire.ts"
 
@@ -71,6 +74,51 @@ describe.skipIf(missing !== undefined)("a disk that is full for real", () => {
   )
 })
 
+describe.skipIf(missing !== undefined)("a disk without room for a second database", () => {
+  it.scopedLive(
+    "fails backup and restore with one line, leaves everything as it was, and then does both",
+    () =>
+      Effect.gen(function* () {
+        const { folder, free } = yield* SmallDisk.make(3072, 1536)
+        const elsewhere = yield* temporaryFolder
+        const { key } = yield* openAccount(folder, 1_000_000)
+        const running = yield* serve(folder)
+        assert.strictEqual((yield* check(running.url, key)).status, 200)
+        const copy = join(elsewhere, "copy.db")
+        yield* json(folder, "backup", copy)
+        assert.strictEqual((yield* check(running.url, key)).status, 200)
+        running.signal("SIGKILL")
+        yield* exited(running)
+        const { size } = statSync(copy)
+        // Half the copy has room, or all of it and not what SQLite needs to open it.
+        for (const room of [size / 2, size + 12_288]) {
+          const { bavail, bsize } = statfsSync(folder)
+          writeFileSync(join(folder, "more"), Buffer.alloc(bavail * bsize - room, 1))
+          const before = readdirSync(folder)
+          for (const args of [
+            ["backup", "copy.db"],
+            ["restore", copy],
+          ]) {
+            const { code, stderr, stdout } = yield* run(folder, args)
+            assert.deepStrictEqual([code, stdout], [1, ""])
+            assert.match(
+              stderr,
+              /^authority: .*the disk of the database is full: free some space.*\n$/,
+            )
+            assert.sameMembers(readdirSync(folder), before)
+          }
+          rmSync(join(folder, "more"))
+        }
+        yield* free
+        assert.strictEqual((yield* charges(folder)).length, 2)
+        yield* json(folder, "backup", "copy.db")
+        yield* json(folder, "restore", copy)
+        assert.strictEqual((yield* charges(folder)).length, 1)
+      }),
+    timeout,
+  )
+})
+
 describe.skipIf(missing !== undefined)("a disk that is read-only for real", () => {
   it.scopedLive(
     "stops the start with a line that says so, and no more once it can be written",
@@ -82,6 +130,7 @@ describe.skipIf(missing !== undefined)("a disk that is read-only for real", () =
         for (const args of [
           ["serve"],
           ["credits", "grant", "--account", "acme", "--amount", "1"],
+          ["backup", "copy.db"],
         ]) {
           const { code, stderr, stdout } = yield* run(folder, args, { AUTHORITY_PORT: "0" })
           assert.deepStrictEqual([code, stdout], [1, ""])
@@ -90,6 +139,9 @@ describe.skipIf(missing !== undefined)("a disk that is read-only for real", () =
             /^authority: the database file cannot be opened: .+ be written .+\n$/,
           )
         }
+        const restored = yield* run(folder, ["restore", import.meta.filename])
+        assert.deepStrictEqual([restored.code, restored.stdout], [1, ""])
+        assert.match(restored.stderr, /^authority: the disk of the database is read-only: .+\n$/)
         yield* setReadOnly(false)
         const running = yield* serve(folder)
         assert.strictEqual((yield* check(running.url, key)).status, 200)
