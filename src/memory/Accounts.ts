@@ -19,7 +19,7 @@ export const layer: Layer.Layer<Accounts> = Layer.sync(Accounts, () => {
       Effect.suspend(() =>
         Effect.mapError(
           Effect.fromNullable(
-            accounts.get(nameOrId) ?? [...accounts.values()].find(({ id }) => id === nameOrId),
+            [...accounts.values()].find(({ id }) => id === nameOrId) ?? accounts.get(nameOrId),
           ),
           () => new AccountNotFound({ account: nameOrId }),
         ),

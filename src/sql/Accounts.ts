@@ -49,9 +49,9 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
 
       find: Effect.fn("Accounts.find")(function* (nameOrId) {
         const found = yield* byNameOrId(nameOrId)
-        return yield* Option.fromNullable(
-          found.find(({ name }) => name === nameOrId) ?? found[0],
-        ).pipe(Effect.mapError(() => new AccountNotFound({ account: nameOrId })))
+        return yield* Option.fromNullable(found.find(({ id }) => id === nameOrId) ?? found[0]).pipe(
+          Effect.mapError(() => new AccountNotFound({ account: nameOrId })),
+        )
       }, Failure.orDie),
 
       list: Failure.orDie(all()),
