@@ -101,12 +101,12 @@ const origins = expecting(
 
 /** `600/1m`: a number of requests in a span of time. */
 const rate = expecting(
-  "a number and a length of time such as 600/1m",
+  "a number and a length of time such as 600/1m, at most 3650d",
   Schema.split("/").pipe(
     Schema.compose(Schema.Tuple(Schema.NumberFromString, TimeSpan)),
     Schema.filter(
       ([requests, per]) =>
-        Number.isInteger(requests) && requests > 0 && Duration.greaterThan(per, Duration.zero),
+        Number.isSafeInteger(requests) && requests > 0 && Duration.greaterThan(per, Duration.zero),
     ),
     Schema.transform(Schema.Struct({ requests: Schema.Number, per: Schema.DurationFromSelf }), {
       strict: true,

@@ -73,6 +73,20 @@ describe("what Moz is asked", () => {
       }),
   )
 
+  it.scoped("a quota whose end is no time is malformed", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script({
+        name: "no time",
+        apply: (response, { body }) =>
+          void response.end(body.replace(/"period_reset":\d+/, '"period_reset":1e300')),
+      })
+      const { quota } = yield* Effect.provide(MetricsProvider, moz.layer)
+      const error = yield* Effect.flip(quota ?? Effect.dieMessage("no quota"))
+      expect(error.reason).toBe("Malformed")
+    }),
+  )
+
   it.scoped("the quota of rows, without spending any", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make

@@ -18,6 +18,7 @@ import * as Guard from "../Guard.ts"
 import { type Metrics, Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
+import { latestTime } from "../TimeSpan.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import * as Wire from "./Wire.ts"
 
@@ -203,8 +204,8 @@ const decodeQuota = success(
     quota: Schema.Struct({
       allotted: Schema.Number,
       used: Schema.Number,
-      /** Epoch seconds. */
-      period_reset: maybe(Schema.Number),
+      /** Epoch seconds, as far as a `Date` goes. */
+      period_reset: maybe(Schema.Number.pipe(Schema.between(0, latestTime / 1000))),
     }),
   }),
 )

@@ -152,6 +152,18 @@ describe("wrong usage", () => {
     ["a number that is none", "account", "create", "acme", "--credits", "many"],
     ["a number below zero", "account", "create", "acme", "--credits=-1"],
     ["a name that cannot be one", "account", "create", "a b"],
+    ["a name that looks like an id", "account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
+    [
+      "a life of millions of years",
+      "key",
+      "create",
+      "--account",
+      "a",
+      "--expires-in",
+      "999999999d",
+    ],
+    ["a grace of millions of years", "key", "rotate", "id", "--grace", "200000000d"],
+    ["a life of more than ten years", "key", "create", "--account", "a", "--expires-in", "3651d"],
   ] as const) {
     it.scopedLive(
       `${name} is told in one line on stderr, with exit code 2`,
