@@ -30,6 +30,12 @@ export const ApiKey = Schema.Struct({
 })
 export type ApiKey = typeof ApiKey.Type
 
+/** A key whose record cannot be read. It lets nobody in, and it can be revoked. */
+export interface UnreadableKey {
+  readonly id: ApiKeyId
+  readonly problem: string
+}
+
 /** Neither revoked nor expired at `now`, in epoch milliseconds. */
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)

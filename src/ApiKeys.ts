@@ -3,9 +3,10 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
+import type * as Either from "effect/Either"
 import type * as Redacted from "effect/Redacted"
 import type { AccountId } from "./Account.ts"
-import type { ApiKey, ApiKeyId, IssuedKey } from "./ApiKey.ts"
+import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Absent, malformed, unknown, revoked or expired: to a client they are one and the same. */
@@ -48,8 +49,18 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
     /** Ends a key now; ending it again is no error. Fails with ApiKeyNotFound. */
-    readonly revoke: (id: ApiKeyId) => Effect.Effect<ApiKey, ApiKeyNotFound>
+    readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
     /** An account's keys, ended ones included, oldest first. */
-    readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    readonly list: (
+      account: AccountId,
+    ) => Effect.Effect<ReadonlyArray<Either.Either<ApiKey, UnreadableKey>>>
+    /** The keys of all accounts whose records cannot be read. */
+    readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
   }
 >() {}
+
+/** Times are epoch milliseconds. */
+export interface RevokedKey {
+  readonly id: ApiKeyId
+  readonly revokedAt: number
+}

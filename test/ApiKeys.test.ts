@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
+import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -249,7 +250,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           const third = yield* keys.rotate(second.record.id, Duration.zero)
           yield* keys.revoke(first.record.id)
 
-          const listed = yield* keys.list(account)
+          const listed = Arr.getRights(yield* keys.list(account))
           const all = [first, second, third]
           assert.deepStrictEqual(
             listed.map(({ id }) => id),
@@ -280,6 +281,33 @@ for (const [name, store] of stores) suite(name, store)
 
 for (const [name, store] of sqlStores) {
   layer(store)(`ApiKeys in ${name}, behind the port`, (it) => {
+    it.effect("a row that cannot be read is named, spoils no other, and can be revoked", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const keys = yield* ApiKeys
+        const { account, key, record } = yield* issued()
+        const bad = yield* keys.issue({ account })
+        const { id } = bad.record
+        yield* sql`UPDATE api_keys SET expires_at = ${86_400_000_000_000_000} WHERE id = ${id}`
+
+        const [first, second] = yield* keys.list(account)
+        assert.deepStrictEqual(first, Either.right(record))
+        assert.deepInclude(Either.merge(second ?? Either.left({})), { id })
+        const unreadable = yield* keys.unreadable
+        assert.deepStrictEqual(
+          unreadable.map((key) => key.id),
+          [id],
+        )
+        assert.match(unreadable[0]?.problem ?? "", /^expiresAt: /)
+        assert.isTrue(yield* admits(key))
+        assert.isFalse(yield* admits(bad.key))
+
+        assert.isNumber((yield* keys.revoke(id)).revokedAt)
+        yield* sql`UPDATE api_keys SET expires_at = NULL WHERE id = ${id}`
+        assert.isFalse(yield* admits(bad.key))
+      }),
+    )
+
     it.effect("what cannot be a key is refused without a query", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient

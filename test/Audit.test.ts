@@ -48,6 +48,12 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       }),
     )
 
+    names(
+      "names the account whose balance cannot be read",
+      "its balance cannot be read: granted: expected a whole number of credits, 0 or more",
+      (sql, account) => sql`UPDATE balances SET granted = ${2 ** 53} WHERE account_id = ${account}`,
+    )
+
     describe("names the entry", () => {
       const changed = "entry 2 was changed: its hash does not match"
       const second = (sql: SqlClient.SqlClient, account: AccountId) =>

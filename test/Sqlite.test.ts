@@ -39,7 +39,7 @@ describe("what was written to a file", () => {
         const keys = yield* ApiKeys
         assert.deepStrictEqual(yield* (yield* Accounts).find("kept"), account)
         assert.strictEqual((yield* keys.authenticate(key)).accountId, account.id)
-        assert.deepStrictEqual(yield* keys.list(account.id), [record])
+        assert.deepStrictEqual(yield* keys.list(account.id), [Either.right(record)])
         assert.deepStrictEqual(yield* figures(account.id), before.figures)
         assert.deepStrictEqual(yield* statement(account.id), entries)
         yield* settle(open, 7)

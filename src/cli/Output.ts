@@ -1,5 +1,6 @@
 /** How the verbs speak: text for people, or one JSON document for programs. */
 import * as Console from "effect/Console"
+import { latestTime } from "../TimeSpan.ts"
 
 export const print = (asJson: boolean, document: unknown, text: string) =>
   Console.log(asJson ? JSON.stringify(document) : text)
@@ -31,9 +32,9 @@ export const csvCell = (value: string | number | null): string => {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
 }
 
-/** ISO 8601, or null. */
+/** ISO 8601, or null. A time beyond the last one is shown as that. */
 export const time = (epochMs: number | null): string | null =>
-  epochMs === null ? null : new Date(epochMs).toISOString()
+  epochMs === null ? null : new Date(Math.min(epochMs, latestTime)).toISOString()
 
 /** Whether only this machine can reach what listens there. */
 export const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

@@ -1,11 +1,13 @@
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { AccountName, Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 import { json } from "./options.ts"
 import { print, table } from "./Output.ts"
 import * as Stores from "./Stores.ts"
@@ -35,25 +37,40 @@ const create = Command.make(
     }).pipe(Effect.provide(Stores.forCreatingVerbs)),
 ).pipe(Command.withDescription("Open an account"))
 
+class UnreadableBalance extends Data.TaggedError("UnreadableBalance")<{
+  readonly name: string
+  readonly problem: string
+}> {
+  override get message() {
+    return `the balance of ${this.name} cannot be read: ${this.problem}: run 'authority credits verify'`
+  }
+}
+
 const list = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const ledger = yield* CreditLedger
     const rows = yield* Effect.forEach(yield* accounts.list, ({ id, name }) =>
-      Effect.map(ledger.balance(id), (balance) => ({
-        id,
-        name,
-        available: Balance.available(balance),
-      })),
+      ledger.balance(id).pipe(
+        Effect.map((balance) => ({ id, name, available: Balance.available(balance) })),
+        Effect.catchAllDefect((defect) =>
+          defect instanceof StoreFailure
+            ? Effect.succeed({ id, name, available: null, problem: defect.message })
+            : Effect.die(defect),
+        ),
+      ),
     )
     yield* print(
       json,
       { accounts: rows },
       table(
         ["NAME", "AVAILABLE", "ID"],
-        rows.map(({ available, id, name }) => [name, available, id]),
+        rows.map(({ available, id, name }) => [name, available ?? "unreadable", id]),
       ),
     )
+    for (const row of rows) {
+      if ("problem" in row) return yield* new UnreadableBalance(row)
+    }
   }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Show the accounts and what they may spend"))
 

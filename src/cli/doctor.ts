@@ -3,6 +3,7 @@ import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
@@ -71,6 +72,7 @@ const withoutPassword = (value: string) => value.replace(/(?<=:\/\/[^:@/]*:)[^@]
 const stores = Effect.gen(function* () {
   const health = yield* Health
   const ledger = yield* CreditLedger
+  const keys = yield* ApiKeys
   const { host, providers } = yield* Settings.Settings
   const { description } = yield* health.stores
   const writing = yield* Effect.either(health.write)
@@ -84,6 +86,9 @@ const stores = Effect.gen(function* () {
     ...(problems.length === 0
       ? [ok("ledger", `${accounts} accounts and ${entries} entries add up`)]
       : problems.map((problem) => failure("ledger", problem))),
+    ...(yield* keys.unreadable).map(({ id, problem }) =>
+      failure(`key ${id}`, `its record cannot be read: ${problem}: revoke it and create another`),
+    ),
     ...(providers.includes("sandbox") && (yield* isExposed(host))
       ? [warning("demo", `the demo account can be used from beyond this machine: ${host}`)]
       : []),

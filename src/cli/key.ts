@@ -4,6 +4,7 @@ import * as Options from "@effect/cli/Options"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
@@ -61,36 +62,56 @@ const list = Command.make("list", { account: accountOption, json }, ({ account, 
     const keys = yield* ApiKeys
     const { id, name } = yield* accounts.find(account)
     const now = yield* Clock.currentTimeMillis
-    const rows = (yield* keys.list(id)).map((key) => ({
-      id: key.id,
-      start: key.start,
-      label: key.label,
-      state: stateOf(key, now),
-      createdAt: time(key.createdAt),
-      expiresAt: time(key.expiresAt),
-      revokedAt: time(key.revokedAt),
-      lastUsedAt: time(key.lastUsedAt),
-    }))
+    const rows = (yield* keys.list(id)).map(
+      Either.match({
+        onLeft: ({ id, problem }) => ({ ...unreadable, id, problem }),
+        onRight: (key) => ({
+          id: key.id,
+          start: key.start,
+          label: key.label,
+          state: stateOf(key, now),
+          createdAt: time(key.createdAt),
+          expiresAt: time(key.expiresAt),
+          revokedAt: time(key.revokedAt),
+          lastUsedAt: time(key.lastUsedAt),
+        }),
+      }),
+    )
     yield* print(
       json,
       { account: name, keys: rows },
       table(
         ["KEY", "STATE", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
-        rows.map(({ createdAt, expiresAt, id, label, lastUsedAt, start, state }) => [
-          `${start}…`,
-          state,
-          label ?? "",
-          createdAt ?? "",
-          expiresAt ?? "never",
-          lastUsedAt ?? "never",
-          id,
-        ]),
+        rows.map((row) =>
+          row.state === "unreadable"
+            ? ["", row.state, row.problem, "", "", "", row.id]
+            : [
+                `${row.start}…`,
+                row.state,
+                row.label ?? "",
+                row.createdAt ?? "",
+                row.expiresAt ?? "never",
+                row.lastUsedAt ?? "never",
+                row.id,
+              ],
+        ),
       ),
     )
   }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Show an account's keys, without their secrets"))
 
-const stateOf = (key: ApiKey.ApiKey, now: number) =>
+/** What is printed of a key whose record cannot be read, beside its id. */
+const unreadable = {
+  start: null,
+  label: null,
+  state: "unreadable",
+  createdAt: null,
+  expiresAt: null,
+  revokedAt: null,
+  lastUsedAt: null,
+} as const
+
+const stateOf = (key: ApiKey.ApiKey, now: number): "revoked" | "active" | "expired" =>
   key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"
 
 const rotate = Command.make(

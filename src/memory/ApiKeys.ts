@@ -2,6 +2,7 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
@@ -52,12 +53,16 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
       Effect.gen(function* () {
         const now = yield* Clock.currentTimeMillis
         const [hash, record] = yield* find(id)
-        const revoked = { ...record, revokedAt: record.revokedAt ?? now }
-        records.set(hash, revoked)
-        return revoked
+        const revokedAt = record.revokedAt ?? now
+        records.set(hash, { ...record, revokedAt })
+        return { id, revokedAt }
       }),
 
     list: (account) =>
-      Effect.sync(() => [...records.values()].filter(({ accountId }) => accountId === account)),
+      Effect.sync(() =>
+        [...records.values()].filter(({ accountId }) => accountId === account).map(Either.right),
+      ),
+
+    unreadable: Effect.succeed([]),
   })
 })

@@ -1,14 +1,20 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Arr from "effect/Array"
+import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
 import * as Failure from "./Failure.ts"
+import { nextPage, pageSize } from "./ledgerQueries.ts"
 
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
   ApiKeys,
@@ -20,7 +26,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     )
     const byHash = SqlSchema.findOne({
       Request: ApiKey.KeyHash,
-      Result: ApiKey.ApiKey,
+      Result: KeyRow,
       execute: (hash) => sql`SELECT ${columns} FROM api_keys WHERE hash = ${hash}`,
     })
     const byId = SqlSchema.findOne({
@@ -30,9 +36,22 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     })
     const byAccount = SqlSchema.findAll({
       Request: AccountId,
-      Result: ApiKey.ApiKey,
+      Result: KeyRow,
       execute: (account) =>
         sql`SELECT ${columns} FROM api_keys WHERE account_id = ${account} ORDER BY created_at, id`,
+    })
+    const after = SqlSchema.findAll({
+      Request: Schema.String,
+      Result: KeyRow,
+      execute: (id) =>
+        sql`SELECT ${columns} FROM api_keys WHERE id > ${id} ORDER BY id LIMIT ${pageSize}`,
+    })
+    const revokedAt = SqlSchema.findOne({
+      Request: Schema.Struct({ id: ApiKey.ApiKeyId, now: Schema.Int }),
+      Result: Schema.Struct({ revokedAt: Schema.Int }),
+      execute: ({ id, now }) => sql`
+        UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ${now}) WHERE id = ${id}
+        RETURNING revoked_at`,
     })
 
     const insert = (issued: ApiKey.IssuedKey) => {
@@ -73,13 +92,18 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     return ApiKeys.of({
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
         if (!ApiKey.isWellFormed(key)) return yield* new InvalidApiKey()
-        const record = yield* byHash(ApiKey.hash(key))
-        const now = yield* Clock.currentTimeMillis
-        if (Option.isNone(record) || !ApiKey.isUsable(record.value, now)) {
+        const row = yield* byHash(ApiKey.hash(key))
+        if (Option.isNone(row)) return yield* new InvalidApiKey()
+        const record = readKey(row.value)
+        if (Either.isLeft(record)) {
+          const { id, problem } = record.left
+          yield* Effect.logError(`The record of the key ${id} cannot be read.`, problem)
           return yield* new InvalidApiKey()
         }
-        yield* noteUse(record.value.id, now)
-        return record.value
+        const now = yield* Clock.currentTimeMillis
+        if (!ApiKey.isUsable(record.right, now)) return yield* new InvalidApiKey()
+        yield* noteUse(record.right.id, now)
+        return record.right
       }, Failure.orDie),
 
       issue: Effect.fn("ApiKeys.issue")(function* (options) {
@@ -102,20 +126,34 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Failure.orDie,
       ),
 
-      revoke: Effect.fn("ApiKeys.revoke")(
-        function* (id) {
-          const now = yield* Clock.currentTimeMillis
-          yield* sql`
-            UPDATE api_keys SET revoked_at = ${now} WHERE id = ${id} AND revoked_at IS NULL`
-          return yield* Effect.flatten(byId(id)).pipe(
-            Effect.catchTag("NoSuchElementException", () => new ApiKeyNotFound({ id })),
-          )
-        },
-        sql.withTransaction,
-        Failure.orDie,
+      revoke: Effect.fn("ApiKeys.revoke")(function* (id) {
+        const now = yield* Clock.currentTimeMillis
+        const revoked = yield* revokedAt({ id, now })
+        if (Option.isNone(revoked)) return yield* new ApiKeyNotFound({ id })
+        return { id, revokedAt: revoked.value.revokedAt }
+      }, Failure.orDie),
+
+      list: Effect.fn("ApiKeys.list")((account) =>
+        Failure.orDie(Effect.map(byAccount(account), Arr.map(readKey))),
       ),
 
-      list: Effect.fn("ApiKeys.list")((account) => Failure.orDie(byAccount(account))),
+      unreadable: Stream.paginateChunkEffect("", (id) =>
+        Effect.map(Failure.orDie(after(id)), (page) => [
+          Chunk.unsafeFromArray(Arr.getLefts(page.map(readKey))),
+          Option.map(nextPage(page), (last) => last.id),
+        ]),
+      ).pipe(Stream.runCollect, Effect.map(Chunk.toReadonlyArray)),
     })
   }),
 )
+
+/** The columns of a key before they are read: a row that cannot be read spoils no other. */
+const KeyRow = Schema.Struct({ id: ApiKey.ApiKeyId }, { key: Schema.String, value: Schema.Unknown })
+
+const decodeKey = Schema.decodeUnknownEither(ApiKey.ApiKey)
+
+const readKey = (row: typeof KeyRow.Type): Either.Either<ApiKey.ApiKey, ApiKey.UnreadableKey> =>
+  Either.mapLeft(decodeKey(row), (error) => ({
+    id: row.id,
+    problem: Failure.unreadable(error),
+  }))

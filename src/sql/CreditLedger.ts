@@ -29,7 +29,7 @@ import { StoreTimeout } from "../StoreTimeout.ts"
 import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
-import { makeQueries, nextPage, readEntry, type Rows } from "./ledgerQueries.ts"
+import { makeQueries, nextPage, readBooks, readEntry, type Rows } from "./ledgerQueries.ts"
 
 /**
  * `lease`: how long a hold and its idempotency key live at most. With a Heartbeat, holds carry their
@@ -343,14 +343,18 @@ const make = (leaseMs: number) =>
           Option.map(nextPage(page), ({ accountId }) => accountId),
         ]),
       ).pipe(
-        Stream.mapEffect(({ accountId, lastEntry, openHolds, ...balance }) =>
-          Audit.examine({
-            accountId,
-            balance,
-            openHolds,
-            lastEntry,
-            // Entries added since the balance was read are not its concern.
-            entries: Stream.take(entriesOf(accountId), lastEntry),
+        Stream.mapEffect((row) =>
+          Either.match(readBooks(row), {
+            onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
+            onRight: ({ accountId, lastEntry, openHolds, ...balance }) =>
+              Audit.examine({
+                accountId,
+                balance,
+                openHolds,
+                lastEntry,
+                // Entries added since the balance was read are not its concern.
+                entries: Stream.take(entriesOf(accountId), lastEntry),
+              }),
           }),
         ),
         Audit.summarize,

@@ -1,18 +1,18 @@
 /** The one place that knows what goes wrong with a database, and what to do about it. */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
-import type { ParseError } from "effect/ParseResult"
+import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /** For the methods of a port: no caller can act on a broken database, so its failure is a defect. */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, Exclude<E, SqlError | ParseError>, R> =>
+): Effect.Effect<A, Exclude<E, SqlError | ParseResult.ParseError>, R> =>
   Effect.catchAll(effect, (error) =>
     isDatabaseError(error)
       ? Effect.die(describe(error))
-      : Effect.fail(error as Exclude<E, SqlError | ParseError>),
+      : Effect.fail(error as Exclude<E, SqlError | ParseResult.ParseError>),
   )
 
 /** What a database said, as a sentence with the mend where one is known. */
@@ -33,6 +33,12 @@ const knownAs = (error: unknown): string | undefined => {
   const [code, said] = signsOf(rootCause(error))
   return mends.find(([signs]) => signs.test(code) || signs.test(said))?.[1]
 }
+
+/** Why a row cannot be read, column by column. */
+export const unreadable = (error: ParseResult.ParseError): string =>
+  ParseResult.ArrayFormatter.formatErrorSync(error)
+    .map(({ message, path }) => `${path.join(".")}: ${message}`)
+    .join("; ")
 
 /** Another writer has the database at the moment; trying again is worth it. */
 export const isBusy = (error: unknown): boolean => {
@@ -77,7 +83,7 @@ export const isDisconnection = (error: unknown): boolean => signsOf(rootCause(er
 
 const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 
-const isDatabaseError = (error: unknown): error is SqlError | ParseError =>
+const isDatabaseError = (error: unknown): error is SqlError | ParseResult.ParseError =>
   isSqlError(error) || Predicate.isTagged(error, "ParseError")
 
 const rootCause = (error: unknown): unknown =>

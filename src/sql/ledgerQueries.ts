@@ -13,6 +13,7 @@ import * as Balance from "../ledger/Balance.ts"
 import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
 import type { Hold } from "../ledger/Hold.ts"
 import * as Guard from "../Guard.ts"
+import * as Failure from "./Failure.ts"
 import { Credits, LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { inserter, isAmong, rowsOf } from "./rows.ts"
@@ -40,11 +41,11 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const decodeKeys = Guard.decoder(Schema.Array(KeyRow))
-const BooksRow = Schema.Struct({
-  ...BalanceRow.fields,
-  openHolds: Schema.Int,
-  lastEntry: Schema.Int,
-})
+/** The columns are read account by account: a row that cannot be read spoils no other. */
+const BooksRow = Schema.Struct(
+  { accountId: AccountId },
+  { key: Schema.String, value: Schema.Unknown },
+)
 const EntryRow = Schema.Struct(
   { sequence: Schema.Int },
   { key: Schema.String, value: Schema.Unknown },
@@ -56,9 +57,21 @@ const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
 
+const decodeBooks = Schema.decodeUnknownEither(
+  Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int, lastEntry: Schema.Int }),
+)
+
+/** The balance and the sums of an account, or why they cannot be read. */
+export const readBooks = (row: typeof BooksRow.Type) =>
+  Either.mapLeft(
+    decodeBooks(row),
+    (error) => `account ${row.accountId}: its balance cannot be read: ${Failure.unreadable(error)}`,
+  )
+
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
-const pageSize = 1000
+/** How many rows one statement reads. */
+export const pageSize = 1000
 
 /** How many idempotency keys one transaction forgets, so that nobody waits long for the database. */
 const sweepSize = 1000

@@ -627,6 +627,7 @@ describe("500", () => {
         rotate: () => breaking,
         revoke: () => breaking,
         list: () => breaking,
+        unreadable: breaking,
       })
       const { check, credits, log } = yield* start({ keys })
       expectBroken(yield* credits, log)

@@ -109,6 +109,73 @@ describe("with --json", () => {
   )
 
   it.scopedLive(
+    "a row that cannot be read is named, and everything else is printed",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const acme = yield* json(cwd, "account", "create", "acme", "--credits", "5")
+        const broke = yield* json(cwd, "account", "create", "broke", "--credits", "5")
+        const good = yield* json(cwd, "key", "create", "--account", "acme")
+        const bad = yield* json(cwd, "key", "create", "--account", "acme")
+        const database = new DatabaseSync(join(cwd, "authority.db"))
+        const { id } = broke.account
+        database.prepare("UPDATE balances SET granted = 1e300 WHERE account_id = ?").run(id)
+        database
+          .prepare("UPDATE api_keys SET expires_at = 86400000000000000 WHERE id = ?")
+          .run(bad.id)
+        database.close()
+
+        const keys = yield* json(cwd, "key", "list", "--account", "acme")
+        assert.deepStrictEqual(
+          keys.keys.map(({ id, state }: Record<string, unknown>) => [id, state]),
+          [
+            [good.id, "active"],
+            [bad.id, "unreadable"],
+          ],
+        )
+        const table = yield* run(cwd, ["key", "list", "--account", "acme"])
+        assert.match(table.stdout, new RegExp(`unreadable +expiresAt: .+ ${bad.id}\n`))
+
+        const verify = yield* run(cwd, ["credits", "verify", "--json"])
+        assert.strictEqual(verify.code, 1)
+        const { accounts, ok, problems } = JSON.parse(verify.stdout)
+        assert.deepStrictEqual({ accounts, ok }, { accounts: 2, ok: false })
+        assert.match(
+          problems.join("\n"),
+          new RegExp(`^account ${id}: its balance cannot be read: .+$`),
+        )
+
+        const doctor = yield* run(cwd, ["doctor", "--json"])
+        assert.strictEqual(doctor.code, 1)
+        const failures = JSON.parse(doctor.stdout).findings.filter(
+          ({ state }: Record<string, unknown>) => state === "failure",
+        )
+        assert.deepStrictEqual(
+          failures.map(({ subject }: Record<string, unknown>) => subject),
+          ["ledger", `key ${bad.id}`],
+        )
+
+        const list = yield* run(cwd, ["account", "list", "--json"])
+        assert.strictEqual(list.code, 1)
+        assert.match(list.stderr, /^authority: the balance of broke cannot be read: .+\n$/)
+        assert.deepStrictEqual(
+          JSON.parse(list.stdout).accounts.map(({ available, name }: Record<string, unknown>) => [
+            name,
+            available,
+          ]),
+          [
+            ["acme", 5],
+            ["broke", null],
+          ],
+        )
+
+        assert.strictEqual((yield* json(cwd, "key", "revoke", bad.id)).id, bad.id)
+        assert.isString(acme.account.id)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "books that were tampered with are told, and the exit code is 1",
     () =>
       Effect.gen(function* () {
