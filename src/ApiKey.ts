@@ -5,6 +5,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { AccountId } from "./Account.ts"
+import { latestTime } from "./TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
@@ -40,9 +41,8 @@ export interface UnreadableKey {
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
-/** When a key rotated at `now` ends: after the grace at most. */
-export const endOfGrace = (former: ApiKey, now: number, graceMs: number): number =>
-  Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
+/** A time that can be shown. A later one is a defect, so it is never stored. */
+const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const prefix = "am_"
@@ -76,6 +76,8 @@ const generate = (): Redacted.Redacted<string> => {
 export interface IssuedKey {
   readonly key: Redacted.Redacted<string>
   readonly record: ApiKey
+  /** The key that this one replaces, and when the rotation ends it; absent without a rotation. */
+  readonly replaces?: { readonly former: ApiKey; readonly endsAt: number }
 }
 
 /** What a key is issued for; a rotated key's successor is issued for the same. */
@@ -90,12 +92,18 @@ export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): Iss
     label,
     start: start(key),
     createdAt: now,
-    expiresAt: lifetimeMs === null ? null : now + lifetimeMs,
+    expiresAt: lifetimeMs === null ? null : Expiry.make(now + lifetimeMs),
     lifetimeMs,
     revokedAt: null,
     lastUsedAt: null,
   }
   return { key, record }
+}
+
+/** The successor of a key rotated at `now`. The former key ends after the grace at most. */
+export const rotate = (former: ApiKey, now: number, graceMs: number): Required<IssuedKey> => {
+  const endsAt = Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
+  return { ...issue(former, now), replaces: { former, endsAt: Expiry.make(endsAt) } }
 }
 
 /** The terms as a caller gives them. */

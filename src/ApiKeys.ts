@@ -48,6 +48,11 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
       id: ApiKeyId,
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
+    /**
+     * Takes back a key that nobody has seen. The new key ends now, and a former key that its rotation
+     * ended lives on as before.
+     */
+    readonly withdraw: (issued: IssuedKey) => Effect.Effect<void>
     /** Ends a key now; ending it again is no error. Fails with ApiKeyNotFound. */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
     /** An account's keys, ended ones included, oldest first. */

@@ -6,6 +6,7 @@ import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
@@ -234,6 +235,64 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }
           assert.strictEqual((yield* keys.list(revoked.account)).length, 1)
           assert.isFalse(yield* admits(expired.key))
+        }),
+      )
+
+      it.effect("for so long that no time can be stored changes nothing", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { account, key, record } = yield* issued()
+          const grace = Duration.days(200_000_000)
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(keys.rotate(record.id, grace))))
+          const issue = keys.issue({ account, expiresIn: Duration.days(100_000_000) })
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(issue)))
+          assert.deepStrictEqual(yield* keys.list(account), [Either.right(record)])
+          assert.isTrue(yield* admits(key))
+        }),
+      )
+    })
+
+    describe("withdrawing", () => {
+      it.effect("ends a new key", () =>
+        Effect.gen(function* () {
+          const { account, ...key } = yield* issued()
+          yield* (yield* ApiKeys).withdraw(key)
+          assert.isFalse(yield* admits(key.key))
+          assert.strictEqual((yield* (yield* ApiKeys).list(account)).length, 1)
+        }),
+      )
+
+      it.effect("a rotated key lets the former one live on as before", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          for (const grace of ["0 millis", "1 hour"] as const) {
+            const former = yield* issued({ expiresIn: Duration.days(90) })
+            const successor = yield* keys.rotate(former.record.id, Duration.decode(grace))
+            yield* keys.withdraw(successor)
+            assert.isFalse(yield* admits(successor.key))
+            yield* TestClock.adjust("89 days")
+            assert.isTrue(yield* admits(former.key))
+            yield* TestClock.adjust("1 day")
+            assert.isFalse(yield* admits(former.key))
+          }
+        }),
+      )
+
+      it.effect("leaves a former key that was revoked, or rotated again, as it is", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const revoked = yield* issued()
+          const successor = yield* keys.rotate(revoked.record.id, Duration.hours(1))
+          yield* keys.revoke(revoked.record.id)
+          yield* keys.withdraw(successor)
+          assert.isFalse(yield* admits(revoked.key))
+
+          const rotated = yield* issued()
+          const second = yield* keys.rotate(rotated.record.id, Duration.hours(2))
+          yield* keys.rotate(rotated.record.id, Duration.hours(1))
+          yield* keys.withdraw(second)
+          yield* TestClock.adjust("1 hour")
+          assert.isFalse(yield* admits(rotated.key))
         }),
       )
     })

@@ -44,9 +44,18 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
         const now = yield* Clock.currentTimeMillis
         const [hash, former] = yield* find(id)
         if (!ApiKey.isUsable(former, now)) return yield* new ApiKeyNotFound({ id })
-        const ends = ApiKey.endOfGrace(former, now, Duration.toMillis(grace))
-        records.set(hash, { ...former, expiresAt: ends })
-        return insert(ApiKey.issue(former, now))
+        const issued = ApiKey.rotate(former, now, Duration.toMillis(grace))
+        records.set(hash, { ...former, expiresAt: issued.replaces.endsAt })
+        return insert(issued)
+      }),
+
+    withdraw: ({ key, record, replaces }) =>
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        records.set(ApiKey.hash(key), { ...record, revokedAt: now })
+        for (const [hash, known] of records) {
+          if (known.id !== replaces?.former.id || known.expiresAt !== replaces.endsAt) continue
+          records.set(hash, { ...known, expiresAt: replaces.former.expiresAt })
+        }
       }),
 
     revoke: (id) =>

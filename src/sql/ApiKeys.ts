@@ -54,7 +54,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         RETURNING revoked_at`,
     })
 
-    const insert = (issued: ApiKey.IssuedKey) => {
+    const insert = <Issued extends ApiKey.IssuedKey>(issued: Issued) => {
       const row = { ...issued.record, hash: ApiKey.hash(issued.key) }
       return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
     }
@@ -118,9 +118,24 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
           if (Option.isNone(former) || !ApiKey.isUsable(former.value, now)) {
             return yield* new ApiKeyNotFound({ id })
           }
-          const ends = ApiKey.endOfGrace(former.value, now, Duration.toMillis(grace))
-          yield* sql`UPDATE api_keys SET expires_at = ${ends} WHERE id = ${id}`
-          return yield* insert(ApiKey.issue(former.value, now))
+          const issued = ApiKey.rotate(former.value, now, Duration.toMillis(grace))
+          const { endsAt } = issued.replaces
+          yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
+          return yield* insert(issued)
+        },
+        sql.withTransaction,
+        Failure.orDie,
+      ),
+
+      withdraw: Effect.fn("ApiKeys.withdraw")(
+        function* ({ record, replaces }) {
+          const now = yield* Clock.currentTimeMillis
+          yield* sql`UPDATE api_keys SET revoked_at = ${now} WHERE id = ${record.id}`
+          if (replaces === undefined) return
+          const { endsAt, former } = replaces
+          yield* sql`
+            UPDATE api_keys SET expires_at = ${former.expiresAt}
+            WHERE id = ${former.id} AND expires_at = ${endsAt}`
         },
         sql.withTransaction,
         Failure.orDie,

@@ -625,6 +625,7 @@ describe("500", () => {
         authenticate: () => breaking,
         issue: ({ account }) => Effect.sync(() => ApiKey.issue(ApiKey.terms({ account }), 0)),
         rotate: () => breaking,
+        withdraw: () => breaking,
         revoke: () => breaking,
         list: () => breaking,
         unreadable: breaking,
