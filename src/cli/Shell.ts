@@ -6,6 +6,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
+import { line } from "./Output.ts"
 
 /** The arguments name no verb, or not what it takes; whoever found out has said so already. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
@@ -13,7 +14,7 @@ export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 /** A failure is told on stderr in one line. */
 export const told = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Console.consoleWith((console) =>
-    verb.pipe(
+    Effect.zipRight(surviveClosedStreams, verb).pipe(
       Effect.tapErrorCause((cause) =>
         Cause.isInterruptedOnly(cause) || isWrongUsage(cause)
           ? Effect.void
@@ -22,6 +23,14 @@ export const told = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E,
       Effect.withConsole(forShell(console)),
     ),
   )
+
+/**
+ * Without a listener, an error of stdout or stderr ends the process: a closed pipe, a full disk. The
+ * service outlives its log, and a verb reports what it could not write.
+ */
+const surviveClosedStreams = Effect.sync(() => {
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
+})
 
 /**
  * 0 done, also when a signal ended it in order, unless the verb has said otherwise; 1 failed; 2
@@ -45,12 +54,11 @@ const tell = (error: unknown): string =>
 /** No colours for what is not a terminal, and each error in a line of its own. */
 const forShell = (console: Console.Console): Console.Console => ({
   ...console,
-  log: (text: unknown) =>
-    console.log(process.stdout.isTTY ? text : stripVTControlCharacters(String(text))),
+  log: (text: unknown) => Effect.orDie(line(String(text))),
   error: (text: unknown) => {
-    const line = stripVTControlCharacters(String(text))
+    const sentence = stripVTControlCharacters(String(text))
       .trim()
       .replaceAll(/\s*\n\s*/g, " ")
-    return console.error(`authority: ${line}`)
+    return console.error(`authority: ${sentence}`)
   },
 })

@@ -9,7 +9,7 @@ import * as Balance from "../ledger/Balance.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { json } from "./options.ts"
-import { print, table } from "./Output.ts"
+import { although, print, table } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 const create = Command.make(
@@ -33,7 +33,7 @@ const create = Command.make(
         json,
         { account: { id, name }, credits },
         `Created the account ${name} with ${credits} credits (${id}).`,
-      )
+      ).pipe(although("the account is created"))
     }).pipe(Effect.provide(Stores.forCreatingVerbs)),
 ).pipe(Command.withDescription("Open an account"))
 

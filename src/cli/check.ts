@@ -22,6 +22,7 @@ import * as SqlCheckJournal from "../sql/CheckJournal.ts"
 import * as CheckTally from "./CheckTally.ts"
 import * as OutcomeFile from "./OutcomeFile.ts"
 import * as OutcomeFormat from "./OutcomeFormat.ts"
+import { line } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "./UrlInput.ts"
 
@@ -57,7 +58,7 @@ export const check = (options: Options) =>
     const journal = place === undefined ? undefined : `${place}.journal`
     const resume = howToResume(journal, input)
     const summary = yield* Effect.gen(function* () {
-      const sink = yield* output === undefined ? OutcomeFile.stdout : OutcomeFile.file(output)
+      const sink = output === undefined ? OutcomeFile.stdout : yield* OutcomeFile.file(output)
       const isOnScreen = output === undefined && process.stdout.isTTY
       const progress = yield* Progress.make({ unit: "URLs", isLogged: true, isDrawn: !isOnScreen })
       return yield* run(options, { input, sink, progress, journal }).pipe(
@@ -165,7 +166,7 @@ const conclude = (
       if (!json) process.stderr.write(`${CheckTally.tell(tally)}\n`)
     } else {
       const place = tally.complete ? output.value : `${output.value}.partial`
-      yield* Console.log(json ? `{${document}` : `${CheckTally.tell(tally)} They are in ${place}.`)
+      yield* line(json ? `{${document}` : `${CheckTally.tell(tally)} They are in ${place}.`)
     }
   })
 

@@ -8,7 +8,7 @@ import * as Balance from "../ledger/Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import { accountOption, json } from "./options.ts"
-import { print, table } from "./Output.ts"
+import { although, print, table } from "./Output.ts"
 import { statement } from "./statement.ts"
 import * as Stores from "./Stores.ts"
 
@@ -48,7 +48,7 @@ const grant = Command.make(
         json,
         summary(name, balance),
         `Granted ${amount} credits to ${name}, who may now spend ${Balance.available(balance)}.`,
-      )
+      ).pipe(although("the credits are granted"))
     }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Add credits to an account"))
 

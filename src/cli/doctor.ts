@@ -1,5 +1,4 @@
 /** Examines what the service needs, a line each, and says what to mend. */
-import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -11,7 +10,7 @@ import * as Settings from "../Settings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
-import { time } from "./Output.ts"
+import { print, time } from "./Output.ts"
 import * as Provider from "./Provider.ts"
 import * as Stores from "./Stores.ts"
 
@@ -45,12 +44,12 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
         Effect.succeed([failure("settings", message)]),
       ),
     )
-    yield* Console.log(
-      json
-        ? JSON.stringify({ findings })
-        : findings
-            .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
-            .join("\n"),
+    yield* print(
+      json,
+      { findings },
+      findings
+        .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
+        .join("\n"),
     )
     const failures = findings.filter(({ state }) => state === "failure").length
     if (failures > 0) return yield* new Unwell({ failures })

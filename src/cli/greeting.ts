@@ -1,16 +1,17 @@
 /** What a start prints: the address, and on the first start with synthetic figures a key to try. */
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
+import type * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Listener } from "../http/NodeServer.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
 import { demoName, isExposed } from "./demo.ts"
+import { line } from "./Output.ts"
 
 /** Once the server listens. With `json` it prints one JSON document. */
 export const layer = ({ json }: { readonly json: boolean }) =>
@@ -30,10 +31,25 @@ export const layer = ({ json }: { readonly json: boolean }) =>
         `The account ${demoName} exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
       )
     }
-    if (json)
-      return yield* Console.log(JSON.stringify({ url, provider, demoKey: Option.getOrNull(key) }))
-    if (Option.isSome(key)) yield* Console.log(invitation(url, key.value))
+    const secret = Option.map(key, (issued) => Redacted.value(issued.key))
+    const text = json
+      ? Option.some(JSON.stringify({ url, provider, demoKey: Option.getOrNull(secret) }))
+      : Option.map(secret, (secret) => invitation(url, secret))
+    if (Option.isSome(text)) {
+      yield* Effect.catchTag(line(text.value), "OutputFailed", ({ message }) =>
+        unseen(message, key),
+      )
+    }
   }).pipe(Layer.effectDiscard)
+
+/** The service goes on without its stdout; nobody has seen the key. */
+const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
+  Effect.gen(function* () {
+    if (Option.isSome(key)) yield* (yield* ApiKeys).withdraw(key.value)
+    yield* Effect.logWarning(
+      `${message}: 'authority key create --account ${demoName}' makes a key.`,
+    )
+  })
 
 const demoCredits = Credits.make(1000)
 
@@ -44,8 +60,7 @@ const demoKey = Effect.gen(function* () {
   if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
   const { id } = yield* accounts.create(demoName)
   yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
-  const { key } = yield* (yield* ApiKeys).issue({ account: id, label: demoName })
-  return Option.some(Redacted.value(key))
+  return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
 }).pipe(
   // Another process that starts on the same database was faster.
   Effect.catchTag("AccountExists", () => Effect.succeedNone),

@@ -2,9 +2,11 @@ import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Clock from "effect/Clock"
+import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
@@ -16,6 +18,24 @@ import { print, table, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 const keyId = Args.text({ name: "KEY_ID" }).pipe(Args.withSchema(ApiKey.ApiKeyId))
+
+/** The key was issued and its secret was not shown; `message` says what became of it. */
+class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
+
+/** Prints the secret. A key whose secret cannot be printed is of no use, so it is taken back. */
+const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
+  Effect.catchTag(printIssued(asJson, issued, account), "OutputFailed", ({ message }) =>
+    Effect.gen(function* () {
+      const keys = yield* ApiKeys
+      const { id } = issued.record
+      const outcome = yield* Effect.exit(keys.withdraw(issued))
+      return yield* new KeyNotShown({
+        message: Exit.isSuccess(outcome)
+          ? `${message}: the new key ${id} was not shown and is revoked`
+          : `${message}: the new key ${id} was not shown; revoke it with 'authority key revoke ${id}'`,
+      })
+    }),
+  )
 
 const printIssued = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
   const secret = Redacted.value(key)
@@ -52,7 +72,7 @@ const create = Command.make(
         label: Option.getOrUndefined(label),
         expiresIn: Option.getOrUndefined(expiresIn),
       })
-      yield* printIssued(json, issued, name)
+      yield* show(json, issued, name)
     }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Issue a key for an account; its secret is shown once"))
 
@@ -130,8 +150,13 @@ const rotate = Command.make(
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
       const issued = yield* keys.rotate(id, grace)
-      const { name } = yield* accounts.find(issued.record.accountId)
-      yield* printIssued(json, issued, name)
+      const { accountId } = issued.record
+      const name = yield* accounts.find(accountId).pipe(
+        Effect.map((account) => account.name),
+        // The key is issued already, so it is shown in any case.
+        Effect.catchAllCause(() => Effect.succeed(accountId)),
+      )
+      yield* show(json, issued, name)
     }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Replace a key by a new one"))
 

@@ -1,5 +1,8 @@
 import * as OpenApi from "@effect/platform/OpenApi"
-import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
 import { Api } from "../contract/Api.ts"
+import { line } from "./Output.ts"
 
-export const openapi = Console.log(JSON.stringify(OpenApi.fromApi(Api), undefined, 2))
+export const openapi = Effect.suspend(() =>
+  line(JSON.stringify(OpenApi.fromApi(Api), undefined, 2)),
+)

@@ -1,7 +1,6 @@
 /** An account's statement, written as it is read: its length does not matter. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
@@ -10,7 +9,7 @@ import { Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { accountOption, json } from "./options.ts"
-import { csvCell, time } from "./Output.ts"
+import { csvCell, line, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 /** A day or a moment. */
@@ -53,7 +52,7 @@ export const statement = Command.make(
       const lines = ledger
         .statement(id, { since: epochMs(since), until: epochMs(until) })
         .pipe(Stream.map(toLine), writers[json ? "json" : format](name))
-      yield* Stream.runForEach(lines, Console.log)
+      yield* Stream.runForEach(lines, line)
     }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Show an account's grants and charges, oldest first"))
 

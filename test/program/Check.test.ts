@@ -1,5 +1,5 @@
 /** `authority check` as people use it, and as machines and disks let it down. */
-import { execFile, spawn } from "node:child_process"
+import { spawn } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -14,6 +14,7 @@ import {
   type Process,
   serve,
   start,
+  shell,
 } from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
 import { eventually, request } from "../support/Wire.ts"
@@ -338,7 +339,7 @@ describe("the output", () => {
         list(urls)
         const left = yield* shell(cwd, "authority", args, "| head -n 2")
         assert.lengthOf(left.stdout.trimEnd().split("\n"), 2)
-        assert.match(left.stderr, /authority: the reader of the output has left; the same command/)
+        assert.match(left.stderr, /authority: the output pipe was closed; the same command/)
         const full = yield* shell(cwd, "ulimit -f 40; authority", [...args, "--output", "out.csv"])
         assert.match(
           full.stderr,
@@ -396,17 +397,6 @@ const endClaims = (filename: string) => {
   database.exec("UPDATE receipts SET expires_at = 0 WHERE body IS NULL")
   database.close()
 }
-
-/** The program in a line of the shell, where `authority` is its name. */
-const shell = (cwd: string, before: string, args: ReadonlyArray<string>, after = "") =>
-  Effect.async<{ readonly stdout: string; readonly stderr: string }>((resume) => {
-    const quoted = args.map((word) => `'${word}'`).join(" ")
-    const line = `authority() { "${process.execPath}" "${bundle}" "$@"; }; ${before} ${quoted} ${after}`
-    const env = { PATH: process.env["PATH"] }
-    execFile("bash", ["-c", line], { cwd, env }, (_, stdout, stderr) =>
-      resume(Effect.succeed({ stdout, stderr })),
-    )
-  })
 
 /** The program with lines on its standard input, which stays open for no longer. */
 const fed = (

@@ -2,7 +2,7 @@
  * The program itself, as a process in a folder of its own; it never outlives the test's scope. It
  * is bundled once for each file of tests, for from its sources every start would take a second.
  */
-import { spawn } from "node:child_process"
+import { execFile, spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -65,18 +65,25 @@ export interface Process {
   /** Undefined while it runs; 128 and more when a signal ended it. */
   readonly exitCode: () => number | undefined
   readonly signal: (name: NodeJS.Signals) => void
+  /** Leaves nobody who reads what the process writes. */
+  readonly stopReading: () => void
 }
 
-/** Starts the program; it is killed at the end of the scope if it still runs. */
+/**
+ * Starts the program; it is killed at the end of the scope if it still runs. `redirection` is the
+ * shell's, such as `2> /dev/full`.
+ */
 export const start = (
   cwd: string,
   args: ReadonlyArray<string>,
   settings: Record<string, string> = {},
   program = bundle,
+  redirection = "",
 ) =>
   Effect.acquireRelease(
     Effect.sync((): Process => {
-      const child = spawn(process.execPath, [program, ...args], {
+      const line = `exec "$0" "$@" ${redirection}`
+      const child = spawn("sh", ["-c", line, process.execPath, program, ...args], {
         cwd,
         env: environment(settings),
         stdio: ["ignore", "pipe", "pipe"],
@@ -93,6 +100,10 @@ export const start = (
         stderr: () => Buffer.concat(err).toString(),
         exitCode: () => exitCode,
         signal: (name) => void child.kill(name),
+        stopReading: () => {
+          child.stdout.destroy()
+          child.stderr.destroy()
+        },
       }
     }),
     (running) =>
@@ -122,6 +133,20 @@ export const run = (
     return { code, stdout: running.stdout(), stderr: running.stderr() }
   }).pipe(Effect.scoped)
 
+/** The program in a line of the shell, where `authority` is its name. */
+export const shell = (cwd: string, before: string, args: ReadonlyArray<string>, after = "") =>
+  Effect.async<{ readonly code: number; readonly stdout: string; readonly stderr: string }>(
+    (resume) => {
+      const quoted = args.map((word) => `'${word}'`).join(" ")
+      const program = `authority() { "${process.execPath}" "${bundle}" "$@"; }`
+      const line = `set -o pipefail; ${program}; ${before} ${quoted} ${after}`
+      const env = environment({})
+      const child = execFile("bash", ["--norc", "-c", line], { cwd, env }, (_, stdout, stderr) =>
+        resume(Effect.succeed({ code: child.exitCode ?? 128, stdout, stderr })),
+      )
+    },
+  )
+
 /** What a verb prints with `--json`: one document. On stderr is nothing but a new database's name. */
 export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
   Effect.flatMap(run(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
@@ -150,10 +175,12 @@ export const serve = (
   cwd: string,
   settings: Record<string, string> = {},
   args: ReadonlyArray<string> = [],
+  redirection = "",
 ) =>
   Effect.gen(function* () {
-    const running = yield* start(cwd, ["serve", ...args], { AUTHORITY_PORT: "0", ...settings })
-    const listening = /Listening on (http:\/\/127\.0\.0\.1:\d+)/
+    const onFreePort = { AUTHORITY_PORT: "0", ...settings }
+    const running = yield* start(cwd, ["serve", ...args], onFreePort, bundle, redirection)
+    const listening = /(?:Listening on |"url":")(http:\/\/127\.0\.0\.1:\d+)/
     yield* eventually("the program listens", () =>
       listening.test(running.stdout() + running.stderr()),
     )

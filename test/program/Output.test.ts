@@ -1,0 +1,170 @@
+/** Output that cannot be written: what the verbs do about it, and that the service goes on. */
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import { exited, folder, json, openAccount, run, serve, shell } from "../support/Program.ts"
+import { batch } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+const timeout = 60_000
+
+const Keys = Schema.Struct({
+  keys: Schema.Array(
+    Schema.Struct({
+      id: Schema.String,
+      state: Schema.String,
+      expiresAt: Schema.NullOr(Schema.String),
+    }),
+  ),
+})
+
+/** The keys of `acme`, oldest first. */
+const keysOf = (cwd: string) =>
+  Effect.map(
+    json(cwd, "key", "list", "--account", "acme"),
+    (document) => Schema.decodeUnknownSync(Keys)(document).keys,
+  )
+
+describe("a verb whose output cannot be written", () => {
+  for (const [verb, ...args] of [
+    ["account", "list"],
+    ["account", "create", "other", "--json"],
+    ["credits", "grant", "--account", "acme", "--amount", "1"],
+    ["credits", "statement", "--account", "acme"],
+    ["credits", "verify"],
+    ["key", "list", "--account", "acme"],
+    ["doctor"],
+    ["openapi"],
+    ["--help"],
+  ]) {
+    it.scopedLive(
+      `fails and names the reason: ${[verb, ...args].join(" ")}`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* folder
+          yield* openAccount(cwd, 1)
+          const full = yield* shell(cwd, "authority", [verb ?? "", ...args], "> /dev/full")
+          assert.strictEqual(full.code, 1)
+          assert.match(full.stderr, /^authority: stdout cannot be written: ENOSPC[^\n]*\n$/)
+          const closed = yield* shell(cwd, "authority", [verb ?? "", ...args], "| true")
+          assert.strictEqual(closed.code, 1)
+          assert.match(closed.stderr, /^authority: [^\n]+\n$/)
+        }),
+      timeout,
+    )
+  }
+
+  it.scopedLive(
+    "fails when a disk takes a part of it",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { code, stderr } = yield* shell(cwd, "ulimit -f 1; authority", ["openapi"], "> out")
+        assert.strictEqual(readFileSync(join(cwd, "out")).length, 1024)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /^authority: stdout cannot be written: EFBIG[^\n]*\n$/)
+      }),
+    timeout,
+  )
+
+  for (const [name, after] of [
+    ["a full disk", "> /dev/full"],
+    ["a closed pipe", "| true"],
+  ] as const) {
+    it.scopedLive(
+      `leaves no key that nobody has seen: ${name}`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* folder
+          const former = yield* openAccount(cwd, 1)
+          const create = yield* shell(
+            cwd,
+            "authority",
+            ["key", "create", "--account", "acme"],
+            after,
+          )
+          assert.strictEqual(create.code, 1)
+          const [, created] = yield* keysOf(cwd)
+          assert.strictEqual(created?.state, "revoked")
+          assert.match(create.stderr, new RegExp(`^authority: .+ ${created?.id} .+revoked\n$`))
+
+          const [{ id } = { id: "" }] = yield* keysOf(cwd)
+          const rotateArgs = ["key", "rotate", id, "--grace", "1h", "--json"]
+          const rotate = yield* shell(cwd, "authority", rotateArgs, after)
+          assert.strictEqual(rotate.code, 1)
+          const [first, , successor, ...others] = yield* keysOf(cwd)
+          assert.deepStrictEqual(first, { id: former.id, state: "active", expiresAt: null })
+          assert.strictEqual(successor?.state, "revoked")
+          assert.deepStrictEqual(others, [])
+        }),
+      timeout,
+    )
+  }
+})
+
+describe("the service outlives its log", () => {
+  const debug = { AUTHORITY_LOG_LEVEL: "debug" }
+
+  /** Each request writes a line to the log. */
+  const answers = (url: string, key: string) =>
+    Effect.gen(function* () {
+      for (let i = 0; i < 5; i++) {
+        const { status } = yield* request(url, batch(key, '{"urls":["example.com"]}'))
+        assert.strictEqual(status, 200)
+        assert.strictEqual((yield* request(url, { path: "/health/live" })).status, 200)
+      }
+    })
+
+  for (const args of [[], ["--json"]]) {
+    it.scopedLive(
+      `when its reader is gone: serve ${args.join(" ")}`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* folder
+          const { key } = yield* openAccount(cwd, 100)
+          const running = yield* serve(cwd, debug, args)
+          running.stopReading()
+          yield* answers(running.url, key)
+          running.signal("SIGTERM")
+          assert.strictEqual(yield* exited(running), 0)
+          assert.strictEqual(
+            (yield* json(cwd, "credits", "balance", "--account", "acme")).charged,
+            5,
+          )
+        }),
+      timeout,
+    )
+  }
+
+  for (const redirection of ["2> /dev/full", "2>&-"]) {
+    it.scopedLive(
+      `when nothing can be written: serve --json ${redirection}`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* folder
+          const { key } = yield* openAccount(cwd, 100)
+          const running = yield* serve(cwd, debug, ["--json"], redirection)
+          yield* answers(running.url, key)
+          running.signal("SIGTERM")
+          assert.strictEqual(yield* exited(running), 0)
+        }),
+      timeout,
+    )
+  }
+
+  it.scopedLive(
+    "and the demo key that nobody has seen is revoked",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const running = yield* serve(cwd, {}, ["--json"], "> /dev/full")
+        yield* eventually("the log says so", () => running.stderr().includes("key create"))
+        assert.strictEqual((yield* request(running.url, { path: "/health/live" })).status, 200)
+        const { stdout } = yield* run(cwd, ["key", "list", "--account", "demo", "--json"])
+        assert.include(stdout, '"state":"revoked"')
+      }),
+    timeout,
+  )
+})
