@@ -2,7 +2,6 @@
  * Keys that were found good are known for a few seconds, so that a client's next request costs no
  * query. A key that is revoked in another process works for that long at most.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -10,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import * as ApiKey from "./ApiKey.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { Deadline, waitUntil } from "./Deadline.ts"
+import * as Stopwatch from "./Stopwatch.ts"
 import { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Below the 5 s within which a revocation is seen everywhere. */
@@ -20,7 +20,7 @@ const capacity = 10_000
 
 interface Known {
   readonly record: ApiKey.ApiKey
-  /** When it was asked for, in epoch milliseconds. */
+  /** When it was asked for, on the stopwatch. */
   readonly since: number
 }
 
@@ -35,7 +35,9 @@ export const recallOf = (keys: ApiKeys["Type"]): Recall | undefined => recalls.g
 /** ApiKeys over ApiKeys. */
 export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   ApiKeys,
-  Effect.map(ApiKeys, (keys) => {
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const clock = yield* Effect.clock
     const known = new Map<string, Known>()
 
     /** How often all was forgotten: what was asked for before that is out of date. */
@@ -61,7 +63,9 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
 
     const recall: Recall = (secret, now) => {
       const hit = known.get(secret)
-      return hit !== undefined && isFresh(hit, now) && ApiKey.isUsable(hit.record, now)
+      return hit !== undefined &&
+        isFresh(hit, Stopwatch.unsafeNow(clock)) &&
+        ApiKey.isUsable(hit.record, now)
         ? hit.record
         : undefined
     }
@@ -69,13 +73,14 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     const cached = ApiKeys.of({
       ...keys,
       authenticate: (key) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        Effect.suspend(() => {
           const secret = Redacted.value(key)
-          const record = recall(secret, now)
+          const record = recall(secret, clock.unsafeCurrentTimeMillis())
           if (record !== undefined) return Effect.succeed(record)
           const asOf = generation
+          const since = Stopwatch.unsafeNow(clock)
           const asked = Effect.tap(keys.authenticate(key), (record) =>
-            Effect.sync(() => remember(secret, record, now, asOf)),
+            Effect.sync(() => remember(secret, record, since, asOf)),
           )
           // An answer that comes too late is known to the next request.
           return Deadline.pipe(
@@ -97,5 +102,4 @@ const orTimeout = Option.match({
   onSome: (record: ApiKey.ApiKey) => Effect.succeed(record),
 })
 
-/** A clock that was put back makes nothing last longer. */
-const isFresh = ({ since }: Known, now: number) => since <= now && now < since + timeToLiveMs
+const isFresh = ({ since }: Known, now: number) => now < since + timeToLiveMs

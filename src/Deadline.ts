@@ -34,3 +34,20 @@ export const waitUntil =
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
+/**
+ * Milliseconds until the deadline; below 0 after it, infinite without one. Whoever waits reads it
+ * once, at the start, so that a clock which is set meanwhile makes nobody wait longer.
+ */
+export const remainingMs: Effect.Effect<number> = Effect.zipWith(
+  Deadline,
+  Clock.currentTimeMillis,
+  (deadline, now) => deadline - now,
+)
+
+/** Runs the effect with a deadline so many milliseconds from now. */
+export const within =
+  (ms: number) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.provideService(effect, Deadline, now + ms),
+    )

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
@@ -8,6 +9,7 @@ import { Deadline } from "../src/Deadline.ts"
 import * as Coalesced from "../src/providers/Coalesced.ts"
 import { tags, targets } from "./support/lookup.ts"
 import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+import { settable } from "./support/SettableClock.ts"
 
 const { after, checked, right } = ScriptedVendor
 
@@ -127,6 +129,24 @@ describe("leaving", () => {
         expect(tags(yield* patient)).toEqual(["ok", "ok"])
         expect(vendor.calls).toHaveLength(2)
       }),
+  )
+
+  it.scoped("a deadline comes no later when the clock is put back meanwhile", () =>
+    Effect.gen(function* () {
+      const { adjust, clock, putBack } = yield* settable
+      yield* Effect.gen(function* () {
+        const { provider, vendor } = yield* setUp()
+        vendor.always(ScriptedVendor.hang)
+        const deadline = (yield* Clock.currentTimeMillis) + 5000
+        const fiber = yield* provider
+          .lookup(targets("example.com"))
+          .pipe(Effect.provideService(Deadline, deadline), Effect.fork)
+        yield* adjust("1 second")
+        putBack("1 hour")
+        yield* adjust("4 seconds")
+        expect(tags(yield* fiber)).toEqual(["PROVIDER_ERROR"])
+      }).pipe(Effect.withClock(clock))
+    }),
   )
 
   it.scoped("when the scope closes, whoever waits gets an answer", () =>

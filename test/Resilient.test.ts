@@ -1,4 +1,5 @@
 import { describe, expect, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -7,6 +8,7 @@ import { Deadline } from "../src/Deadline.ts"
 import * as Resilient from "../src/providers/Resilient.ts"
 import { targets } from "./support/lookup.ts"
 import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+import { settable } from "./support/SettableClock.ts"
 
 const { checked, fails, hang } = ScriptedVendor
 
@@ -89,6 +91,25 @@ describe("trying again", () => {
   )
 })
 
+it.effect("a retry keeps to the deadline when the clock is put back meanwhile", () =>
+  Effect.gen(function* () {
+    const { adjust, clock, putBack } = yield* settable
+    yield* Effect.gen(function* () {
+      const { lookup, vendor } = setUp()
+      vendor.always(fails("Throttled", Duration.seconds(10)))
+      const now = yield* Clock.currentTimeMillis
+      const fiber = yield* Effect.fork(
+        Effect.flip(Effect.provideService(lookup, Deadline, now + 15_000)),
+      )
+      yield* adjust("1 second")
+      putBack("1 hour")
+      yield* adjust("1 minute")
+      expect((yield* fiber).reason).toBe("Throttled")
+      expect(vendor.calls).toHaveLength(2)
+    }).pipe(Effect.withClock(clock))
+  }),
+)
+
 describe("the breaker", () => {
   const failing = { failures: 3, retries: 0 }
 
@@ -155,6 +176,21 @@ describe("the breaker", () => {
       yield* Fiber.interrupt(trial)
       vendor.always(ScriptedVendor.right)
       expect(yield* asking(0)).toMatchObject(answered)
+    }),
+  )
+
+  it.effect("tries again after the cooldown when the clock is put back meanwhile", () =>
+    Effect.gen(function* () {
+      const { adjust, clock, putBack } = yield* settable
+      yield* Effect.gen(function* () {
+        const { lookup, vendor } = setUp({ failures: 2, retries: 0 })
+        vendor.always(fails("Unreachable"))
+        for (let i = 0; i < 2; i++) yield* Effect.flip(lookup)
+        putBack("1 hour")
+        yield* adjust("15 seconds")
+        vendor.always(ScriptedVendor.right)
+        expect(yield* lookup).toEqual(answered.right)
+      }).pipe(Effect.withClock(clock))
     }),
   )
 

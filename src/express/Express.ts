@@ -89,7 +89,7 @@ export const make = (
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
       // The router counts a refused request again, which changes nothing, and answers it.
-      if (rateLimit.count(accountId, now) !== undefined) return undefined
+      if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs
       return { accountId, deadline, idempotencyKey: idempotencyKey.right, report, targets }

@@ -5,7 +5,6 @@
  */
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
@@ -31,7 +30,7 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     const admit = Effect.fnUntraced(function* (account: AccountId) {
       const current = yield* CurrentRequest
       current.account = account
-      const refusal = rateLimit.count(account, yield* Clock.currentTimeMillis)
+      const refusal = rateLimit.count(account)
       if (refusal === undefined) return account
       const { headers, message } = refusal
       yield* HttpApp.appendPreResponseHandler((_, response) =>

@@ -2,10 +2,13 @@
  * How many requests one account may make in a span of time, counted in this process. The headers
  * are those of the IETF's draft on RateLimit header fields.
  */
+import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
+import * as Stopwatch from "../Stopwatch.ts"
 
 export interface Limit {
   readonly requests: number
@@ -21,27 +24,37 @@ export interface Refusal {
 export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   RateLimit,
   {
-    /** Counts a request of the account; `now` is in epoch milliseconds. */
-    readonly count: (account: AccountId, now: number) => Refusal | undefined
+    /** Counts a request of the account. */
+    readonly count: (account: AccountId) => Refusal | undefined
   }
 >() {}
 
 /** The accounts of one window; a new window starts with none. */
 interface Window {
+  /** On the stopwatch. */
   readonly endsAt: number
   readonly counts: Map<AccountId, number>
 }
 
 /** Without a limit every request is let through. */
 export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
-  Layer.sync(RateLimit, () => ({ count: limit === undefined ? () => undefined : counter(limit) }))
+  Layer.effect(
+    RateLimit,
+    Effect.map(Effect.clock, (clock) => ({
+      count: limit === undefined ? () => undefined : counter(limit, clock),
+    })),
+  )
 
 /** Counts in windows of the limit's span. */
-export const counter = ({ per, requests }: Limit): RateLimit["Type"]["count"] => {
+export const counter = (
+  { per, requests }: Limit,
+  clock: Clock.Clock,
+): RateLimit["Type"]["count"] => {
   const perMs = Duration.toMillis(per)
-  let window: Window = { endsAt: 0, counts: new Map() }
+  let window: Window = { endsAt: Number.NEGATIVE_INFINITY, counts: new Map() }
 
-  return (account, now) => {
+  return (account) => {
+    const now = Stopwatch.unsafeNow(clock)
     if (now >= window.endsAt) window = { endsAt: now + perMs, counts: new Map() }
     const count = (window.counts.get(account) ?? 0) + 1
     window.counts.set(account, count)

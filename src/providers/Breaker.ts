@@ -3,11 +3,11 @@
  * while, then one call tries whether it is back. Refusals can have a limit of their own, for a
  * vendor that punishes whoever has too many of them.
  */
-import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../MetricsProvider.ts"
+import * as Stopwatch from "../Stopwatch.ts"
 
 export interface Options {
   /** So many failures in a row open the breaker. */
@@ -34,11 +34,11 @@ export const make = (options: Options): Breaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     perMs: Duration.toMillis(options.refusals?.per ?? 0),
-    /** When they were, epoch milliseconds. */
+    /** When they were, on the stopwatch. */
     times: new Array<number>(),
   }
   let failures = 0
-  let opensAgainAt = 0
+  let opensAgainAt = Number.NEGATIVE_INFINITY
   let isTrying = false
 
   /** Why the vendor is not to be asked now. */
@@ -59,7 +59,7 @@ export const make = (options: Options): Breaker => {
   }
 
   const guard: Breaker["guard"] = Effect.fnUntraced(function* (call) {
-    const now = yield* Clock.currentTimeMillis
+    const now = yield* Stopwatch.now
     const message = objection(now)
     if (message !== undefined) return yield* new Spared({ message })
     const isTrial = failures >= options.failures
@@ -67,7 +67,7 @@ export const make = (options: Options): Breaker => {
     return yield* call.pipe(
       Effect.tapBoth({
         onSuccess: () => Effect.sync(() => void (failures = 0)),
-        onFailure: (error) => Effect.map(Clock.currentTimeMillis, (now) => failed(error, now)),
+        onFailure: (error) => Effect.map(Stopwatch.now, (now) => failed(error, now)),
       }),
       Effect.ensuring(
         Effect.sync(() => {
@@ -77,5 +77,5 @@ export const make = (options: Options): Breaker => {
     )
   })
 
-  return { guard, objection: Effect.map(Clock.currentTimeMillis, objection) }
+  return { guard, objection: Effect.map(Stopwatch.now, objection) }
 }

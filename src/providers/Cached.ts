@@ -15,6 +15,7 @@ import type * as Scope from "effect/Scope"
 import { Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 import { Lru } from "../Lru.ts"
@@ -130,11 +131,11 @@ const sparing = (provider: string, ttlMs: number) =>
     const cache = yield* MetricsCache
     const waiting = new Map<string, Figures>()
     const hasWaiting = yield* Effect.makeLatch(false)
-    let restsUntil = 0
+    let restsUntil = Number.NEGATIVE_INFINITY
 
     /** A store that fails or is slow is left alone for a while, so that it delays few. */
     const carefully = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.flatMap(Stopwatch.now, (now) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
           : access.pipe(

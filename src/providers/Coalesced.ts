@@ -5,16 +5,15 @@
  * is nothing to the others: a target is dropped only while unsent and wanted by nobody.
  */
 import * as Arr from "effect/Array"
-import * as Clock from "effect/Clock"
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { CurrentAccount } from "../Account.ts"
-import { Deadline } from "../Deadline.ts"
+import * as Deadline from "../Deadline.ts"
 import { Outcome } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 import { FairQueue } from "./FairQueue.ts"
@@ -45,6 +44,7 @@ interface Place {
 /** One lookup on its way. */
 interface Request {
   readonly account: string
+  /** On the stopwatch. */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
   readonly outcomes: Array<Outcome>
@@ -119,8 +119,11 @@ export const make = (
     }
 
     const send = (batch: Arr.NonEmptyReadonlyArray<Ticket>) =>
-      Effect.suspend(() => inner.lookup(Arr.map(batch, ({ target }) => target))).pipe(
-        Effect.provideService(Deadline, lastDeadline(batch)),
+      Effect.flatMap(Stopwatch.now, (now) =>
+        inner
+          .lookup(Arr.map(batch, ({ target }) => target))
+          .pipe(Deadline.within(lastDeadline(batch) - now)),
+      ).pipe(
         Effect.catchAll((error) => Effect.succeed(batch.map(() => failed(error.message)))),
         Effect.catchAllCause((cause) =>
           Effect.as(
@@ -148,7 +151,7 @@ export const make = (
 
     /** Ends the requests whose time is up: one timer for all, for one each takes a fiber each. */
     const expire = Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* Stopwatch.now
       hasSooner.unsafeClose()
       soonest = Number.POSITIVE_INFINITY
       for (const request of requests) {
@@ -173,12 +176,11 @@ export const make = (
     yield* Effect.forkScoped(Effect.forever(expire))
 
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
-      Effect.contextWithEffect((context: Context.Context<never>) =>
+      Effect.flatMap(caller, ({ account, deadline }) =>
         Effect.async<ReadonlyArray<Outcome>>((resume) => {
-          const account = Context.getOption(context, CurrentAccount)
           const request: Request = {
             account: Option.getOrElse(account, () => nobody),
-            deadline: Context.get(context, Deadline),
+            deadline,
             targets,
             outcomes: targets.map(() => late),
             open: targets.length,
@@ -197,6 +199,12 @@ export const make = (
 
     return { ...inner, lookup }
   })
+
+/** On whose behalf a lookup runs, and its deadline on the stopwatch. */
+const caller = Effect.all({
+  account: Effect.serviceOption(CurrentAccount),
+  deadline: Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms),
+})
 
 /** The call is made for all of them, so it may take until the last one has to answer. */
 const lastDeadline = (batch: ReadonlyArray<Ticket>) =>

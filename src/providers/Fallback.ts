@@ -3,9 +3,8 @@
  * have half of the time that is left, so that a vendor that hangs leaves some to the next.
  */
 import * as Arr from "effect/Array"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import { Deadline } from "../Deadline.ts"
+import * as Deadline from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
@@ -44,13 +43,9 @@ const circuitsOf = ({ circuits }: Provider) => circuits ?? Effect.succeed([])
 const withHalfTheTime =
   (lookup: Lookup): Lookup =>
   (targets) =>
-    Effect.gen(function* () {
-      const now = yield* Clock.currentTimeMillis
-      const deadline = yield* Deadline
-      return yield* valued(lookup)(targets).pipe(
-        Effect.provideService(Deadline, Math.floor((now + deadline) / 2)),
-      )
-    })
+    Effect.flatMap(Deadline.remainingMs, (ms) =>
+      Deadline.within(Math.floor(ms / 2))(valued(lookup)(targets)),
+    )
 
 /** The failure of a whole call as the outcome of each target. */
 const valued =

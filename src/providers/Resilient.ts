@@ -4,13 +4,13 @@
  * and again is left alone for a while, and then tried with a single call.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
-import { Deadline } from "../Deadline.ts"
+import * as Deadline from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
 import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
 import * as Breaker from "./Breaker.ts"
 import * as Meters from "./Meters.ts"
@@ -62,9 +62,11 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       breaker.guard,
     )
 
+  /** `deadline`: on the stopwatch. */
   const attempt = (
     targets: NonEmptyReadonlyArray<Target>,
     retries: number,
+    deadline: number,
   ): Effect.Effect<ReadonlyArray<Outcome>, ProviderError | Breaker.Spared> =>
     Effect.catchTag(call(targets), "ProviderError", (error) =>
       Effect.gen(function* () {
@@ -73,10 +75,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
           Math.round(firstWaitMs * 2 ** retries * jitter),
           Duration.toMillis(error.retryAfter ?? 0),
         )
-        const isTooLate = (yield* Clock.currentTimeMillis) + waitMs >= (yield* Deadline)
+        const isTooLate = (yield* Stopwatch.now) + waitMs >= deadline
         if (retries >= options.retries || !mayPass(error) || isTooLate) return yield* error
         yield* Effect.sleep(waitMs)
-        return yield* attempt(targets, retries + 1)
+        return yield* attempt(targets, retries + 1, deadline)
       }),
     )
 
@@ -84,7 +86,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
     ...inner,
     circuits: Effect.map(breaker.objection, (objection) => [{ provider: inner.name, objection }]),
     lookup: (targets) =>
-      attempt(targets, 0).pipe(
+      Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
+        Effect.flatMap((deadline) => attempt(targets, 0, deadline)),
         Effect.catchTag("Spared", ({ message }) => failure("Unavailable", `not asked: ${message}`)),
         Effect.tapError(() => Effect.sync(() => meters.failedLookups(targets.length))),
       ),

@@ -10,10 +10,9 @@
  * - `slow.example.com` answers after five seconds
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Deadline } from "../Deadline.ts"
+import * as Deadline from "../Deadline.ts"
 import { type Metrics, Outcome } from "../Metrics.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
@@ -41,7 +40,7 @@ const isSlow = ({ host }: Target) => host === "slow.example.com"
 /** True when the deadline came first. */
 const waitFor = (ms: number) =>
   Effect.gen(function* () {
-    const remaining = (yield* Deadline) - (yield* Clock.currentTimeMillis)
+    const remaining = yield* Deadline.remainingMs
     yield* Effect.sleep(Math.min(ms, Math.max(0, remaining)))
     return remaining < ms
   })

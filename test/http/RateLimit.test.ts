@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
 import { AccountId } from "../../src/Account.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
+import { settable } from "../support/SettableClock.ts"
 import { start } from "../support/TestServer.ts"
 
 const limit = { requests: 2, per: Duration.hours(1) }
@@ -40,16 +42,32 @@ describe("an account with a limit of requests", () => {
     }),
   )
 
-  it("may ask again in the next span of time, and never at another account's expense", () => {
-    const hour = 3_600_000
-    const count = RateLimit.counter(limit)
-    const [one, other] = [AccountId.make("one"), AccountId.make("other")]
-    const isAdmitted = (account: AccountId, now: number) => count(account, now) === undefined
-    assert.deepStrictEqual(
-      [one, one, one, other].map((account) => isAdmitted(account, hour)),
-      [true, true, false, true],
-    )
-    assert.isFalse(isAdmitted(one, 2 * hour - 60_000))
-    assert.isTrue(isAdmitted(one, 2 * hour))
-  })
+  const [one, other] = [AccountId.make("one"), AccountId.make("other")]
+
+  it.effect("may ask again in the next span of time, and never at another account's expense", () =>
+    Effect.gen(function* () {
+      const count = RateLimit.counter(limit, yield* Effect.clock)
+      const isAdmitted = (account: AccountId) => count(account) === undefined
+      assert.deepStrictEqual([one, one, one, other].map(isAdmitted), [true, true, false, true])
+      yield* TestClock.adjust("59 minutes")
+      assert.isFalse(isAdmitted(one))
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(isAdmitted(one))
+    }),
+  )
+
+  it.effect("waits no longer when the clock is put back", () =>
+    Effect.gen(function* () {
+      const { adjust, clock, putBack } = yield* settable
+      const count = RateLimit.counter(limit, clock)
+      assert.deepStrictEqual(
+        [one, one, one].map((account) => count(account) === undefined),
+        [true, true, false],
+      )
+      putBack(Duration.hours(1))
+      assert.strictEqual(count(one)?.headers["retry-after"], "3600")
+      yield* adjust("1 hour")
+      assert.isUndefined(count(one))
+    }),
+  )
 })
