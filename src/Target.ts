@@ -59,7 +59,7 @@ export class Target {
     if (!URL.canParse(absolute)) return invalid("it is not a domain or a URL")
 
     const url = new URL(absolute)
-    if (url.username !== "" || url.password !== "") return invalid("it carries a user name")
+    if (hasUserinfo(absolute)) return invalid("it carries a user name")
     if (url.port !== "") return invalid("only the default ports can be checked")
 
     const host = url.hostname.endsWith(".") ? url.hostname.slice(0, -1) : url.hostname
@@ -123,6 +123,9 @@ const withScheme = (text: string): string | undefined => {
   const isDefault = port === "80" || port === "443"
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
 }
+
+/** An empty user name counts: WHATWG URL drops it in silence. */
+const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
 /** WHATWG URL has already turned every spelling of an IPv4 address into dotted numbers. */
 const isAddress = (host: string) => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)

@@ -34,6 +34,10 @@ describe("a submitted string becomes a target", () => {
     // Example names are registered like any other.
     ["example.org", "example.org", "example.org", "example.org/"],
     ["example.net", "example.net", "example.net", "example.net/"],
+    ["example.com/@a", "example.com", "example.com", "example.com/@a"],
+    ["https://example.com?a@b", "example.com", "example.com", "example.com/?a@b"],
+    ["https:\\\\example.com\\@a", "example.com", "example.com", "example.com/@a"],
+    ["example.com#@a", "example.com", "example.com", "example.com/"],
     // A colon that is no port, after the host.
     ["example.com/a:b", "example.com", "example.com", "example.com/a:b"],
     ["example.com?a:b", "example.com", "example.com", "example.com/?a:b"],
@@ -180,7 +184,20 @@ describe("what cannot be a public web address is refused", () => {
     [
       "a user",
       user,
-      ["user@example.com", "https://user:pw@example.com", "https://:pw@example.com", "//u@a.com"],
+      [
+        "user@example.com",
+        "https://user:pw@example.com",
+        "https://:pw@example.com",
+        "//u@a.com",
+        "https://@example.com",
+        "https://:@example.com",
+        "https:@example.com",
+        "https:///@example.com/a",
+        "https:\\\\:@example.com",
+        "//@example.com",
+        "@example.com",
+        ":@example.com",
+      ],
     ],
     ["a user before a port", scheme, ["user:pw@example.com", "user:80@example.com"]],
     [
