@@ -111,7 +111,35 @@ export const basic = (credentials: string): Redacted.Redacted =>
 
 const tooLarge = `the answer is larger than ${Exchange.maxAnswerBytes} bytes`
 
-const parseJson = Schema.decodeUnknownOption(Schema.parseJson())
+/** Code that recurses over a value which is nested too deeply overflows the stack. */
+const parseJson = (text: string) => (isDeep(text) ? Option.none() : decodeJson(text))
+
+const decodeJson = Schema.decodeUnknownOption(Schema.parseJson())
+
+/** No vendor documents more than eight levels. */
+const maxDepth = 64
+
+const quotationMark = 0x22
+const backslash = 0x5c
+const brace = 0x20
+const opening = 0x7b
+const closing = 0x7d
+
+/** Brackets within strings do not count. */
+const isDeep = (text: string): boolean => {
+  let depth = 0
+  let isString = false
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code === quotationMark) isString = !isString
+    else if (isString) i += code === backslash ? 1 : 0
+    // Brackets and braces of either kind differ in this one bit.
+    else if ((code | brace) === opening) depth += 1
+    else if ((code | brace) === closing) depth -= 1
+    if (depth > maxDepth) return true
+  }
+  return false
+}
 
 const replyOf = ({ body, headers, status }: Exchange.Answer): Effect.Effect<Reply> =>
   Effect.map(retryAfterOf(headers["retry-after"]), (retryAfter) => ({

@@ -184,6 +184,29 @@ export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "gar
 
 export const nothing: Fault = { ...answer(200, ""), name: "nothing" }
 
+/** Valid JSON that overflows the stack of whoever walks through it. */
+const deep = "[".repeat(200_000) + "]".repeat(200_000)
+
+/** The right answer, with a field that is nested too deeply. */
+const deepAnswer = (name: string, before: string, after: string): Fault => ({
+  ...answer(200, before + deep + after),
+  name: `deep ${name}`,
+})
+
+export const deepAnswers: ReadonlyArray<Fault> = [
+  deepAnswer("list", "", ""),
+  deepAnswer("result", `{"id":"x","jsonrpc":"2.0","result":`, "}"),
+  deepAnswer("error", `{"id":"x","jsonrpc":"2.0","error":`, "}"),
+  deepAnswer("status", `{"status_code":`, `}`),
+  deepAnswer(
+    "response",
+    `{"status_code":200,"response":[{"domain":"example.com","status_code":200,"page_rank_decimal":`,
+    "}]}",
+  ),
+  deepAnswer("tasks", `{"status_code":20000,"tasks":`, "}"),
+  deepAnswer("results", `{"results":[{"page_authority":`, "}]}"),
+]
+
 export const tooLarge: Fault = {
   name: "too large",
   apply: (response) =>
@@ -200,6 +223,8 @@ export const failures: ReadonlyArray<readonly [reason: ProviderError["reason"], 
   ["Malformed", garbage],
   ["Malformed", nothing],
   ["Malformed", tooLarge],
+  ...deepAnswers.map((fault) => ["Malformed", fault] as const),
+  ["Unavailable", { ...answer(500, `{"message":${deep}}`), name: "deep complaint" }],
   ["Malformed", answer(200, "[]")],
   ["Malformed", answer(200, "null")],
   ["Malformed", answer(204, "")],
