@@ -306,7 +306,7 @@ describe("how a call fails", () => {
     }),
   )
 
-  it.scoped("Retry-After is told, in seconds or as a date", () =>
+  it.scoped("Retry-After is told, in seconds or as a date, up to an hour", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       // TestClock stands at the epoch.
@@ -314,12 +314,16 @@ describe("how a call fails", () => {
         FakeVendor.throttled("7"),
         FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
         FakeVendor.throttled("soon"),
+        FakeVendor.throttled("9999999"),
+        FakeVendor.throttled("Fri, 31 Dec 9999 23:59:59 GMT"),
       )
-      const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 3)
+      const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 5)
       expect(waits.map(({ retryAfter }) => retryAfter)).toEqual([
         Duration.seconds(7),
         Duration.seconds(9),
         undefined,
+        Duration.hours(1),
+        Duration.hours(1),
       ])
     }),
   )

@@ -148,13 +148,18 @@ const replyOf = ({ body, headers, status }: Exchange.Answer): Effect.Effect<Repl
     retryAfter,
   }))
 
+/** A wrong date must not keep a vendor from being asked for years. */
+const longestPauseMs = 3_600_000
+
 /** Seconds or a date, as RFC 9110 has it. */
 const retryAfterOf = (text: string | undefined) =>
   text === undefined
     ? Effect.succeedNone
     : Effect.map(Clock.currentTimeMillis, (now) => {
         const ms = /^\d{1,7}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
-        return Number.isFinite(ms) ? Option.some(Duration.millis(ms)) : Option.none()
+        return Number.isFinite(ms)
+          ? Option.some(Duration.millis(Math.min(ms, longestPauseMs)))
+          : Option.none()
       })
 
 /** The status, and what the vendor says with it where it uses the customary word. */
