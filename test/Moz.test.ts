@@ -5,6 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import { identity } from "effect/Function"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Logger from "effect/Logger"
@@ -211,7 +212,7 @@ describe("what Moz answers", () => {
       const isScore = (value: unknown): value is number =>
         typeof value === "number" && value >= 0 && value <= 100
       const { domain_authority, page_authority, spam_score } = figures
-      const outcome = Moz.checked(figures)
+      const outcome = Moz.checkedBy(identity)(figures)
       if (!isScore(domain_authority) || !isScore(page_authority)) {
         expect(outcome).toMatchObject({ _tag: "Failed", reason: "PROVIDER_ERROR" })
         return
@@ -350,7 +351,12 @@ describe("how a call fails", () => {
 
 it.scoped("the token is in no error, no log and no trace", () =>
   Effect.gen(function* () {
-    const moz = yield* FakeMoz.make
+    const fake = yield* FakeMoz.make
+    const inQuery = "a/token+in the query"
+    const url = `${fake.url}?key=${encodeURIComponent(inQuery)}`
+    const layer = Moz.layer({ url, token: Redacted.make(FakeMoz.token) })
+    const moz = { ...fake, layer }
+    const base64 = Buffer.from(FakeMoz.token).toString("base64")
     const said: Array<unknown> = []
     const logger = Logger.map(Logger.structuredLogger, (entry) => void said.push(entry))
     const tracer = Tracer.make({
@@ -378,18 +384,38 @@ it.scoped("the token is in no error, no log and no trace", () =>
       FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message: FakeMoz.token }),
       FakeVendor.reset,
       FakeVendor.answer(200, JSON.stringify({ echo: FakeMoz.token })),
+      FakeVendor.answer(403, JSON.stringify({ message: url })),
+      FakeVendor.answer(403, JSON.stringify({ message: `key=${inQuery}` })),
+      FakeVendor.answer(403, JSON.stringify({ message: base64 })),
+      FakeMoz.metrics(() => ({ page_authority: FakeMoz.token })),
     )
     const ask = lookup(moz, "example.com").pipe(
       Effect.tapErrorCause((cause) => Effect.logError("failed", cause)),
       Effect.either,
     )
-    const answers = yield* Effect.replicateEffect(ask, 4).pipe(
+    const answers = yield* Effect.replicateEffect(ask, 8).pipe(
       Effect.withTracer(tracer),
       Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
     )
-    expect(answers.map(Either.isRight)).toEqual([false, false, false, true])
+    expect(answers.filter(Either.isLeft)).toHaveLength(6)
     said.push(...answers)
     expect(said.length).toBeGreaterThan(10)
-    expect(inspect(said)).not.toContain(FakeMoz.token)
+    const text = inspect(said)
+    expect(text).toContain("url.full")
+    for (const secret of [FakeMoz.token, inQuery, encodeURIComponent(inQuery), base64]) {
+      expect(text).not.toContain(secret)
+    }
+  }),
+)
+
+it.scoped("what Moz writes is one line in a log, with nothing in it that is not seen", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMoz.make
+    const message =
+      "one\r\ntwo\u2028three \u001b[2Jred\u009b31m \u202etxt.exe\u2066 \u0000\u200b\ud800 ende"
+    moz.script(FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message }))
+    const { detail } = yield* Effect.flip(lookup(moz, "example.com"))
+    expect(detail).toContain("one two three \\u{1b}[2Jred\\u{9b}31m \\u{202e}txt.exe\\u{2066} ")
+    expect(detail).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
   }),
 )

@@ -6,6 +6,7 @@ import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
+import * as Secrets from "../Secrets.ts"
 import * as Settings from "../Settings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
@@ -61,12 +62,10 @@ const settings = Effect.sync(() =>
     const given = process.env[about.name]?.trim() ?? ""
     const value = given === "" ? about.default : given
     const shown =
-      value === undefined ? "not set" : about.isSecret ? "hidden" : withoutPassword(value)
+      value === undefined ? "not set" : about.isSecret ? "hidden" : Secrets.hideIn(value)
     return ok(about.name, `${shown} (${given === "" ? "default" : "environment"})`)
   }),
 )
-
-const withoutPassword = (value: string) => value.replace(/(?<=:\/\/[^:@/]*:)[^@]*(?=@)/, "…")
 
 const stores = Effect.gen(function* () {
   const health = yield* Health

@@ -35,6 +35,7 @@ export const layer = (options: Options): Layer.Layer<MetricsProvider> =>
 const make = ({ login, password, url }: Options) => {
   const wire = Wire.make({
     provider: "dataforseo",
+    url,
     secrets: { authorization: Wire.basic(`${login}:${Redacted.value(password)}`) },
   })
 

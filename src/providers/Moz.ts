@@ -32,7 +32,12 @@ export const layer = (options: {
 }): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
 const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
-  const wire = Wire.make({ provider: "moz", secrets: { "x-moz-token": options.token } })
+  const wire = Wire.make({
+    provider: "moz",
+    url: options.url,
+    secrets: { "x-moz-token": options.token },
+  })
+  const checked = checkedBy(wire.quote)
 
   /** The `result` of one call. */
   const call = Effect.fnUntraced(function* <A>(
@@ -61,7 +66,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     // coarser scope would answer for another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
-    const outcomes = outcomesOf(results, new Set(urls))
+    const outcomes = outcomesOf(results, new Set(urls), checked)
     return urls.map((url) => outcomes.get(url) ?? failed("Moz left it out of its answer"))
   })
 
@@ -86,6 +91,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
 const outcomesOf = (
   { errors_by_site = [], results_by_site }: typeof Results.Type,
   asked: ReadonlySet<string>,
+  checked: (siteMetrics: unknown) => Outcome,
 ): ReadonlyMap<string, Outcome> => {
   const outcomes = new Map<string, Outcome>()
   const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
@@ -104,14 +110,18 @@ const outcomesOf = (
 
 /**
  * The figures of one page, as both of Moz's interfaces give them. They are decoded page by page, so
- * that one that is malformed fails nobody else.
+ * that one that is malformed fails nobody else. `quote` makes what Moz wrote fit for a log.
  */
-export const checked = (siteMetrics: unknown): Outcome =>
-  Either.match(decodeSiteMetrics(siteMetrics), {
-    onLeft: (issue) =>
-      failed(`Moz's figures cannot be read: ${ParseResult.TreeFormatter.formatIssueSync(issue)}`),
-    onRight: (figures) => Outcome.Checked({ metrics: metricsOf(figures) }),
-  })
+export const checkedBy =
+  (quote: Wire.Wire["quote"]) =>
+  (siteMetrics: unknown): Outcome =>
+    Either.match(decodeSiteMetrics(siteMetrics), {
+      onLeft: (issue) =>
+        failed(
+          `Moz's figures cannot be read: ${quote(ParseResult.TreeFormatter.formatIssueSync(issue))}`,
+        ),
+      onRight: (figures) => Outcome.Checked({ metrics: metricsOf(figures) }),
+    })
 
 const refused = (error: unknown): Outcome =>
   Option.match(decodeRpcError(error), {

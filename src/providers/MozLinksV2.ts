@@ -14,7 +14,7 @@ import * as Schema from "effect/Schema"
 import * as Guard from "../Guard.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
-import { checked } from "./Moz.ts"
+import { checkedBy } from "./Moz.ts"
 import * as Wire from "./Wire.ts"
 
 const batchSize = 50
@@ -31,8 +31,10 @@ export const layer = (options: {
 const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
   const wire = Wire.make({
     provider: "moz-links-v2",
+    url: options.url,
     secrets: credentials(options.token),
   })
+  const checked = checkedBy(wire.quote)
 
   const lookup: Ask = (all) => {
     let refusals = 0

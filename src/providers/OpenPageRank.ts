@@ -28,6 +28,7 @@ export const layer = (options: {
 const make = (options: { readonly url: string; readonly key: Redacted.Redacted }) => {
   const wire = Wire.make({
     provider: "open-page-rank",
+    url: options.url,
     secrets: { "api-opr": options.key },
   })
 
@@ -40,7 +41,7 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     if (status_code !== 200) {
       return yield* wire.error(Wire.reasonOf(status_code), `status ${status_code}`, reply)
     }
-    const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item))))
+    const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item, wire))))
     return targets.map(
       ({ domain }) => outcomes.get(domain) ?? failed("Open PageRank left it out of its answer"),
     )
@@ -55,12 +56,16 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
 }
 
 /** An item and its domain; none when it names none. */
-const answerOf = (item: unknown): Option.Option<readonly [domain: string, Outcome]> =>
+const answerOf = (
+  item: unknown,
+  { quote }: Wire.Wire,
+): Option.Option<readonly [domain: string, Outcome]> =>
   Option.map(Schema.decodeUnknownOption(Named)(item), ({ domain, status_code }) => [
     domain.toLowerCase(),
     status_code === 200
       ? Either.match(Schema.decodeUnknownEither(Ranked)(item), {
-          onLeft: ({ message }) => failed(`Open PageRank's figure cannot be read: ${message}`),
+          onLeft: ({ message }) =>
+            failed(`Open PageRank's figure cannot be read: ${quote(message)}`),
           onRight: ({ page_rank_decimal }) => checked(page_rank_decimal * 10),
         })
       : failed(`Open PageRank answered with the status ${status_code}`),

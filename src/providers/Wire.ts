@@ -13,6 +13,7 @@ import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
+import * as Secrets from "../Secrets.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface Request {
@@ -39,7 +40,9 @@ export interface Wire {
     reply: Reply,
     decoder: (json: unknown) => Either.Either<A, ParseResult.ParseIssue>,
   ) => Either.Either<A, ProviderError>
-  /** An error that carries the reply's `retryAfter`, and none of the secrets. */
+  /** What a vendor wrote, fit for a log: one short line without secrets and control characters. */
+  readonly quote: (text: string) => string
+  /** An error that carries the reply's `retryAfter`; its detail is quoted. */
   readonly error: (reason: ProviderError["reason"], detail: string, reply?: Reply) => ProviderError
 }
 
@@ -51,21 +54,34 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
   return status >= 300 ? "Refused" : "Malformed"
 }
 
-/** `secrets` are headers, by their lower-case names, that no error, log or trace may show. */
+/**
+ * `secrets` are headers, by their lower-case names. No error, log or trace shows them, nor what may
+ * be a secret in `url`, the vendor's address as it is configured.
+ */
 export const make = (options: {
   readonly provider: string
+  readonly url: string
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
 }): Wire => {
   const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
   // Some vendors refuse clients without a name.
   const headers = { accept: "application/json", "user-agent": "authority-metrics", ...secrets }
+  const secretParts = Secrets.partsOf(options.url)
+  const shown = Secrets.remover(secretParts)
+  const withoutSecrets = Secrets.remover([
+    ...Object.values(secrets).flatMap(partsOfHeader),
+    ...secretParts,
+  ])
   const postHeaders = { ...headers, "content-type": "application/json" }
+
+  const quote: Wire["quote"] = (text) =>
+    printable(withoutSecrets(oneLine(text).slice(0, maxReadLength))).slice(0, maxDetailLength)
 
   const error: Wire["error"] = (reason, detail, reply) =>
     new ProviderError({
       provider: options.provider,
       reason,
-      detail: oneLine(withoutSecrets(detail, Object.values(secrets))),
+      detail: quote(detail),
       ...Option.match(reply?.retryAfter ?? Option.none(), {
         onNone: () => ({}),
         onSome: (retryAfter) => ({ retryAfter }),
@@ -75,7 +91,7 @@ export const make = (options: {
   const send: Wire["send"] = ({ json, url }) => {
     const body = json === undefined ? undefined : JSON.stringify(json)
     const method = body === undefined ? "GET" : "POST"
-    const attributes = { "http.request.method": method, "url.full": url }
+    const attributes = { "http.request.method": method, "url.full": shown(url) }
     return Effect.useSpan(
       `${options.provider} ${method}`,
       { kind: "client", captureStackTrace: false, attributes },
@@ -102,7 +118,7 @@ export const make = (options: {
     )
   }
 
-  return { send, decode, error }
+  return { send, decode, error, quote }
 }
 
 /** The value of an `authorization` header, from `NAME:PASSWORD`. */
@@ -171,12 +187,27 @@ const explain = ({ json, status }: Reply): string =>
 
 const Complaint = Schema.Struct({ message: Schema.String })
 
-const oneLine = (text: string) => text.replaceAll(/\s+/g, " ").slice(0, maxDetailLength)
+const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
+
+/** Escapes what is not seen, or changes how the text around it is seen. */
+const printable = (text: string) =>
+  text.replaceAll(
+    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  )
 
 const maxDetailLength = 300
 
-const withoutSecrets = (text: string, secrets: ReadonlyArray<string>) =>
-  secrets.reduce((text, secret) => text.replaceAll(secret, "<redacted>"), text)
+/** How much of a text is searched for secrets. */
+const maxReadLength = 10_000
+
+/** A header as a whole, and the credentials of a basic one: a vendor may echo them decoded. */
+const partsOfHeader = (value: string): ReadonlyArray<string> => {
+  const [, encoded] = /^Basic (\S+)$/.exec(value) ?? []
+  if (encoded === undefined) return [value]
+  const credentials = Buffer.from(encoded, "base64").toString()
+  return [value, credentials, credentials.slice(credentials.indexOf(":") + 1)]
+}
 
 /** Only the code of a network error: its message may quote the header that it complains of. */
 const codeOf = (cause: unknown): string => {

@@ -178,6 +178,29 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
+    "hides what may be a token in an address, and escapes what the provider writes",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        const message = `no\u001b[31m such \u202ekey: ${encodeURIComponent(FakeMoz.token)} or SECRET`
+        moz.always(FakeVendor.answer(403, JSON.stringify({ message })))
+        const { stdout } = yield* run(yield* folder, ["doctor"], {
+          ...FakeMoz.settings(`${moz.url}?key=SECRET`),
+          AUTHORITY_DATAFORSEO_URL: "https://SECRET@host/v3",
+          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+        })
+        assert.match(stdout, /AUTHORITY_MOZ_URL: http:\/\/127.+\?key=… \(environment\)/)
+        assert.match(
+          stdout,
+          /provider moz: moz: Refused: HTTP 403: no\\u\{1b\}\[31m such \\u\{202e\}key: <redacted> or <redacted>/,
+        )
+        assert.notInclude(stdout, "SECRET")
+        assert.notInclude(stdout, FakeMoz.token)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "ends with 1 when something must be mended, and says what",
     () =>
       Effect.gen(function* () {

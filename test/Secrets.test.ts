@@ -1,0 +1,72 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as fc from "effect/FastCheck"
+import * as Secrets from "../src/Secrets.ts"
+
+const hex = (code: number, length: number) => code.toString(16).padStart(length, "0")
+
+/** The ways in which somebody may write a secret that he was given. */
+const spellings: Record<string, (secret: string, before: string, after: string) => string> = {
+  plain: (secret, before, after) => before + secret + after,
+  percent: (secret, before, after) => encodeURIComponent(before + secret + after),
+  "percent, every character": (secret) =>
+    Array.from(Buffer.from(secret), (byte) => `%${hex(byte, 2).toUpperCase()}`).join(""),
+  "percent, twice": (secret) => encodeURIComponent(encodeURIComponent(secret)),
+  form: (secret) => new URLSearchParams({ secret }).toString(),
+  json: (secret, before, after) => JSON.stringify({ echo: before + secret + after }),
+  "json, twice": (secret) => JSON.stringify(JSON.stringify({ secret })),
+  "json, every character": (secret) =>
+    secret
+      .split("")
+      .map((unit) => `\\u${hex(unit.charCodeAt(0), 4)}`)
+      .join(""),
+  base64: (secret, before, after) => Buffer.from(before + secret + after).toString("base64"),
+  base64url: (secret, before, after) => Buffer.from(before + secret + after).toString("base64url"),
+}
+
+const secret = fc.string({ unit: "grapheme", minLength: 8, maxLength: 60 })
+
+describe("what somebody else wrote", () => {
+  it.prop(
+    "shows no secret, however it is spelt",
+    { secret, before: fc.string({ maxLength: 10 }), after: fc.string({ maxLength: 10 }) },
+    ({ after, before, secret }) => {
+      const remove = Secrets.remover(["another secret", secret])
+      for (const [name, spell] of Object.entries(spellings)) {
+        const text = remove(spell(secret, before, after))
+        assert.include(text, "<redacted>", name)
+        const bare = spell(secret, "", "").replaceAll(/^"|"$/g, "")
+        if (!name.startsWith("base64")) assert.notInclude(text, bare, name)
+      }
+    },
+  )
+
+  it.prop("is left as it is without a secret", { text: fc.string() }, ({ text }) => {
+    assert.strictEqual(Secrets.remover(["a secret of this test"])(text), text)
+    assert.strictEqual(Secrets.remover([""])(text), text)
+  })
+})
+
+describe("an address", () => {
+  it.each([
+    ["https://api.moz.com/jsonrpc", "https://api.moz.com/jsonrpc"],
+    ["https://host/?key=SECRET", "https://host/?key=…"],
+    ["https://host/a?v=2&key=SECRET#part", "https://host/a?v=…&key=…#part"],
+    ["https://host?SECRET", "https://host?…"],
+    ["https://host?a=&SECRET&b=c=d", "https://host?a=&…&b=…"],
+    ["https://TOKEN@host/", "https://…@host/"],
+    ["https://user:SECRET@host/", "https://user:…@host/"],
+    ["postgres://user:SEC@RET@host:5432/db?sslmode=x", "postgres://user:…@host:5432/db?sslmode=…"],
+    ["sqlite:authority.db", "sqlite:authority.db"],
+    ["600/1m", "600/1m"],
+  ])("is shown without its secrets: %s", (address, shown) => {
+    assert.strictEqual(Secrets.hideIn(address), shown)
+  })
+
+  it("names what may be a secret in it", () => {
+    assert.deepStrictEqual(
+      Secrets.partsOf("https://user:pass%20word@host/path?key=SEC%2FRET&v=2&BARETOKEN"),
+      ["user", "pass%20word", "SEC/RET", "BARETOKEN"],
+    )
+    assert.deepStrictEqual(Secrets.partsOf("no address"), [])
+  })
+})
