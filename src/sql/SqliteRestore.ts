@@ -83,9 +83,10 @@ export const replace = (
     }
     return yield* attempt(() => {
       sync(copy, "r+")
+      // Also before, so that a folder that cannot be synced fails while nothing is changed.
+      syncFolder(dirname(database))
       const former = swap(copy, database)
-      // Windows cannot open a folder.
-      if (process.platform !== "win32") sync(dirname(database), "r")
+      syncFolder(dirname(database))
       return former
     })
   }).pipe(
@@ -167,6 +168,11 @@ const stateOf = (file: string) =>
     .map((part) => statSync(file + part, { throwIfNoEntry: false }))
     .map((stats) => (stats === undefined ? "none" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`))
     .join()
+
+/** Windows cannot open a folder. */
+const syncFolder = (path: string) => {
+  if (process.platform !== "win32") sync(path, "r")
+}
 
 const sync = (path: string, flags: string) => {
   const descriptor = openSync(path, flags)
