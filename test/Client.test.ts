@@ -202,6 +202,12 @@ describe("when the service fails", () => {
       yield* TestClock.adjust("1 millis")
       yield* Fiber.join(fiber)
       assert.strictEqual(requests.length, 2)
+      const busy = yield* scripted([refused(503, { "retry-after": "20" }), good])
+      const asked = yield* Effect.fork(busy.client.check(["a"]))
+      yield* TestClock.adjust("19999 millis")
+      assert.strictEqual(busy.requests.length, 1)
+      yield* TestClock.adjust("1 millis")
+      yield* Fiber.join(asked)
       const { end } = yield* scripted([refused(429, { "retry-after": "31" })])
       const error = yield* end
       assert.instanceOf(error, Client.RateLimited)

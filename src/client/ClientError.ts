@@ -90,10 +90,13 @@ export class ServiceFailed extends ClientError {
   readonly _tag = "ServiceFailed"
   readonly status: number
   override readonly isTransient = true
+  /** How long the service asks to wait; 0 where it does not say. */
+  readonly retryAfterMs: number
 
-  constructor(told: Told & { readonly status: number }) {
+  constructor(told: Told & { readonly status: number; readonly retryAfterMs?: number }) {
     super(told)
     this.status = told.status
+    this.retryAfterMs = told.retryAfterMs ?? 0
   }
 }
 

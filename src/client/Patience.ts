@@ -32,10 +32,8 @@ export const retry = <A, R>(
         const isLimited = error instanceof ClientError.RateLimited
         const since = isLimited ? now : startedAt
         const isInProgress = error instanceof ClientError.RequestInProgress
-        const waitMs = Math.max(
-          isLimited || isInProgress ? error.retryAfterMs : 0,
-          yield* backoffMs(isInProgress ? 0 : failures),
-        )
+        const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
+        const waitMs = Math.max(askedMs, yield* backoffMs(isInProgress ? 0 : failures))
         if (!error.isTransient || now + waitMs > since + patienceMs) return yield* error
         yield* onRetry(error, waitMs)
         yield* Effect.sleep(waitMs)

@@ -52,8 +52,9 @@ const undeclared = (
   if (status === 429) {
     return new ClientError.RateLimited({ ...told, retryAfterMs: waitMs(retryAfter) })
   }
+  const retryAfterMs = retryAfter === undefined ? 0 : waitMs(retryAfter)
   return status >= 500
-    ? new ClientError.ServiceFailed({ ...told, status, cause })
+    ? new ClientError.ServiceFailed({ ...told, status, cause, retryAfterMs })
     : new ClientError.UnexpectedAnswer({ ...told, status, cause })
 }
 

@@ -144,7 +144,7 @@ export const make = <Command, E>(
       yield* callBack(withdrawn, Exit.fail("withdrawn"))
       yield* callBack(undecided, Exit.fail("undecided"))
       yield* Effect.logWarning(
-        `The database is too slow: ${withdrawn.length} commands were withdrawn, ${undecided.length} are undecided.`,
+        `The database is too slow: commands withdrawn: ${withdrawn.length}, undecided: ${undecided.length}.`,
       )
     })
     const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))
