@@ -5,6 +5,7 @@
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Issue } from "./Issues.ts"
+import { maxJudgedItems } from "./Limits.ts"
 
 export const internalErrorMessage = "Internal server error."
 
@@ -51,7 +52,8 @@ const invalidRequestMessage =
   "Send the header Content-Type: application/json and a valid JSON body."
 
 export const invalidRequestDescription =
-  "The request violates the contract; `error.issues` names every violation."
+  "The request violates the contract; `error.issues` names every violation, in a list those of its " +
+  `first ${maxJudgedItems} items.`
 
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   message: Schema.String,
