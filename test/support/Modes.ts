@@ -61,7 +61,10 @@ export interface Transactions {
 /** The time of every service of these tests: it stands still, so that both see the same. */
 export const time = Date.UTC(2026, 0, 1)
 
-const stillClock = Object.assign(Clock.make(), { unsafeCurrentTimeMillis: () => time })
+const stillClock = Object.assign(Clock.make(), {
+  unsafeCurrentTimeMillis: () => time,
+  unsafeCurrentTimeNanos: () => BigInt(time) * 1_000_000n,
+})
 
 /** A service for the caller's scope. */
 export const start = (mode: Mode, options: Options) =>
