@@ -11,7 +11,7 @@ import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
 import { Agent, createServer, request } from "node:http"
-import { type AddressInfo, connect } from "node:net"
+import { type AddressInfo, connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
 import { createInterface } from "node:readline"
@@ -118,6 +118,15 @@ const send = (body: string, headers: Readonly<Record<string, string>>): Promise<
     asking.end(body)
   })
 
+/** Waits until the service has destroyed a connection whose client never closes it. */
+const destroyed = (socket: Socket) =>
+  new Promise<void>((resolve) => {
+    socket.on("error", () => {})
+    socket.on("close", () => resolve())
+    // The service's half is closed. Its other half is gone when it resets what comes after a while.
+    socket.on("end", () => setTimeout(() => socket.write("x"), 1500))
+  })
+
 /** Runs some clients until the time is over. Returns how often they did it. */
 const repeat = async (clients: number, until: number, act: () => Promise<void>) => {
   let count = 0
@@ -153,11 +162,10 @@ const silentConnections: Attack = {
     const openedAt = performance.now()
     const sockets = Array.from({ length: maxConnections + 200 }, (_, i) => {
       const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
-      socket.on("error", () => {})
       socket.resume()
       // Half of them begin a request and never end it.
       if (i % 2 === 0) socket.write("POST / HTTP/1.1\r\nHost: a\r\n")
-      return once(socket, "close")
+      return destroyed(socket)
     })
     await Promise.race([Promise.all(sockets), sleep(22_000, undefined, { ref: false })])
     const seconds = (performance.now() - openedAt) / 1000
@@ -193,9 +201,8 @@ const endlessBodies: Attack = {
       const early = earlyAnswers[Math.floor(Math.random() * earlyAnswers.length)]
       assert(early !== undefined)
       const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
-      const closed = once(socket, "close")
+      const end = destroyed(socket)
       let answer = ""
-      socket.on("error", () => {})
       socket.on("data", (data) => (answer += data.toString()))
       const write = () => {
         while (!socket.destroyed && socket.write(chunk));
@@ -203,7 +210,7 @@ const endlessBodies: Attack = {
       socket.on("drain", write)
       socket.write(`${early.head}host: a\r\ntransfer-encoding: chunked\r\n\r\n`)
       write()
-      await Promise.race([closed, sleep(10_000)])
+      await Promise.race([end, sleep(10_000, undefined, { ref: false })])
       const isOpen = !socket.destroyed
       socket.destroy()
       assert(!isOpen, `a connection is open 10 s after its ${early.status}`)
