@@ -229,14 +229,14 @@ const tellResumption = (journal: string | undefined, progress: Progress.Progress
     )
   })
 
-/** Now and then: each of the batches under way would tell the same. */
+/** Each kind of failure now and then: each of the batches under way would tell the same. */
 const tellRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
-    let toldAt = Number.NEGATIVE_INFINITY
-    return ({ message }: Client.AnyClientError, waitMs: number) =>
+    const toldAt = new Map<string, number>()
+    return ({ _tag, message }: Client.AnyClientError, waitMs: number) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        if (now - toldAt < toldMs) return Effect.void
-        toldAt = now
+        if (now - (toldAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < toldMs) return Effect.void
+        toldAt.set(_tag, now)
         const seconds = Math.max(1, Math.round(waitMs / 1000))
         return progress.tell(`${message} Trying again in ${seconds} s.`)
       })
