@@ -25,8 +25,8 @@ export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}
 
 export const isUndecidedCharge = (message: string) => message.startsWith(undecidedCharge)
 
-/** The header `Retry-After` of a 409 and a 503, in seconds. */
-export const retryAfterSeconds = 2
+/** The header `Retry-After` of a 409 and a 503, in seconds. A killed process is found gone within 8. */
+export const retryAfterSeconds = 1
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 

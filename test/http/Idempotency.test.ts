@@ -141,7 +141,7 @@ describe("a request that is sent again with its key", () => {
       yield* eventually("the provider is asked", () => calls.length === 1)
       const refused = yield* post
       assert.strictEqual(refused.status, 409)
-      assert.strictEqual(refused.headers["retry-after"], "2")
+      assert.strictEqual(refused.headers["retry-after"], "1")
       assert.deepStrictEqual(JSON.parse(refused.text), {
         success: false,
         message: "A request with this Idempotency-Key is in progress; try again when it has ended.",

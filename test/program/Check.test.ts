@@ -287,7 +287,7 @@ describe("a service that fails", () => {
         yield* serve(cwd, { ...settings, AUTHORITY_PORT: new URL(url).port })
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 0, running.stderr())
-        assert.match(running.stderr(), /is in progress.* Trying again in 2 s\.$/m)
+        assert.match(running.stderr(), /is in progress.* Trying again in 1 s\.$/m)
         assert.deepInclude(yield* books, { charged: 120, held: 0 })
       }),
     timeout,
