@@ -27,11 +27,11 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   AuthorityCheck,
   {
     /**
-     * Checks the URLs at the account's expense, by the Deadline. Before the provider is asked it fails with
-     * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
-     * IdempotencyKeyInUse when the first request with the key has no answer yet. It fails with
-     * HoldExpired when so much time went by that nothing could be charged, and with StoreTimeout when
-     * a commit was not decided in time. May die with StoreFailure.
+     * Checks the URLs at the account's expense, by the Deadline. Before the provider is asked it
+     * fails with InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs,
+     * or with IdempotencyKeyInUse when the first request with the key has no answer yet. It fails
+     * with HoldExpired when so much time went by that nothing could be charged, and with StoreTimeout
+     * when a commit was not decided in time. May die with StoreFailure.
      */
     readonly check: (
       request: Report.Request,

@@ -10,7 +10,9 @@ import * as TestClock from "effect/TestClock"
 import { AccountId } from "../src/Account.ts"
 import { ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
 import * as CachedApiKeys from "../src/CachedApiKeys.ts"
+import { Deadline } from "../src/Deadline.ts"
 import * as MemoryApiKeys from "../src/memory/ApiKeys.ts"
+import { StoreTimeout } from "../src/StoreTimeout.ts"
 import { settable } from "./support/SettableClock.ts"
 
 const account = AccountId.make("account")
@@ -143,6 +145,24 @@ describe("a key that is known", () => {
       yield* Deferred.succeed(goOn, undefined)
       yield* Fiber.join(asked)
       assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+})
+
+describe("a key that the store does not find by the deadline", () => {
+  it.scoped("fails, and is known once the store has answered", () =>
+    Effect.gen(function* () {
+      const goOn = yield* Deferred.make<void>()
+      const { local, queries } = yield* processes(Deferred.await(goOn))
+      const { key, record } = yield* local.issue({ account })
+      const inTime = Effect.provideService(local.authenticate(key), Deadline, 2000)
+      const asked = yield* Effect.fork(Effect.flip(inTime))
+      yield* TestClock.adjust(2000)
+      assert.deepStrictEqual(yield* Fiber.join(asked), new StoreTimeout({ mayCharge: false }))
+      yield* Deferred.succeed(goOn, undefined)
+      yield* Effect.repeatN(Effect.yieldNow(), 10)
+      assert.strictEqual((yield* local.authenticate(key)).id, record.id)
+      assert.strictEqual(queries(), 1)
     }),
   )
 })

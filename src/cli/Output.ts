@@ -28,14 +28,14 @@ const writeToFile = (text: string) =>
   })
 
 const writeToStream = (text: string) =>
-  Effect.async<void, OutputFailed>((resume) => {
-    process.stdout.write(text, (error) =>
-      resume(
-        error === null || error === undefined
-          ? Effect.void
-          : Effect.fail(outputFailed("stdout")(error)),
-      ),
-    )
+  Effect.tryPromise({
+    try: () =>
+      new Promise<void>((resolve, reject) => {
+        process.stdout.write(text, (error) =>
+          error === null || error === undefined ? resolve() : reject(error),
+        )
+      }),
+    catch: outputFailed("stdout"),
   })
 
 /** `name`: what could not be written. */

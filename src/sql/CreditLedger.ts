@@ -204,7 +204,7 @@ const make = (leaseMs: number) =>
           accountId: hold.accountId,
           ends: undefined,
           named: namedOf(hold),
-          charges: true,
+          charges: charge.amount > 0,
           apply: (books, now) => books.charge(hold, charge, answer, now),
         },
         deadline,
@@ -300,7 +300,7 @@ const make = (leaseMs: number) =>
           accountId: hold.accountId,
           ends: hold.requestId,
           named: namedOf(hold),
-          charges: true,
+          charges: charge.amount > 0,
           apply: (books, now) => books.settle(hold, charge, answer, now),
         }),
 

@@ -14,7 +14,8 @@ import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { type Client, modes, type Mode, type Service, start } from "../support/Modes.ts"
 import * as Postgres from "../support/Postgres.ts"
-import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
+import * as Proxy from "../support/Proxy.ts"
+import { checked, failed, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { newDatabaseOn, temporaryFolder } from "../support/Stores.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
 import { type Answer, eventually } from "../support/Wire.ts"
@@ -44,6 +45,16 @@ const stoppedPostgres = Effect.gen(function* () {
   }
 })
 
+/** The next COMMIT arrives, and its answer is never heard. */
+const silentCommit = Effect.gen(function* () {
+  const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
+  return {
+    client: PostgresClient.layer(proxy.url, { silence: "3 seconds" }),
+    freeze: Effect.sync(() => proxy.doom("silence")),
+    thaw: Effect.void,
+  }
+})
+
 /** Another connection has the file's write lock. */
 const lockedSqlite = Effect.gen(function* () {
   const file = join(yield* temporaryFolder, "authority.db")
@@ -60,6 +71,7 @@ const databases: ReadonlyArray<
   readonly [name: string, database: Effect.Effect<Database, unknown, Scope.Scope>, reads: boolean]
 > = [
   ["a stopped PostgreSQL", stoppedPostgres, false],
+  ["a PostgreSQL whose answer to COMMIT is lost", silentCommit, true],
   ["a locked file of SQLite", lockedSqlite, true],
 ]
 
@@ -76,7 +88,9 @@ const startOn = (mode: Mode, database: Effect.Effect<Database, unknown, Scope.Sc
         (targets) =>
           Effect.zipRight(
             targets[0].page.startsWith("freezing") ? freeze : Effect.void,
-            succeeding(targets),
+            targets[0].page.includes("failing")
+              ? Effect.succeed(targets.map(() => failed))
+              : succeeding(targets),
           ),
       ).layer,
       transactions: {
@@ -118,7 +132,7 @@ const post = (service: Pick<Service, "send">, { key }: Client, url: string, name
 
 const isUnavailable = ({ headers, status, text }: Answer) => {
   assert.strictEqual(status, 503, text)
-  assert.strictEqual(headers["retry-after"], "2")
+  assert.strictEqual(headers["retry-after"], "1")
   assert.strictEqual(headers["content-type"], "application/json")
   assert.isFalse(JSON.parse(text).success)
 }
@@ -260,6 +274,10 @@ describe.each(databases)("%s", (_, database, reads) => {
         yield* service.thaw
         assert.isTrue(isReplay(yield* again(post(service, named, "freezing.example.com", "a"))))
         assert.lengthOf(yield* charged(service, named), 1)
+        const free = yield* service.newClient
+        nothingIsCharged(yield* post(service, free, "freezing.failing.example.com"))
+        yield* service.thaw
+        assert.deepStrictEqual(yield* charged(service, free), [])
       }),
     )
   })
