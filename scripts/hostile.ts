@@ -122,9 +122,12 @@ const send = (body: string, headers: Readonly<Record<string, string>>): Promise<
 const destroyed = (socket: Socket) =>
   new Promise<void>((resolve) => {
     socket.on("error", () => {})
+    // Only a write finds out that the other half of a half-closed connection is gone too.
+    socket.on("end", () => {
+      const probe = setInterval(() => socket.write("x"), 500)
+      socket.on("close", () => clearInterval(probe))
+    })
     socket.on("close", () => resolve())
-    // The service's half is closed. Its other half is gone when it resets what comes after a while.
-    socket.on("end", () => setTimeout(() => socket.write("x"), 1500))
   })
 
 /** Runs some clients until the time is over. Returns how often they did it. */
