@@ -133,9 +133,13 @@ class Model {
     }
   }
 
-  /** A request id is charged once: without a record of the key it would be charged anew. */
+  /**
+   * A request id is charged once: without a record of the key it would be charged anew. A commit is
+   * repeated for seconds at most, so no request comes again past its lease.
+   */
   mayComeAgain({ idempotencyKey, requestId }: Hold, now: number): boolean {
     if (idempotencyKey === undefined) return false
+    if ((this.holds.get(requestId)?.expiresAt ?? Infinity) <= now) return false
     const record = this.named.get(idempotencyKey.key)
     const isCharged = this.entries.some(([charged]) => charged === requestId)
     return !isCharged || (record !== undefined && record.expiresAt > now)
