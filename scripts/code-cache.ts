@@ -89,10 +89,13 @@ const withoutTimers = () => {
 const listen = () => {
   const texts: Array<string> = []
   let look = () => {}
-  console.log = (text: unknown) => {
+  const write = (text: unknown, ...[callback]: ReadonlyArray<unknown>) => {
     texts.push(String(text))
     look()
+    if (typeof callback === "function") callback()
+    return true
   }
+  Object.assign(process.stdout, { write })
   console.error = () => {}
   return (word: string) =>
     new Promise<string>((resolve) => {
