@@ -61,8 +61,9 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.on("exit", () => {
     rmSync(folder, { recursive: true })
     for (const flag of changing) setFlagsFromString(`--${flag}`)
-    // V8 refuses a cache from under another factor, and `cli/Heap.ts` has changed it.
+    // V8 refuses a cache from under other factors, and `cli/Heap.ts` has changed them.
     setFlagsFromString("--semi-space-growth-factor=2")
+    setFlagsFromString("--heap-growing-percent=0")
     writeFileSync(cache, compiled.createCachedData())
   })
   process.kill(process.pid, "SIGTERM")
