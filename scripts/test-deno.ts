@@ -11,6 +11,8 @@ const files = ["test/express/Express.test.ts"]
 const tests = [
   // Deno's client sends a request again when a connection that was kept open is reset.
   "the token is in no error, no log and no trace",
+  // Deno's server at times closes a connection whose body was not read, while the client is writing.
+  "go on after a body that nobody read",
   // Deno does not report why a process of another user did not start.
   "says why it cannot start",
 ]
