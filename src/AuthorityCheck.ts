@@ -6,14 +6,13 @@
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { CurrentAccount } from "./Account.ts"
 import { CreditLedger } from "./CreditLedger.ts"
-import { commitGraceMs, Deadline, lookupGraceMs, waitUntil } from "./Deadline.ts"
+import { commitGraceMs, Deadline, lookupGraceMs, remainingMs, waitUntil } from "./Deadline.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/LedgerEntry.ts"
@@ -52,7 +51,7 @@ export const layer = (options: {
 
       /** One outcome for each target; a provider's failure is the outcome of all of them. */
       const lookup = Effect.fnUntraced(function* (targets: Arr.NonEmptyReadonlyArray<Target>) {
-        const timeLeftMs = (yield* Deadline) - (yield* Clock.currentTimeMillis)
+        const timeLeftMs = yield* remainingMs
         return yield* provider.lookup(targets).pipe(
           // A provider that does not keep to the deadline, or cannot be interrupted, is left behind.
           Effect.disconnect,

@@ -34,6 +34,7 @@ export const waitUntil =
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
+
 /**
  * Milliseconds until the deadline; below 0 after it, infinite without one. Whoever waits reads it
  * once, at the start, so that a clock which is set meanwhile makes nobody wait longer.
