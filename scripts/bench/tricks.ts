@@ -61,14 +61,6 @@ export const tricks: ReadonlyArray<Trick> = [
     twins: [{ module: /\/Lru\.ts$/, file: "Lru.ts", importer: "src/Target.ts" }],
   },
   {
-    name: "body without a stream",
-    workloads: ["named1", "expressOff", "balance"],
-    twins: [
-      { module: /\/Request\.ts$/, file: "Request.ts" },
-      { module: /^node:process$/, file: "process.ts", importer: "src/http/Server.ts" },
-    ],
-  },
-  {
     name: "pooled ids",
     workloads: ["named1", "expressOff"],
     twins: [{ module: /\/CurrentRequest\.ts$/, file: "CurrentRequest.ts" }],

@@ -156,11 +156,10 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)
-    // Node calls it then, for an answer with `Connection: close`.
-    socket.destroySoon = () => {
-      halfClose(socket, discardMs)
-      request.on("data", () => destroyFlooded(socket)).resume()
-    }
+    // Before the answer is out: Node would read the rest itself then, and nobody could count it.
+    request.on("data", () => destroyFlooded(socket)).resume()
+    // Node calls it once an answer with `Connection: close` is out.
+    socket.destroySoon = () => halfClose(socket, discardMs)
   }
 
   /** What cannot be parsed never becomes a request, so it is answered on the socket. */

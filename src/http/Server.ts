@@ -1,6 +1,5 @@
 /** The service over HTTP: listens once everything that a request needs is there. */
 import type { ServerResponse } from "node:http"
-import { nextTick } from "node:process"
 import { setImmediate } from "node:timers"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as Duration from "effect/Duration"
@@ -53,13 +52,10 @@ export const layer = <R = never>(
         if (refusal !== undefined) run(request, response, refusal)
         else if (!takeShortcut(request, response)) run(request, response)
       }
-      // A body that came along with its headers is at hand in the next tick, the end of one in chunks
-      // in the next turn.
+      // A body that came along with its headers is complete in the next turn.
       const onRequest = (request: Request, response: ServerResponse) => {
-        if (!request.hasBody) answer(request, response)
-        else if (request.headers["transfer-encoding"] === undefined) {
-          nextTick(answer, request, response)
-        } else setImmediate(answer, request, response)
+        if (request.hasBody) setImmediate(answer, request, response)
+        else answer(request, response)
       }
       yield* Effect.acquireRelease(
         Effect.sync(() => server.on("request", onRequest)),

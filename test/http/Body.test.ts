@@ -1,5 +1,5 @@
 import { createServer } from "node:http"
-import { nextTick } from "node:process"
+import { setImmediate } from "node:timers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -21,11 +21,11 @@ const head = [
   "\r\n",
 ].join("\r\n")
 
-/** Tells whether the body could be had in the tick after the headers. */
+/** Tells whether the body could be had in the turn after the headers. */
 const server = Effect.suspend(() =>
   Wire.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
-      nextTick(() => {
+      setImmediate(() => {
         const exit = Effect.runSyncExit(decode(new ServerRequest(request, "POST")))
         response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
       }),

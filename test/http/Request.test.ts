@@ -1,5 +1,5 @@
 import { createServer } from "node:http"
-import { nextTick } from "node:process"
+import { setImmediate } from "node:timers"
 import { text } from "node:stream/consumers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -7,14 +7,14 @@ import { Request } from "../../src/http/Request.ts"
 import * as Wire from "../support/Wire.ts"
 
 /**
- * Answers what the body is: at `/body` as it is at hand in the next tick, at `/stream` as a stream has
+ * Answers what the body is: at `/body` as it is at hand in the next turn, at `/stream` as a stream has
  * it then, at `/late` as one has it long after it is there, and else nothing.
  */
 const server = Effect.suspend(() =>
   Wire.listen(
     createServer({ IncomingMessage: Request }, (request, response) => {
       const asStream = () => text(request).then((all) => response.end(`<${all}>`))
-      nextTick(() => {
+      setImmediate(() => {
         if (request.url === "/body") response.end(`<${request.body?.toString() ?? "not there"}>`)
         else if (request.url === "/stream") asStream()
         else if (request.url === "/late") setTimeout(asStream, 50)
@@ -60,7 +60,7 @@ it.scopedLive("one in several pieces is a stream, from the first one on", () =>
   }),
 )
 
-it.scopedLive("one without a length is at hand where its end came along", () =>
+it.scopedLive("one without a length is a stream, even where its end came along", () =>
   Effect.gen(function* () {
     const head = (path: string) =>
       `POST ${path} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n`
