@@ -156,9 +156,8 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         ),
       ),
     )
-    // So that a start is ready at once, unless the database keeps it waiting.
-    yield* Effect.timeoutOption(attempt, "1 second")
-    yield* Effect.forkScoped(Effect.schedule(attempt, Schedule.fixed(interval)))
+    // A start does not wait for the first beat: until it succeeds, `trouble` says so.
+    yield* Effect.forkScoped(Effect.repeat(attempt, Schedule.fixed(interval)))
     return heartbeat
   }),
 )
