@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
-import { CheckJournal, type JournalFailed } from "../src/CheckJournal.ts"
+import { CheckJournal, type JournalFailed } from "../src/bulk/CheckJournal.ts"
 import * as SqlCheckJournal from "../src/sql/CheckJournal.ts"
 
 const folder = Effect.acquireRelease(

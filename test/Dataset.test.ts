@@ -10,7 +10,7 @@ import * as Stream from "effect/Stream"
 import * as MemoryRankings from "../src/memory/Rankings.ts"
 import { Outcome } from "../src/Metrics.ts"
 import * as Dataset from "../src/providers/Dataset.ts"
-import { Rankings } from "../src/Rankings.ts"
+import { Rankings } from "../src/dataset/Rankings.ts"
 import { StoreFailure } from "../src/StoreFailure.ts"
 import { lookup, tags } from "./support/lookup.ts"
 

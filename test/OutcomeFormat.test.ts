@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Outcome } from "../src/client/Batch.ts"
-import * as OutcomeFormat from "../src/cli/OutcomeFormat.ts"
+import * as OutcomeFormat from "../src/bulk/OutcomeFormat.ts"
 
 const outcomes: Array<Outcome> = [
   { url: "example.com", domainAuthority: 50, pageAuthority: 29.5, spamScore: 4 },

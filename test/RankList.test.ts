@@ -2,7 +2,7 @@ import { describe, expect, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
-import * as RankList from "../src/providers/RankList.ts"
+import * as RankList from "../src/dataset/RankList.ts"
 
 /** Reads a text that comes in pieces of so many bytes. */
 const read = (

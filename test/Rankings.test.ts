@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as MemoryRankings from "../src/memory/Rankings.ts"
-import { type Ranked, Rankings } from "../src/Rankings.ts"
+import { type Ranked, Rankings } from "../src/dataset/Rankings.ts"
 import * as SqlRankings from "../src/sql/Rankings.ts"
 import { databases } from "./support/Stores.ts"
 

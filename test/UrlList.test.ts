@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import * as UrlList from "../src/cli/UrlList.ts"
+import * as UrlList from "../src/bulk/UrlList.ts"
 
 /** The bytes as they may come: in one piece, and torn apart anywhere. */
 async function* inPieces(bytes: Uint8Array, size: number) {

@@ -13,18 +13,18 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
-import * as CheckJournal from "../CheckJournal.ts"
-import { maxSize } from "../client/Batch.ts"
+import * as CheckJournal from "../bulk/CheckJournal.ts"
 import * as Client from "../client/Client.ts"
-import * as JournaledCheck from "../client/JournaledCheck.ts"
+import { maxUrls } from "../contract/Limits.ts"
+import * as JournaledCheck from "../bulk/JournaledCheck.ts"
 import { retentionMs } from "../ledger/Hold.ts"
 import * as SqlCheckJournal from "../sql/CheckJournal.ts"
-import * as CheckTally from "./CheckTally.ts"
-import * as OutcomeFile from "./OutcomeFile.ts"
-import * as OutcomeFormat from "./OutcomeFormat.ts"
-import { line } from "./Output.ts"
+import * as CheckTally from "../bulk/CheckTally.ts"
+import * as OutcomeFile from "../bulk/OutcomeFile.ts"
+import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
+import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
-import * as UrlInput from "./UrlInput.ts"
+import * as UrlInput from "../bulk/UrlInput.ts"
 
 export interface Options {
   /** None is standard input. */
@@ -42,6 +42,8 @@ export interface Options {
 /** Batches at a time: the service has other clients too. */
 const concurrency = 4
 
+const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Effect.void }
+
 /** The list was not checked to its end; `message` says how to go on. */
 class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
 
@@ -58,7 +60,7 @@ export const check = (options: Options) =>
     const journal = place === undefined ? undefined : `${place}.journal`
     const resume = howToResume(journal, input)
     const summary = yield* Effect.gen(function* () {
-      const sink = output === undefined ? OutcomeFile.stdout : yield* OutcomeFile.file(output)
+      const sink = output === undefined ? stdout : yield* OutcomeFile.file(output)
       const isOnScreen = output === undefined && process.stdout.isTTY
       const progress = yield* Progress.make({ unit: "URLs", isLogged: true, isDrawn: !isOnScreen })
       return yield* run(options, { input, sink, progress, journal }).pipe(
@@ -220,7 +222,7 @@ const tellResumption = (journal: string | undefined, progress: Progress.Progress
     if ((yield* size) === 0) return
     const begun = new Date(startedAt).toISOString()
     yield* progress.tell(
-      `Going on with the run of ${begun}: ${answered} batches of ${maxSize} have their answer. To begin anew, delete ${journal}.`,
+      `Going on with the run of ${begun}: ${answered} batches of ${maxUrls} have their answer. To begin anew, delete ${journal}.`,
     )
     const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
     if (late === 0) return

@@ -6,10 +6,11 @@ import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
+import { csvCell } from "../bulk/csvCell.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { accountOption, json } from "./options.ts"
-import { csvCell, line, time } from "./Output.ts"
+import { line, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
 /** A day or a moment. */

@@ -1,5 +1,6 @@
 /** What a list of URLs becomes: batches that the contract takes, and outcomes in the list's order. */
 import type { BatchRequest, BatchResponse } from "../contract/Api.ts"
+import { maxUrlLength } from "../contract/Limits.ts"
 import type { FailureReason, Metrics } from "../Metrics.ts"
 
 /** The figures of one URL. */
@@ -16,13 +17,8 @@ export interface Failure {
 /** `"reason" in outcome` tells which of the two it is. */
 export type Outcome = Success | Failure
 
-/** URLs in one request, at most. */
-export const maxSize = 50
-
-const maxLength = 1000
-
 /** Whether the contract lets the URL into a batch at all; otherwise it spoils the whole batch. */
-export const isAdmissible = (url: string) => url.length > 0 && url.length <= maxLength
+export const isAdmissible = (url: string) => url.length > 0 && url.length <= maxUrlLength
 
 /** The outcomes of all the URLs, when those of the admissible ones are `outcomes`. */
 export const withInadmissible = (

@@ -18,6 +18,7 @@ import * as Stream from "effect/Stream"
 import { v4 as uuid } from "uuid"
 import { Api, BatchRequest } from "../contract/Api.ts"
 import * as Issues from "../contract/Issues.ts"
+import { maxUrls } from "../contract/Limits.ts"
 import * as Batch from "./Batch.ts"
 import * as ClientError from "./ClientError.ts"
 import { failureOf } from "./failureOf.ts"
@@ -112,7 +113,7 @@ export const make = (options: Options): Effect.Effect<Client, never, HttpClient.
       { concurrency = 4, idempotencyKey = uuid() } = {},
     ) =>
       urls.pipe(
-        Stream.grouped(Batch.maxSize),
+        Stream.grouped(maxUrls),
         Stream.zipWithIndex,
         Stream.mapEffect(
           ([batch, i]) =>

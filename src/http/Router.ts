@@ -14,7 +14,7 @@ import * as Authorization from "./Authorization.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as pages from "./pages.ts"
-import * as Prometheus from "./Prometheus.ts"
+import * as Prometheus from "../telemetry/Prometheus.ts"
 import { RateLimit } from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 

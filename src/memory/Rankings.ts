@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
-import { Rankings } from "../Rankings.ts"
+import { Rankings } from "../dataset/Rankings.ts"
 
 export const layer: Layer.Layer<Rankings> = Layer.sync(Rankings, () => {
   let current: ReadonlyMap<string, number> = new Map()

@@ -19,7 +19,7 @@ import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 import { Lru } from "../Lru.ts"
-import * as Meters from "./Meters.ts"
+import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as Recall from "./Recall.ts"
 
 type Provider = MetricsProvider["Type"]

@@ -17,7 +17,7 @@ import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 import { FairQueue } from "./FairQueue.ts"
-import * as Meters from "./Meters.ts"
+import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options {
   /** How long the first target of a call waits for company; a full call goes at once. */

@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Outcome } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
-import { Rankings } from "../Rankings.ts"
+import { Rankings } from "../dataset/Rankings.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 

@@ -13,7 +13,7 @@ import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
 import * as Breaker from "./Breaker.ts"
-import * as Meters from "./Meters.ts"
+import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options extends Breaker.Options {
   /** Of one call. */

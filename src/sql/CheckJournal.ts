@@ -9,7 +9,7 @@ import type { ParseError } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
-import { CheckJournal, JournalFailed, Result } from "../CheckJournal.ts"
+import { CheckJournal, JournalFailed, Result } from "../bulk/CheckJournal.ts"
 import { naming } from "./naming.ts"
 
 /** Opens, or creates, the file. */

@@ -14,7 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import { type Ranked, Rankings } from "../Rankings.ts"
+import { type Ranked, Rankings } from "../dataset/Rankings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 

@@ -1,12 +1,12 @@
 /**
- * Where the outcomes go: stdout, or a file that appears under its name when it is whole. Until then
- * it is `FILE.partial`, which nobody takes for the whole list.
+ * Where the outcomes go: stdout, or a file that gets its name when it is complete. Until then it is
+ * `FILE.partial`, which nobody takes for the complete list.
  */
 import { lstatSync, realpathSync } from "node:fs"
 import { open, rename } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
-import { type OutputFailed, outputFailed, write } from "./Output.ts"
+import { OutputFailed } from "./OutputFailed.ts"
 
 export interface OutcomeFile {
   /** Empties it; to be called once it is certain that nobody else writes it. */
@@ -17,22 +17,16 @@ export interface OutcomeFile {
   readonly finish: Effect.Effect<void, OutputFailed>
 }
 
-export const stdout: OutcomeFile = {
-  begin: Effect.void,
-  write,
-  finish: Effect.void,
-}
-
 /** Fails before anything is paid for when the file could not be written in the end. */
 export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const target = yield* Effect.try({
       try: () => resolved(filename),
-      catch: outputFailed(filename),
+      catch: OutputFailed.of(filename),
     })
     const partial = `${target}.partial`
     const attempt = <A>(act: () => Promise<A>) =>
-      Effect.tryPromise({ try: act, catch: outputFailed(filename) })
+      Effect.tryPromise({ try: act, catch: OutputFailed.of(filename) })
     const handle = yield* Effect.acquireRelease(
       attempt(() => open(partial, "a")),
       (handle) => Effect.ignore(Effect.tryPromise(() => handle.close())),

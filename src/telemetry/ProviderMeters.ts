@@ -12,7 +12,7 @@
  */
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
-import * as Meter from "../Meter.ts"
+import * as Meter from "./Meter.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 
 export interface Meters {

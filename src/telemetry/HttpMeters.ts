@@ -4,7 +4,7 @@
  */
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
-import * as Meter from "../Meter.ts"
+import * as Meter from "./Meter.ts"
 
 const requests = MetricKey.counter("authority_http_requests", {
   description: "requests answered",

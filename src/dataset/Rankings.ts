@@ -3,7 +3,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
-import type { StoreFailure } from "./StoreFailure.ts"
+import type { StoreFailure } from "../StoreFailure.ts"
 
 export interface Ranked {
   /** A host or a domain, in ASCII and lower case. */

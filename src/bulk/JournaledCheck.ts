@@ -5,9 +5,9 @@
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import { type Answer, CheckJournal, type JournalFailed, type Result } from "../CheckJournal.ts"
-import type { Outcome } from "./Batch.ts"
-import * as Client from "./Client.ts"
+import { type Answer, CheckJournal, type JournalFailed, type Result } from "./CheckJournal.ts"
+import type { Outcome } from "../client/Batch.ts"
+import * as Client from "../client/Client.ts"
 
 /** The batch is another one than the journal has under its number. */
 export class ListChanged extends Data.TaggedError("ListChanged") {}

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import type { Ranked } from "../Rankings.ts"
+import type { Ranked } from "./Rankings.ts"
 
 export const Format = Schema.Literal("common-crawl", "majestic", "tranco")
 export type Format = typeof Format.Type

@@ -1,5 +1,5 @@
 /** What has become of a list so far, in numbers. */
-import type { Answer } from "../CheckJournal.ts"
+import type { Answer } from "./CheckJournal.ts"
 import type { FailureReason } from "../Metrics.ts"
 
 export interface Summary {

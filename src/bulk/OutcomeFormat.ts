@@ -1,6 +1,6 @@
 /** Outcomes as text, some at a time: no format needs to see them all before the first is written. */
 import type { Outcome } from "../client/Batch.ts"
-import { csvCell } from "./Output.ts"
+import { csvCell } from "./csvCell.ts"
 
 export const names = ["table", "csv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]

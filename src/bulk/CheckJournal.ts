@@ -10,7 +10,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
-import { FailureReason, Score } from "./Metrics.ts"
+import { FailureReason, Score } from "../Metrics.ts"
 
 /** What became of one URL, in short: domain authority, page authority, spam score; or a reason. */
 export const Result = Schema.Union(

@@ -4,7 +4,7 @@ import { realpath, stat } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import { maxSize } from "../client/Batch.ts"
+import { maxUrls } from "../contract/Limits.ts"
 import * as UrlList from "./UrlList.ts"
 
 export interface UrlInput {
@@ -25,7 +25,7 @@ export const open = (options: {
         Stream.fromAsyncIterable(
           UrlList.batches(source(), {
             column: Option.getOrUndefined(options.column),
-            batchSize: maxSize,
+            batchSize: maxUrls,
           }),
           unreadable(name),
         ),

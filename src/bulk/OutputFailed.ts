@@ -1,0 +1,18 @@
+import * as Data from "effect/Data"
+import * as Predicate from "effect/Predicate"
+
+/** The output cannot be written; `message` says why. */
+export class OutputFailed extends Data.TaggedError("OutputFailed")<{
+  readonly message: string
+}> {
+  /** `name`: what could not be written. */
+  static readonly of =
+    (name: string) =>
+    (cause: unknown): OutputFailed =>
+      new OutputFailed({
+        message:
+          Predicate.hasProperty(cause, "code") && cause.code === "EPIPE"
+            ? "the output pipe was closed"
+            : `${name} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
+      })
+}
