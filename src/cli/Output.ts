@@ -1,15 +1,9 @@
 /** How the verbs speak: text for people, or one JSON document for programs. */
 import { fstatSync, writeSync } from "node:fs"
 import { stripVTControlCharacters } from "node:util"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
+import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { latestTime } from "../TimeSpan.ts"
-
-/** The output cannot be written; `message` says why. */
-export class OutputFailed extends Data.TaggedError("OutputFailed")<{
-  readonly message: string
-}> {}
 
 /** Writes to stdout. Returns when the operating system has all of the text. */
 export const write = (text: string): Effect.Effect<void, OutputFailed> =>
@@ -24,7 +18,7 @@ const writeToFile = (text: string) =>
       let left: Uint8Array = Buffer.from(text)
       while (left.length > 0) left = left.subarray(writeSync(process.stdout.fd, left))
     },
-    catch: outputFailed("stdout"),
+    catch: OutputFailed.of("stdout"),
   })
 
 const writeToStream = (text: string) =>
@@ -35,19 +29,8 @@ const writeToStream = (text: string) =>
           error === null || error === undefined ? resolve() : reject(error),
         )
       }),
-    catch: outputFailed("stdout"),
+    catch: OutputFailed.of("stdout"),
   })
-
-/** `name`: what could not be written. */
-export const outputFailed =
-  (name: string) =>
-  (cause: unknown): OutputFailed =>
-    new OutputFailed({
-      message:
-        Predicate.hasProperty(cause, "code") && cause.code === "EPIPE"
-          ? "the output pipe was closed"
-          : `${name} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`,
-    })
 
 /** Writes a line to stdout, without colours where it is not a terminal. */
 export const line = (text: string) =>
@@ -83,16 +66,6 @@ export const table = (
   return [headers, ...rows].map(lineOf).join("\n")
 }
 
-/** RFC 4180; and what a spreadsheet would take for a formula is made text. */
-export const csvCell = (value: string | number | null): string => {
-  if (typeof value === "number") return String(value)
-  const text = /^[=+\-@\t]/.test(value ?? "") ? `'${value}` : (value ?? "")
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
-
 /** ISO 8601, or null. A time beyond the last one is shown as that. */
 export const time = (epochMs: number | null): string | null =>
   epochMs === null ? null : new Date(Math.min(epochMs, latestTime)).toISOString()
-
-/** Whether only this machine can reach what listens there. */
-export const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

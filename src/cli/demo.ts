@@ -1,7 +1,6 @@
 /** The account that the first start with synthetic figures opens, to try them with. */
 import * as Effect from "effect/Effect"
 import { AccountName, Accounts } from "../Account.ts"
-import { isLoopback } from "./Output.ts"
 
 export const demoName = AccountName.make("demo")
 
@@ -12,3 +11,6 @@ export const isExposed = (host: string) =>
     : Effect.flatMap(Accounts, ({ list }) =>
         Effect.map(list, (accounts) => accounts.some(({ name }) => name === demoName)),
       )
+
+/** Whether only this machine can reach what listens there. */
+const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)
