@@ -27,6 +27,16 @@ export const Metrics = Schema.Struct({
 })
 export type Metrics = typeof Metrics.Type
 
+/** `spamScore` is left out where there is none. */
+export const metricsOf = (
+  domainAuthority: number,
+  pageAuthority: number,
+  spamScore: number | null | undefined,
+): Metrics =>
+  spamScore === null || spamScore === undefined
+    ? { domainAuthority, pageAuthority }
+    : { domainAuthority, pageAuthority, spamScore }
+
 const isScore = (figure: number) => figure >= 0 && figure <= 100
 
 /** As the schema has it, without its machinery: it is asked of every figure of every answer. */
@@ -53,3 +63,18 @@ export type Outcome = Data.TaggedEnum<{
   Failed: { readonly reason: FailureReason; readonly detail: string }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
+
+const CompactMetrics = Schema.Tuple(Score, Score, Schema.optionalElement(Score))
+type CompactMetrics = typeof CompactMetrics.Type
+
+/** An outcome as it is stored: domain authority, page authority and spam score, or a reason. */
+export const CompactOutcome = Schema.Union(FailureReason, CompactMetrics)
+export type CompactOutcome = typeof CompactOutcome.Type
+
+export const compact = ({ domainAuthority, pageAuthority, spamScore }: Metrics): CompactMetrics =>
+  spamScore === undefined
+    ? [domainAuthority, pageAuthority]
+    : [domainAuthority, pageAuthority, spamScore]
+
+export const expand = ([domainAuthority, pageAuthority, spamScore]: CompactMetrics): Metrics =>
+  metricsOf(domainAuthority, pageAuthority, spamScore)

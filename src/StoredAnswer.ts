@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Credits } from "./ledger/LedgerEntry.ts"
-import { FailureReason, Outcome, Score } from "./Metrics.ts"
+import { compact, CompactOutcome, expand, Outcome } from "./Metrics.ts"
 
 /** What a client learns beside the URLs. */
 export interface StoredAnswer {
@@ -25,26 +25,13 @@ export const decode = (text: string): StoredAnswer => {
   return { creditsUsed, outcomes: outcomes.map(decodeOutcome) }
 }
 
-/** A failure is its reason; a success is domain authority, page authority and spam score, if any. */
-const StoredOutcome = Schema.Union(
-  FailureReason,
-  Schema.Tuple(Score, Score, Schema.optionalElement(Score)),
-)
-
-const Stored = Schema.Struct({ creditsUsed: Credits, outcomes: Schema.Array(StoredOutcome) })
+const Stored = Schema.Struct({ creditsUsed: Credits, outcomes: Schema.Array(CompactOutcome) })
 const decodeStored = Schema.decodeUnknownSync(Schema.parseJson(Stored))
 
-const encodeOutcome = (outcome: Outcome): typeof StoredOutcome.Encoded => {
-  if (outcome._tag === "Failed") return outcome.reason
-  const { domainAuthority, pageAuthority, spamScore } = outcome.metrics
-  return spamScore === undefined
-    ? [domainAuthority, pageAuthority]
-    : [domainAuthority, pageAuthority, spamScore]
-}
+const encodeOutcome = (outcome: Outcome): CompactOutcome =>
+  outcome._tag === "Failed" ? outcome.reason : compact(outcome.metrics)
 
-const decodeOutcome = (stored: typeof StoredOutcome.Type): Outcome => {
-  if (typeof stored === "string") return Outcome.Failed({ reason: stored, detail: "as stored" })
-  const [domainAuthority, pageAuthority, spamScore] = stored
-  const figures = { domainAuthority, pageAuthority }
-  return Outcome.Checked({ metrics: spamScore === undefined ? figures : { ...figures, spamScore } })
-}
+const decodeOutcome = (stored: CompactOutcome): Outcome =>
+  typeof stored === "string"
+    ? Outcome.Failed({ reason: stored, detail: "as stored" })
+    : Outcome.Checked({ metrics: expand(stored) })

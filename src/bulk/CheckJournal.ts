@@ -8,20 +8,12 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
-import { FailureReason, Score } from "../Metrics.ts"
-
-/** What became of one URL, in short: domain authority, page authority, spam score; or a reason. */
-export const Result = Schema.Union(
-  FailureReason,
-  Schema.Tuple(Score, Score, Schema.optionalElement(Score)),
-)
-export type Result = typeof Result.Type
+import type { CompactOutcome } from "../Metrics.ts"
 
 export interface Answer {
   /** One for each URL of the batch, in their order. */
-  readonly results: ReadonlyArray<Result>
+  readonly results: ReadonlyArray<CompactOutcome>
   readonly creditsUsed: number
 }
 

@@ -5,8 +5,9 @@
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import { type Answer, CheckJournal, type JournalFailed, type Result } from "./CheckJournal.ts"
+import { type Answer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
 import type { Outcome } from "../client/Batch.ts"
+import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/Client.ts"
 
 /** The batch is another one than the journal has under its number. */
@@ -80,18 +81,8 @@ export const make = (
     return { check, stoppedBy: () => stoppedBy }
   })
 
-const toResult = (outcome: Outcome): Result => {
-  if ("reason" in outcome) return outcome.reason
-  const { domainAuthority, pageAuthority, spamScore } = outcome
-  return spamScore === undefined
-    ? [domainAuthority, pageAuthority]
-    : [domainAuthority, pageAuthority, spamScore]
-}
+const toResult = (outcome: Outcome): CompactOutcome =>
+  "reason" in outcome ? outcome.reason : compact(outcome)
 
-export const toOutcome = (url: string, result: Result): Outcome => {
-  if (typeof result === "string") return { url, reason: result }
-  const [domainAuthority, pageAuthority, spamScore] = result
-  return spamScore === undefined
-    ? { url, domainAuthority, pageAuthority }
-    : { url, domainAuthority, pageAuthority, spamScore }
-}
+export const toOutcome = (url: string, result: CompactOutcome): Outcome =>
+  typeof result === "string" ? { url, reason: result } : { url, ...expand(result) }

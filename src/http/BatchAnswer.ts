@@ -3,7 +3,7 @@ import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Report } from "../Report.ts"
 import type { BatchResponse } from "../contract/Api.ts"
 import { Lru } from "../Lru.ts"
-import type { Metrics } from "../Metrics.ts"
+import { type Metrics, metricsOf } from "../Metrics.ts"
 
 /** What of a report the client receives. */
 export type Answered = Pick<Report, "urls" | "outcomes" | "creditsUsed">
@@ -64,11 +64,10 @@ const successOf = (url: string, metrics: Metrics): Json => {
   const kept = pieces.get(url)
   if (kept !== undefined && isEqual(kept.metrics, metrics)) return kept
   const { domainAuthority, pageAuthority, spamScore } = metrics
-  const success = jsonOf<Success>(
-    spamScore === undefined
-      ? { url, domainAuthority, pageAuthority }
-      : { url, domainAuthority, pageAuthority, spamScore },
-  )
+  const success = jsonOf<Success>({
+    url,
+    ...metricsOf(domainAuthority, pageAuthority, spamScore),
+  })
   if (url.length <= maxKeptLength) pieces.set(url, { metrics, ...success })
   return success
 }

@@ -2,10 +2,6 @@
 import * as v from "valibot"
 import type { BatchResponse, CreditsResponse } from "../contract/Api.ts"
 
-/** The most that one request takes, and the longest address. */
-export const maxUrls = 50
-export const maxUrlLength = 1000
-
 const Figure = v.pipe(v.number(), v.minValue(0), v.maxValue(100))
 
 const Batch = v.object({

@@ -4,7 +4,8 @@
  * what it has, and can be continued.
  */
 import type { FailureReason, Metrics } from "../Metrics.ts"
-import { type Answer, type Batch, type Interface, maxUrlLength, maxUrls } from "./Interface.ts"
+import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
+import { type Answer, type Batch, type Interface } from "./Interface.ts"
 
 /** One line of the list; without figures and reason it waits. */
 export interface Row {
@@ -266,12 +267,8 @@ export class Run {
     let failure = failures.next().value
     for (const row of rows) {
       if (success?.url === row.url) {
-        const { domainAuthority, pageAuthority, spamScore } = success
-        row.figures = {
-          domainAuthority,
-          pageAuthority,
-          ...(spamScore !== undefined && { spamScore }),
-        }
+        const { url: _, ...figures } = success
+        row.figures = figures
         this.checked++
         success = successes.next().value
       } else {

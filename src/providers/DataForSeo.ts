@@ -13,7 +13,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Guard from "../Guard.ts"
-import { Outcome, Score } from "../Metrics.ts"
+import { metricsOf, Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
@@ -73,16 +73,11 @@ const make = ({ login, password, url }: Options) => {
     return targets.map((target): Outcome => {
       const domainAuthority = rankOf.get(target.domain)
       const pageAuthority = rankOf.get(target.url)
-      const spamScore = spamScoreOf.get(target.domain)
       if (domainAuthority === undefined || pageAuthority === undefined) {
         return failed("DataForSEO has no figures for it")
       }
       return Outcome.Checked({
-        metrics: {
-          domainAuthority,
-          pageAuthority,
-          ...(spamScore !== undefined && { spamScore }),
-        },
+        metrics: metricsOf(domainAuthority, pageAuthority, spamScoreOf.get(target.domain)),
       })
     })
   })

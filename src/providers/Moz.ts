@@ -15,7 +15,7 @@ import type * as Redacted from "effect/Redacted"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as Guard from "../Guard.ts"
-import { type Metrics, Outcome, Score } from "../Metrics.ts"
+import { type Metrics, metricsOf, Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../TimeSpan.ts"
@@ -120,7 +120,7 @@ export const checkedBy =
         failed(
           `Moz's figures cannot be read: ${quote(ParseResult.TreeFormatter.formatIssueSync(issue))}`,
         ),
-      onRight: (figures) => Outcome.Checked({ metrics: metricsOf(figures) }),
+      onRight: (figures) => Outcome.Checked({ metrics: read(figures) }),
     })
 
 const refused = (error: unknown): Outcome =>
@@ -196,14 +196,12 @@ const SiteMetrics = Schema.Struct({
   spam_score: Schema.Unknown,
 })
 
-const metricsOf = ({
+const read = ({
   domain_authority: domainAuthority,
   page_authority: pageAuthority,
   spam_score: spamScore,
 }: typeof SiteMetrics.Type): Metrics =>
-  isScore(spamScore)
-    ? { domainAuthority, pageAuthority, spamScore }
-    : { domainAuthority, pageAuthority }
+  metricsOf(domainAuthority, pageAuthority, isScore(spamScore) ? spamScore : undefined)
 
 const isScore = Guard.make(Score)
 

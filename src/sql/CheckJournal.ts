@@ -9,7 +9,8 @@ import type { ParseError } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
-import { CheckJournal, JournalFailed, Result } from "../bulk/CheckJournal.ts"
+import { CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
+import { CompactOutcome } from "../Metrics.ts"
 import { naming } from "./naming.ts"
 
 /** Opens, or creates, the file. */
@@ -115,7 +116,7 @@ const decodeCounts = Schema.decodeUnknown(Counts)
 const Batches = Schema.Array(
   Schema.Struct({
     fingerprint: Schema.String,
-    results: Schema.NullOr(Schema.parseJson(Schema.Array(Result))),
+    results: Schema.NullOr(Schema.parseJson(Schema.Array(CompactOutcome))),
     creditsUsed: Schema.Int,
   }),
 )

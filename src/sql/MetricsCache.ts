@@ -3,7 +3,7 @@ import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
-import { Score } from "../Metrics.ts"
+import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import * as Failure from "./Failure.ts"
 
@@ -80,8 +80,12 @@ const Row = Schema.Struct({
 
 const fromRow = (row: typeof Row.Type): Figures => {
   const { domainAuthority, fetchedAt, page, pageAuthority, provider, spamScore } = row
-  const spam = spamScore === null ? {} : { spamScore }
-  return { provider, page, metrics: { domainAuthority, pageAuthority, ...spam }, fetchedAt }
+  return {
+    provider,
+    page,
+    metrics: metricsOf(domainAuthority, pageAuthority, spamScore),
+    fetchedAt,
+  }
 }
 
 const toRow = ({ fetchedAt, metrics, page, provider }: Figures): typeof Row.Type => ({
