@@ -77,7 +77,7 @@ const bench = Effect.gen(function* () {
   })
   const provider = Context.get(
     yield* Layer.build(
-      Composed.bought(timed, options).pipe(Layer.provide(MemoryMetricsCache.layer)),
+      Composed.decorated(timed, options).pipe(Layer.provide(MemoryMetricsCache.layer)),
     ),
     MetricsProvider,
   )

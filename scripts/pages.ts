@@ -7,7 +7,7 @@ import { join } from "node:path"
 import * as OpenApi from "@effect/platform/OpenApi"
 import { build, type BuildOptions } from "esbuild"
 import { Api } from "../src/contract/Api.ts"
-import type { Pages } from "../src/http/Page.ts"
+import type { Pages } from "../src/http/BuiltPage.ts"
 
 const root = join(import.meta.dirname, "..")
 

@@ -46,7 +46,7 @@ export interface Circuit {
   /** The vendor's name, of a chain of them too. */
   readonly provider: string
   /** Why it is not asked at present; undefined when it is. */
-  readonly objection: string | undefined
+  readonly openReason: string | undefined
 }
 
 /** The method `known` of a provider without a memory. */

@@ -2,7 +2,7 @@
 import "./cli/nodeVersion.ts"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"
-import * as Shell from "./cli/Shell.ts"
+import * as ExitStatus from "./cli/ExitStatus.ts"
 
 const [verb, ...options] = process.argv.slice(2)
 const isJson = options[0] === "--json"
@@ -20,8 +20,8 @@ const program =
         ({ run }) => run(process.argv),
       )
 
-NodeRuntime.runMain(Shell.told(program), {
+NodeRuntime.runMain(ExitStatus.told(program), {
   disableErrorReporting: true,
   disablePrettyLogger: true,
-  teardown: Shell.teardown,
+  teardown: ExitStatus.teardown,
 })

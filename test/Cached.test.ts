@@ -23,7 +23,7 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
       capacity: 1000,
       ...options,
     })
-    const provider = cached.reads(cached.keeps(vendor.provider))
+    const provider = cached.readThrough(cached.writeThrough(vendor.provider))
     return {
       vendor,
       lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)),

@@ -34,7 +34,7 @@ const options: Composed.Options = {
 }
 
 const bought = (vendor: MetricsProvider["Type"]) =>
-  Composed.bought(Layer.succeed(MetricsProvider, vendor), options)
+  Composed.decorated(Layer.succeed(MetricsProvider, vendor), options)
 
 /** The use case over a chain of providers, and an account with credits. */
 const serviceOver = (...vendors: Arr.NonEmptyArray<MetricsProvider["Type"]>) =>
@@ -179,7 +179,7 @@ it.scoped("with a time to live of zero nothing is kept", () =>
     const off = { ...options, cache: { ttl: Duration.zero, capacity: 1000 } }
     const provider = Context.get(
       yield* Layer.build(
-        Composed.bought(Layer.succeed(MetricsProvider, vendor.provider), off).pipe(
+        Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), off).pipe(
           Layer.provide(MemoryMetricsCache.layer),
         ),
       ),

@@ -155,11 +155,11 @@ describe("the breaker", () => {
       vendor.always(fails("Unreachable"))
       const provider = vendor.provider.name
       for (let i = 0; i < 2; i++) yield* asking(0)
-      expect(yield* circuits).toEqual([{ provider, objection: undefined }])
+      expect(yield* circuits).toEqual([{ provider, openReason: undefined }])
       yield* asking(0)
-      expect(yield* circuits).toEqual([{ provider, objection: "3 calls in a row have failed" }])
+      expect(yield* circuits).toEqual([{ provider, openReason: "3 calls in a row have failed" }])
       yield* TestClock.adjust("15 seconds")
-      expect(yield* circuits).toEqual([{ provider, objection: undefined }])
+      expect(yield* circuits).toEqual([{ provider, openReason: undefined }])
       expect(vendor.calls).toHaveLength(3)
     }),
   )

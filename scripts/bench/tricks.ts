@@ -46,9 +46,9 @@ export const tricks: ReadonlyArray<Trick> = [
     settings: { AUTHORITY_EXPRESS: "off" },
   },
   {
-    name: "Guard",
+    name: "TypeGuard",
     workloads: ["named1", "named50", "expressOff", "bought50"],
-    twins: [{ module: /\/Guard\.ts$/, file: "Guard.ts" }],
+    twins: [{ module: /\/TypeGuard\.ts$/, file: "TypeGuard.ts" }],
   },
   {
     name: "kept pieces of answers",

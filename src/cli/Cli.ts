@@ -19,7 +19,7 @@ import { dataset } from "./dataset.ts"
 import { key } from "./key.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import { json } from "./options.ts"
-import { WrongUsage } from "./Shell.ts"
+import { WrongUsage } from "./ExitStatus.ts"
 import { version } from "./version.ts"
 
 // What a verb alone needs is imported when it runs: no other verb, nor `--help`, waits for it.

@@ -46,7 +46,7 @@ const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
       return loaded(async () => {
         const Composed = await import("../providers/Composed.ts")
         const SqlMetricsCache = await import("../sql/MetricsCache.ts")
-        return Composed.bought(vendor(settings, name), {
+        return Composed.decorated(vendor(settings, name), {
           timeout: settings.providerTimeout,
           concurrency: settings.providerConcurrency,
           cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },

@@ -22,12 +22,12 @@ import { maxUrls } from "../contract/Limits.ts"
 import * as Batch from "./Batch.ts"
 import * as ClientError from "./ClientError.ts"
 import { failureOf } from "./failureOf.ts"
-import * as Patience from "./Patience.ts"
+import * as Retry from "./Retry.ts"
 
 export * from "./ClientError.ts"
 export type { Failure, Outcome, Success } from "./Batch.ts"
 
-export interface Options extends Partial<Patience.Patience> {
+export interface Options extends Partial<Retry.Options> {
   readonly apiKey: Redacted.Redacted
   /** Where the service is, as `https://authority.example.com`. */
   readonly baseUrl: string | URL
@@ -87,7 +87,7 @@ export const make = (options: Options): Effect.Effect<Client, never, HttpClient.
     const api = yield* contract(options)
     const persistently = <A>(attempt: Effect.Effect<A, ClientError.AnyClientError>) =>
       isHeaderValue(Redacted.value(options.apiKey))
-        ? Patience.retry(attempt, {
+        ? Retry.retry(attempt, {
             patience: options.patience ?? "30 seconds",
             onRetry: options.onRetry ?? (() => Effect.void),
           })

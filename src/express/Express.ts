@@ -18,14 +18,14 @@ import * as CachedApiKeys from "../CachedApiKeys.ts"
 import { batchPath, BatchRequest } from "../contract/Api.ts"
 import { InternalServerError, internalErrorMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import * as BatchAnswer from "../http/BatchAnswer.ts"
 import * as Body from "../http/Body.ts"
 import { type Current, newRequestId } from "../http/CurrentRequest.ts"
 import * as IdempotencyKey from "../http/IdempotencyKey.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import { RateLimit } from "../http/RateLimit.ts"
-import * as refusals from "../http/refusals.ts"
+import * as contractErrors from "../http/contractErrors.ts"
 import type { Request } from "../http/Request.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Refusal } from "../ledger/Books.ts"
@@ -129,12 +129,12 @@ export const make = (
 
       const answerError = (error: Parameters<typeof answers.ofError>[0]) => {
         const [status, body] = answers.ofError(error)
-        answer(status, { body, isAscii: false }, refusals.headersOf(error))
+        answer(status, { body, isAscii: false }, contractErrors.headersOf(error))
       }
 
       const answerFailure = (cause: Cause.Cause<Refusal | StoreTimeout>) => {
         const refusal = Option.getOrUndefined(Cause.failureOption(cause))
-        if (refusal !== undefined) return answerError(refusals.errorOf(refusal, asked))
+        if (refusal !== undefined) return answerError(contractErrors.errorOf(refusal, asked))
         runFork(Effect.annotateLogs(Effect.logError("The request failed.", cause), { requestId }))
         answerError(new InternalServerError({ message: internalErrorMessage }))
       }
@@ -170,6 +170,6 @@ const reportOf = (
 
 const untouched: Express = () => false
 
-const isBatch = Guard.make(BatchRequest)
+const isBatch = TypeGuard.make(BatchRequest)
 
 const noHeaders: Readonly<Record<string, string>> = {}

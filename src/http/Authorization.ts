@@ -19,7 +19,7 @@ import {
 import type { StoreTimeout } from "../StoreTimeout.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { RateLimit } from "./RateLimit.ts"
-import * as refusals from "./refusals.ts"
+import * as contractErrors from "./contractErrors.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
@@ -42,7 +42,7 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     return Authorization.of({
       apiKey: (key) =>
         Effect.matchEffect(keys.authenticate(key), {
-          onFailure: (error) => refusals.refuse(errorOf(error)),
+          onFailure: (error) => contractErrors.refuse(errorOf(error)),
           onSuccess: ({ accountId }) => admit(accountId),
         }),
     })

@@ -9,7 +9,7 @@ import type * as Schema from "effect/Schema"
 import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import * as JsonReader from "./JsonReader.ts"
 import { Request } from "./Request.ts"
 
@@ -31,7 +31,7 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
 export const bytesDecoder = <A>(
   schema: Schema.Schema<A>,
 ): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
-  const isValid = Guard.make(schema)
+  const isValid = TypeGuard.make(schema)
   const readShortened = JsonReader.make(schema, maxJudgedItems)
   const judge = ParseResult.decodeUnknownEither(schema, { errors: "all" })
   const decode = ParseResult.decodeUnknownEither(schema)

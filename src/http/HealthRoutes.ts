@@ -13,9 +13,9 @@ export const paths = ["/health/live", "/health/ready"] as const
  * An open circuit is reported, and is no reason for a 503: it would take out all replicas at once,
  * while cached figures and the next provider of a chain still answer.
  */
-const stateOf = ({ objection, provider }: Circuit) => [
+const stateOf = ({ openReason, provider }: Circuit) => [
   provider,
-  objection === undefined ? "closed" : `open: ${objection}`,
+  openReason === undefined ? "closed" : `open: ${openReason}`,
 ]
 
 const working = "working"

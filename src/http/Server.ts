@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
-import * as Refusal from "./Refusal.ts"
+import * as HeaderCheck from "./HeaderCheck.ts"
 import type { Request } from "./Request.ts"
 import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
@@ -48,7 +48,7 @@ export const layer = <R = never>(
       const answer = (request: Request, response: ServerResponse) => {
         // What comes behind the last request of a connection cannot be answered.
         if (isEnding(request.socket)) return
-        const refusal = Refusal.of(request)
+        const refusal = HeaderCheck.refusalOf(request)
         if (refusal !== undefined) run(request, response, refusal)
         else if (!takeShortcut(request, response)) run(request, response)
       }

@@ -12,7 +12,7 @@ import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import * as IdempotencyKey from "./IdempotencyKey.ts"
-import * as refusals from "./refusals.ts"
+import * as contractErrors from "./contractErrors.ts"
 
 const decodeBatch = Body.decoder(BatchRequest)
 
@@ -29,7 +29,9 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         const report = yield* check(asked).pipe(
           // The service is at fault: the defect is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
-          Effect.catchAll((refusal) => refusals.refuse(refusals.errorOf(refusal, asked))),
+          Effect.catchAll((refusal) =>
+            contractErrors.refuse(contractErrors.errorOf(refusal, asked)),
+          ),
         )
         current.report = report
         return BatchAnswer.response(report)
@@ -43,7 +45,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
     handlers.handle("availableCredits", () =>
       Effect.gen(function* () {
         const balance = yield* Effect.catchAll(ledger.balance(yield* CurrentAccount), () =>
-          refusals.refuse(new ServiceUnavailable({ message: unavailableMessage })),
+          contractErrors.refuse(new ServiceUnavailable({ message: unavailableMessage })),
         )
         return {
           success: true as const,

@@ -1,11 +1,11 @@
 import type { Signal } from "@preact/signals"
 import type { Run } from "./Run.ts"
-import * as View from "./View.ts"
-import { figure, number } from "./Wording.ts"
+import * as TableView from "./TableView.ts"
+import { figure, number } from "./Texts.ts"
 
 interface Props {
   readonly run: Run
-  readonly filter: Signal<View.Filter>
+  readonly filter: Signal<TableView.Filter>
 }
 
 /** How the figures of the list are distributed; a bar shows its addresses when it is chosen. */
@@ -22,8 +22,8 @@ const Chart = ({
   name,
   of,
   run,
-}: Props & { readonly of: View.Figure; readonly name: string }) => {
-  const { counts, median } = View.distribution(run.rows, of)
+}: Props & { readonly of: TableView.Figure; readonly name: string }) => {
+  const { counts, median } = TableView.distribution(run.rows, of)
   const highest = Math.max(1, ...counts)
   const chosen = filter.value.tenth?.figure === of ? filter.value.tenth.number : undefined
   const choose = (tenth: number) =>

@@ -3,7 +3,7 @@ import { History } from "./History.tsx"
 import { KeyPanel } from "./KeyPanel.tsx"
 import { ListPanel } from "./ListPanel.tsx"
 import { RunPanel } from "./RunPanel.tsx"
-import { hasSyntheticFigures, shown } from "./Visit.ts"
+import { hasSyntheticFigures, shown } from "./ConsoleState.ts"
 
 export const Console = () => (
   <>

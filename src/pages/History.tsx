@@ -1,5 +1,5 @@
-import { changes, runs, shown } from "./Visit.ts"
-import { addresses, count, number } from "./Wording.ts"
+import { changes, runs, shown } from "./ConsoleState.ts"
+import { addresses, count, number } from "./Texts.ts"
 import type { Run } from "./Run.ts"
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })

@@ -9,8 +9,8 @@ import {
   keyProblem,
   refreshCredits,
   spent,
-} from "./Visit.ts"
-import { count, number } from "./Wording.ts"
+} from "./ConsoleState.ts"
+import { count, number } from "./Texts.ts"
 
 export const keyFieldId = "key"
 

@@ -1,8 +1,8 @@
 import { batch, computed, signal } from "@preact/signals"
 import { keyFieldId } from "./KeyPanel.tsx"
-import * as List from "./List.ts"
-import { activeRun, check, credits } from "./Visit.ts"
-import { addresses, count, number } from "./Wording.ts"
+import * as UrlList from "./UrlList.ts"
+import { activeRun, check, credits } from "./ConsoleState.ts"
+import { addresses, count, number } from "./Texts.ts"
 
 /** What is in the field. */
 const typed = signal("")
@@ -13,7 +13,7 @@ const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
 const list = computed(() =>
-  List.read(attached.value?.text ?? typed.value, { keepsDuplicates: keepsDuplicates.value }),
+  UrlList.read(attached.value?.text ?? typed.value, { keepsDuplicates: keepsDuplicates.value }),
 )
 
 /** A field with more than that in it makes browsers slow. */

@@ -2,15 +2,15 @@ import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
 import type { ComponentChildren } from "preact"
 import { useRef } from "preact/hooks"
 import type { Row, Run } from "./Run.ts"
-import * as View from "./View.ts"
-import { hasSyntheticFigures } from "./Visit.ts"
-import { addresses, figure, number, reasons } from "./Wording.ts"
+import * as TableView from "./TableView.ts"
+import { hasSyntheticFigures } from "./ConsoleState.ts"
+import { addresses, figure, number, reasons } from "./Texts.ts"
 
 interface Props {
   readonly run: Run
   readonly rows: ReadonlySignal<ReadonlyArray<Row>>
-  readonly filter: Signal<View.Filter>
-  readonly sorting: Signal<View.Sorting>
+  readonly filter: Signal<TableView.Filter>
+  readonly sorting: Signal<TableView.Sorting>
   readonly children: ComponentChildren
 }
 
@@ -55,7 +55,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
       {rows.value.length === 0 && (
         <p class="none">
           No address fits the filter.{" "}
-          <button type="button" class="quiet" onClick={() => (filter.value = View.everything)}>
+          <button type="button" class="quiet" onClick={() => (filter.value = TableView.everything)}>
             Show all
           </button>
         </p>
@@ -74,8 +74,8 @@ const Head = ({
   short,
   sorting,
 }: {
-  readonly sorting: Signal<View.Sorting>
-  readonly by: View.Sorting["by"]
+  readonly sorting: Signal<TableView.Sorting>
+  readonly by: TableView.Sorting["by"]
   readonly name: string
   readonly short?: string
   readonly class?: string
@@ -145,7 +145,7 @@ const Cell = ({
   kind,
   value,
 }: {
-  readonly kind: View.Figure
+  readonly kind: TableView.Figure
   readonly value: number | undefined
 }) => (
   <td class={`figure ${kind} ${kind === "spamScore" ? severity(value) : ""}`}>
@@ -174,7 +174,7 @@ const Filters = ({
   run,
 }: Pick<Props, "filter" | "run"> & { readonly found: number }) => {
   const { outcome, tenth, text } = filter.value
-  const change = (part: Partial<View.Filter>) => (filter.value = { ...filter.value, ...part })
+  const change = (part: Partial<TableView.Filter>) => (filter.value = { ...filter.value, ...part })
   return (
     <div class="filters">
       <label>
@@ -209,7 +209,7 @@ const Filters = ({
         </button>
       )}
       <p class="hint" role="status">
-        {View.isEverything(filter.value)
+        {TableView.isEverything(filter.value)
           ? addresses(found)
           : `${number(found)} of ${addresses(run.rows.length)}`}
       </p>
@@ -217,7 +217,7 @@ const Filters = ({
   )
 }
 
-const outcomes: Readonly<Record<View.Filter["outcome"], string>> = {
+const outcomes: Readonly<Record<TableView.Filter["outcome"], string>> = {
   all: "All",
   checked: "Checked",
   failed: "Not checked",
@@ -228,7 +228,7 @@ const outcomes: Readonly<Record<View.Filter["outcome"], string>> = {
   TOO_LONG: reasons.TOO_LONG.label,
 }
 
-const isOutcome = (name: string): name is View.Filter["outcome"] => name in outcomes
+const isOutcome = (name: string): name is TableView.Filter["outcome"] => name in outcomes
 
 const outcomeOf = (name: string) => (isOutcome(name) ? name : "all")
 

@@ -5,7 +5,7 @@
  */
 import type { FailureReason, Metrics } from "../Metrics.ts"
 import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
-import { type Answer, type Batch, type Interface } from "./Interface.ts"
+import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
 
 /** One line of the list; without figures and reason it waits. */
 export interface Row {
@@ -38,7 +38,7 @@ export type Delay =
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
 export interface Surroundings {
-  readonly api: Interface
+  readonly api: ApiClient
   readonly isOnline: () => boolean
   /** Resolves after the time, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>

@@ -4,8 +4,15 @@ import { csv } from "./Export.ts"
 import { keyFieldId } from "./KeyPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
 import type { Row, Run } from "./Run.ts"
-import * as View from "./View.ts"
-import { activeRun, changes, check, goOn, hasSyntheticFigures, markExported } from "./Visit.ts"
+import * as TableView from "./TableView.ts"
+import {
+  activeRun,
+  changes,
+  check,
+  goOn,
+  hasSyntheticFigures,
+  markExported,
+} from "./ConsoleState.ts"
 import {
   addresses,
   count,
@@ -15,14 +22,14 @@ import {
   number,
   remaining,
   standing,
-} from "./Wording.ts"
+} from "./Texts.ts"
 
 export const RunPanel = ({ run }: { readonly run: Run }) => {
-  const filter = useSignal(View.everything)
-  const sorting = useSignal<View.Sorting>({ by: "place", descending: false })
+  const filter = useSignal(TableView.everything)
+  const sorting = useSignal<TableView.Sorting>({ by: "place", descending: false })
   const rows = useComputed(() => {
     void changes.value
-    return View.select(run, filter.value, sorting.value)
+    return TableView.select(run, filter.value, sorting.value)
   })
   void changes.value
   return (
@@ -35,7 +42,8 @@ export const RunPanel = ({ run }: { readonly run: Run }) => {
           disabled={rows.value.length === 0}
           onClick={() => save(run, rows.value)}
         >
-          Export {View.isEverything(filter.value) ? "all" : `these ${number(rows.value.length)}`} as
+          Export{" "}
+          {TableView.isEverything(filter.value) ? "all" : `these ${number(rows.value.length)}`} as
           CSV
         </button>
       </ResultTable>

@@ -1,10 +1,10 @@
 /**
- * Figures are asked for once in a while, not once a request: they are kept in memory, the latest
- * used ones, and beneath that in a store that other processes share. Failures are never kept.
+ * Keeps the figures that a vendor gave: the latest used ones in memory, and all of them in a store
+ * that other processes share. Failures are never kept.
  *
- * It is a decorator in two halves. `reads` stands before the queue for the vendor, so that what is
- * known waits for nobody, and a hit in memory is a look into a map. `keeps` stands behind it, on
- * the way that no client's leaving interrupts, so that nothing paid for is lost.
+ * `readThrough` stands before the queue for the vendor, so that known figures wait for nobody.
+ * `writeThrough` stands behind the queue, where no client's leaving interrupts it, so that nothing
+ * paid for is lost.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -32,9 +32,9 @@ export interface Options {
 
 export interface Cached {
   /** Asks the provider only for what is not known. */
-  readonly reads: (inner: Provider) => Provider
+  readonly readThrough: (inner: Provider) => Provider
   /** Remembers what the provider gives. */
-  readonly keeps: (inner: Provider) => Provider
+  readonly writeThrough: (inner: Provider) => Provider
 }
 
 interface Kept {
@@ -51,7 +51,7 @@ export const make = (
     const ttlMs = Duration.toMillis(options.ttl)
     const meters = Meters.make(provider)
     const memory = new Lru<string, Kept>(options.capacity)
-    const store = yield* sparing(provider, ttlMs)
+    const store = yield* tolerantStore(provider, ttlMs)
 
     const remembered = ({ page }: Target, now: number): Outcome | undefined => {
       const kept = memory.get(page)
@@ -90,7 +90,7 @@ export const make = (
       })
     }
 
-    const reads = (inner: Provider): Provider => {
+    const readThrough = (inner: Provider): Provider => {
       const lookup: Provider["lookup"] = (targets) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const known = recall(targets, now)
@@ -104,7 +104,7 @@ export const make = (
       return Recall.remembering({ ...inner, lookup }, recallAll)
     }
 
-    const keeps = (inner: Provider): Provider => ({
+    const writeThrough = (inner: Provider): Provider => ({
       ...inner,
       lookup: Effect.fnUntraced(function* (targets) {
         // Somebody may have got it while these were queueing.
@@ -122,11 +122,11 @@ export const make = (
       }),
     })
 
-    return { reads, keeps }
+    return { readThrough, writeThrough }
   })
 
 /** The store as far as it works: what it cannot give is unknown, what it cannot take is lost. */
-const sparing = (provider: string, ttlMs: number) =>
+const tolerantStore = (provider: string, ttlMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
     const waiting = new Map<string, Figures>()
@@ -134,7 +134,7 @@ const sparing = (provider: string, ttlMs: number) =>
     let restsUntil = Number.NEGATIVE_INFINITY
 
     /** A store that fails or is slow is left alone for a while, so that it delays few. */
-    const carefully = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
+    const orFallback = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
       Effect.flatMap(Stopwatch.now, (now) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
@@ -155,18 +155,19 @@ const sparing = (provider: string, ttlMs: number) =>
       hasWaiting.unsafeClose()
       return Effect.forEach(
         Arr.chunksOf(figures, putSize),
-        (some) => (Arr.isNonEmptyArray(some) ? carefully(cache.put(some), undefined) : Effect.void),
+        (some) =>
+          Arr.isNonEmptyArray(some) ? orFallback(cache.put(some), undefined) : Effect.void,
         { discard: true },
       )
     })
 
     const sweep = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      carefully(cache.sweep(now - ttlMs), undefined),
+      orFallback(cache.sweep(now - ttlMs), undefined),
     )
 
     yield* Effect.addFinalizer(() => flush)
     yield* hasWaiting.await.pipe(
-      Effect.zipRight(Effect.delay(flush, company)),
+      Effect.zipRight(Effect.delay(flush, writeDelay)),
       Effect.forever,
       Effect.forkScoped,
     )
@@ -174,7 +175,7 @@ const sparing = (provider: string, ttlMs: number) =>
 
     return {
       get: (pages: Arr.NonEmptyReadonlyArray<string>, now: number) =>
-        carefully(cache.get(provider, pages, now - ttlMs), []),
+        orFallback(cache.get(provider, pages, now - ttlMs), []),
       /** Off the path of the request: it is written soon, together with others. */
       put: (figures: Figures) => {
         const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
@@ -190,7 +191,7 @@ const storeTimeout = Duration.seconds(1)
 const restMs = 5000
 
 /** How long figures wait to be written together with others. */
-const company = Duration.millis(200)
+const writeDelay = Duration.millis(200)
 
 /** How many figures one statement writes. */
 const putSize = 200

@@ -1,18 +1,17 @@
 /**
- * How providers are asked in earnest: the decorators, in the one order that works.
+ * The decorators around the vendors, in the one order that works:
  *
- *     Fallback( Cached.reads( Coalesced( Cached.keeps( Resilient( vendor )))), … )
+ *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( vendor )))), … )
  *
- * - `Fallback` outermost: figures are kept under the name of the vendor they come from, and each
- *   vendor has a queue of its own.
- * - `Cached.reads` before the queue: what is known neither waits for a slot nor takes one.
- * - `Coalesced` around everything that costs: its calls belong to no request, so that a client
- *   that leaves interrupts none. It alone limits the calls at a time, for only the queue knows whose
- *   turn is next.
- * - `Cached.keeps` within it: figures are known before anybody hears of them, so nobody can find the
- *   queue and the memory both empty and buy them again.
- * - `Resilient` innermost: its timeout is for one call and not for waiting, and what a call that is
- *   tried again brings is kept once.
+ * - `Fallback` is outermost. Figures are kept under the name of their vendor, and each vendor has a
+ *   queue of its own.
+ * - `Cached.readThrough` stands before the queue, so that known figures neither wait nor take a slot.
+ * - `Coalesced` surrounds everything that costs. Its calls belong to no request, so a client that
+ *   leaves interrupts none. Only the queue knows whose turn is next, so it limits the calls at a time.
+ * - `Cached.writeThrough` stands within it. Figures are kept before anybody gets them; otherwise a
+ *   request could find neither the queue nor the cache and buy them again.
+ * - `Resilient` is innermost. Its timeout is for one call, without the wait in the queue. What a
+ *   repeated call gives is kept once.
  */
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
@@ -52,21 +51,21 @@ export const chain = <E, R>(
   )
 
 /** For a vendor, where every call costs time and money. */
-export const bought = <E, R>(
+export const decorated = <E, R>(
   vendor: Layer.Layer<MetricsProvider, E, R>,
   options: Options,
 ): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
   Effect.gen(function* () {
     const provider = yield* MetricsProvider
-    const { keeps, reads } = yield* memoryOf(provider, options)
+    const { writeThrough, readThrough } = yield* memoryOf(provider, options)
     const resilient = Resilient.make(provider, { ...resilience, timeout: options.timeout })
     const { concurrency } = options
-    return reads(yield* Coalesced.make(keeps(resilient), { ...queueing, concurrency }))
+    return readThrough(yield* Coalesced.make(writeThrough(resilient), { ...queueing, concurrency }))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
 const memoryOf = ({ name }: Provider, { cache }: Options) =>
   Duration.isZero(cache.ttl)
-    ? Effect.succeed({ keeps: unchanged, reads: unchanged })
+    ? Effect.succeed({ writeThrough: unchanged, readThrough: unchanged })
     : Cached.make(name, cache)
 
 const unchanged = (provider: Provider) => provider

@@ -12,7 +12,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import { metricsOf, Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
@@ -145,7 +145,7 @@ const Answer = Schema.Struct({
   ),
 })
 
-const decodeAnswer = Guard.decoder(Answer)
+const decodeAnswer = TypeGuard.decoder(Answer)
 
 interface Figure {
   readonly target: string

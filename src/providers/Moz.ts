@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import { type Metrics, metricsOf, Outcome, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
@@ -170,7 +170,7 @@ interface Success<A> {
 }
 
 const success = <A, I>(result: Schema.Schema<A, I>) =>
-  Guard.decoder(Schema.Struct({ id: Schema.String, result }))
+  TypeGuard.decoder(Schema.Struct({ id: Schema.String, result }))
 
 const Results = Schema.Struct({
   results_by_site: Schema.Array(Schema.Unknown),
@@ -187,7 +187,7 @@ const Item = Schema.Struct({
 })
 type Item = typeof Item.Type
 
-const isItem = Guard.make(Item)
+const isItem = TypeGuard.make(Item)
 
 const SiteMetrics = Schema.Struct({
   page_authority: Score,
@@ -203,9 +203,9 @@ const read = ({
 }: typeof SiteMetrics.Type): Metrics =>
   metricsOf(domainAuthority, pageAuthority, isScore(spamScore) ? spamScore : undefined)
 
-const isScore = Guard.make(Score)
+const isScore = TypeGuard.make(Score)
 
-const decodeSiteMetrics = Guard.decoder(SiteMetrics)
+const decodeSiteMetrics = TypeGuard.decoder(SiteMetrics)
 
 const decodeQuota = success(
   Schema.Struct({

@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import { checkedBy } from "./Moz.ts"
@@ -84,4 +84,4 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
 
 const Answer = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
 
-const decodeAnswer = Guard.decoder(Answer)
+const decodeAnswer = TypeGuard.decoder(Answer)

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import { Outcome } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
@@ -81,7 +81,7 @@ const Answer = Schema.Struct({
   response: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
 })
 
-const decodeAnswer = Guard.decoder(Answer)
+const decodeAnswer = TypeGuard.decoder(Answer)
 
 const Named = Schema.Struct({ domain: Schema.String, status_code: Schema.Number })
 

@@ -12,10 +12,10 @@ import type { Outcome } from "../Metrics.ts"
 import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as Stopwatch from "../Stopwatch.ts"
 import type { Target } from "../Target.ts"
-import * as Breaker from "./Breaker.ts"
+import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
-export interface Options extends Breaker.Options {
+export interface Options extends CircuitBreaker.Options {
   /** Of one call. */
   readonly timeout: Duration.DurationInput
   /** How often a call is tried again. */
@@ -24,7 +24,7 @@ export interface Options extends Breaker.Options {
 
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
-  const breaker = Breaker.make(options)
+  const breaker = CircuitBreaker.make(options)
 
   const failure = (reason: ProviderError["reason"], detail: string) =>
     new ProviderError({ provider: inner.name, reason, detail })
@@ -67,7 +67,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
     targets: NonEmptyReadonlyArray<Target>,
     retries: number,
     deadline: number,
-  ): Effect.Effect<ReadonlyArray<Outcome>, ProviderError | Breaker.Spared> =>
+  ): Effect.Effect<ReadonlyArray<Outcome>, ProviderError | CircuitBreaker.CircuitOpen> =>
     Effect.catchTag(call(targets), "ProviderError", (error) =>
       Effect.gen(function* () {
         const jitter = yield* Random.nextRange(0.5, 1)
@@ -84,11 +84,15 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
   return {
     ...inner,
-    circuits: Effect.map(breaker.objection, (objection) => [{ provider: inner.name, objection }]),
+    circuits: Effect.map(breaker.openReason, (openReason) => [
+      { provider: inner.name, openReason },
+    ]),
     lookup: (targets) =>
       Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
         Effect.flatMap((deadline) => attempt(targets, 0, deadline)),
-        Effect.catchTag("Spared", ({ message }) => failure("Unavailable", `not asked: ${message}`)),
+        Effect.catchTag("CircuitOpen", ({ message }) =>
+          failure("Unavailable", `not asked: ${message}`),
+        ),
         Effect.tapError(() => Effect.sync(() => meters.failedLookups(targets.length))),
       ),
   }

@@ -12,21 +12,21 @@ import type * as Audit from "../ledger/Audit.ts"
 import * as Balance from "../ledger/Balance.ts"
 import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
 import type { Hold } from "../ledger/Hold.ts"
-import * as Guard from "../Guard.ts"
+import * as TypeGuard from "../TypeGuard.ts"
 import * as Failure from "./Failure.ts"
 import { Credits, LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { inserter, isAmong, rowsOf } from "./rows.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
-const decodeBalances = Guard.decoder(Schema.Array(BalanceRow))
+const decodeBalances = TypeGuard.decoder(Schema.Array(BalanceRow))
 const HoldRow = Schema.Struct({
   requestId: RequestId,
   accountId: AccountId,
   amount: Credits,
   expiresAt: Schema.Int,
 })
-const decodeHolds = Guard.decoder(Schema.Array(HoldRow))
+const decodeHolds = TypeGuard.decoder(Schema.Array(HoldRow))
 const OwnedHoldRow = Schema.Struct({
   ...HoldRow.fields,
   key: Schema.NullOr(Schema.String),
@@ -40,7 +40,7 @@ const KeyRow = Schema.Struct({
   answer: Schema.NullOr(Schema.String),
   expiresAt: Schema.Int,
 })
-const decodeKeys = Guard.decoder(Schema.Array(KeyRow))
+const decodeKeys = TypeGuard.decoder(Schema.Array(KeyRow))
 /** The columns are read account by account: a row that cannot be read spoils no other. */
 const BooksRow = Schema.Struct(
   { accountId: AccountId },

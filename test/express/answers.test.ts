@@ -6,7 +6,7 @@ import * as fc from "effect/FastCheck"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as answers from "../../src/express/answers.ts"
-import * as refusals from "../../src/http/refusals.ts"
+import * as contractErrors from "../../src/http/contractErrors.ts"
 import type { Refusal } from "../../src/ledger/Books.ts"
 import {
   IdempotencyKeyInUse,
@@ -57,7 +57,10 @@ it.scopedLive("a refused request gets the router's status and bytes", () =>
     yield* forAll(refusal, { numRuns: 50 }, (refusal) =>
       Effect.gen(function* () {
         outcome = Effect.fail(refusal)
-        assert.deepStrictEqual(answers.ofError(refusals.errorOf(refusal, request)), yield* answer)
+        assert.deepStrictEqual(
+          answers.ofError(contractErrors.errorOf(refusal, request)),
+          yield* answer,
+        )
       }),
     )
   }),

@@ -15,7 +15,7 @@ import { start } from "../support/TestServer.ts"
 const ready = { path: "/health/ready" }
 
 const bought = (moz: Effect.Effect.Success<typeof FakeMoz.make>) =>
-  Composed.bought(moz.layer, {
+  Composed.decorated(moz.layer, {
     timeout: "10 seconds",
     concurrency: 4,
     cache: { ttl: Duration.hours(24), capacity: 1000 },

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Answer, Batch, Interface } from "../../src/pages/Interface.ts"
+import type { Answer, Batch, ApiClient } from "../../src/pages/ApiClient.ts"
 import { Run } from "../../src/pages/Run.ts"
 
-type Request = Parameters<Interface["check"]>[0]
+type Request = Parameters<ApiClient["check"]>[0]
 
 /** Every address but `localhost` has figures, at one credit each. */
 const figuresOf = ({ urls }: Pick<Request, "urls">): Answer<Batch> => {

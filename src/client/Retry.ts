@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Random from "effect/Random"
 import * as ClientError from "./ClientError.ts"
 
-export interface Patience {
+export interface Options {
   /** How long the service may keep failing. Zero for a single attempt. */
   readonly patience: Duration.DurationInput
   /** Is told of each failure that is not the end, and of the wait that follows. */
@@ -19,7 +19,7 @@ export interface Patience {
  */
 export const retry = <A, R>(
   attempt: Effect.Effect<A, ClientError.AnyClientError, R>,
-  { onRetry, patience }: Patience,
+  { onRetry, patience }: Options,
 ): Effect.Effect<A, ClientError.AnyClientError, R> => {
   const patienceMs = Duration.toMillis(patience)
   const from = (

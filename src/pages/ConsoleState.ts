@@ -3,13 +3,13 @@
  * memory alone.
  */
 import { batch, computed, signal } from "@preact/signals"
-import * as Interface from "./Interface.ts"
+import * as ApiClient from "./ApiClient.ts"
 import { Run } from "./Run.ts"
 
 /** Wherever the service is mounted, it is beside this page. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
 
-const api = Interface.make(base)
+const api = ApiClient.make(base)
 
 export const hasSyntheticFigures = document.documentElement.dataset["figures"] === "synthetic"
 
@@ -49,7 +49,7 @@ const wrongKey =
 /** Takes the key when the service does. */
 export const enterKey = async (text: string): Promise<boolean> => {
   const entered = text.trim()
-  if (!Interface.isKeyLike(entered)) {
+  if (!ApiClient.isKeyLike(entered)) {
     keyProblem.value =
       entered === "" ? "Enter a key." : "This is no key: a key starts with am_ and has no spaces."
     return false

@@ -3,7 +3,7 @@ import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import type { Page } from "./Page.ts"
+import type { Page } from "./BuiltPage.ts"
 
 export const paths = ["/console", "/docs"] as const
 
@@ -34,7 +34,7 @@ export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
 const whenAsked = (name: "console" | "docs", options: Options) => {
   let page: Page | undefined
   return async () => {
-    const { read } = await import("./Page.ts")
+    const { read } = await import("./BuiltPage.ts")
     page ??= await read(name, options)
     return page
   }

@@ -48,7 +48,7 @@ export type Answer<A> =
   /** Nothing came back, or something that is not from the service. */
   | { readonly _tag: "Lost" }
 
-export interface Interface {
+export interface ApiClient {
   readonly credits: (key: string) => Promise<Answer<number>>
   /** The same name with the same addresses is charged once, however often it is sent. */
   readonly check: (request: {
@@ -66,7 +66,7 @@ const creditsTimeoutMs = 20_000
 const checkTimeoutMs = 120_000
 
 /** Of the service whose address is `base`. */
-export const make = (base: string): Interface => ({
+export const make = (base: string): ApiClient => ({
   credits: async (key) => {
     const answer = await send(Credits, `${base}/v1/quota/available-credits`, {
       headers: { "x-api-key": key },

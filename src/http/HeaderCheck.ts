@@ -8,7 +8,7 @@ import type { InvalidRequest } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import type { Request } from "./Request.ts"
 
-export const of = (request: Request): HttpServerResponse.HttpServerResponse | undefined => {
+export const refusalOf = (request: Request): HttpServerResponse.HttpServerResponse | undefined => {
   const { headers } = request
   if (!hasValidHost(request)) return badHeader(hostMessage)
   const transfer = headers["transfer-encoding"]

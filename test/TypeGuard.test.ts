@@ -5,10 +5,10 @@ import * as FastCheck from "effect/FastCheck"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/contract/Api.ts"
-import * as Guard from "../src/Guard.ts"
+import * as TypeGuard from "../src/TypeGuard.ts"
 import { Score } from "../src/Metrics.ts"
 
-const isBatch = Guard.make(BatchRequest)
+const isBatch = TypeGuard.make(BatchRequest)
 const decodeBatch = Schema.decodeUnknownEither(BatchRequest)
 
 /** Lists of strings around the bounds of the contract, and what is none at all. */
@@ -33,7 +33,7 @@ describe("a guard", () => {
   })
 
   const Figures = Schema.Struct({ score: Score, note: Schema.Unknown })
-  const decodeFigures = Guard.decoder(Figures)
+  const decodeFigures = TypeGuard.decoder(Figures)
 
   it.prop(
     "has a decoder that gives what the schema's own gives",
@@ -70,9 +70,9 @@ describe("a guard", () => {
   })
 
   it("knows a filter that bounds a length from one that does more", () => {
-    const isPair = Guard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
+    const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
     assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
-    const isWord = Guard.make(
+    const isWord = TypeGuard.make(
       Schema.String.pipe(
         Schema.maxLength(9),
         Schema.filter((word) => !word.includes(" "), { jsonSchema: { minLength: 1 } }),
@@ -91,16 +91,18 @@ describe("a guard", () => {
   })
 
   it("knows a value that may be null", () => {
-    const isText = Guard.make(Schema.NullOr(Schema.String))
+    const isText = TypeGuard.make(Schema.NullOr(Schema.String))
     assert.deepStrictEqual([null, "", 1, undefined].map(isText), [true, true, false, false])
-    const isTime = Guard.make(Schema.Union(Schema.DateFromString, Schema.String))
+    const isTime = TypeGuard.make(Schema.Union(Schema.DateFromString, Schema.String))
     assert.isFalse(isTime("2026-01-01"))
   })
 
   it("leaves what only the decoder knows to it", () => {
-    const transformed = Guard.make(Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })))
+    const transformed = TypeGuard.make(
+      Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })),
+    )
     assert.isFalse(transformed({ at: new Date() }))
-    assert.isFalse(Guard.make(Schema.Record({ key: Schema.String, value: Schema.String }))({}))
-    assert.isFalse(Guard.make(Schema.Tuple(Schema.String))(["a"]))
+    assert.isFalse(TypeGuard.make(Schema.Record({ key: Schema.String, value: Schema.String }))({}))
+    assert.isFalse(TypeGuard.make(Schema.Tuple(Schema.String))(["a"]))
   })
 })

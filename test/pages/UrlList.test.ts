@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { read } from "../../src/pages/List.ts"
+import { read } from "../../src/pages/UrlList.ts"
 
 const urlsOf = (text: string) => read(text, { keepsDuplicates: false }).urls
 

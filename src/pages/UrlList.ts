@@ -1,7 +1,7 @@
 /** What somebody pasted or dropped, read as the addresses to check. */
 import Papa from "papaparse"
 
-export interface List {
+export interface UrlList {
   readonly urls: ReadonlyArray<string>
   /** How many were left out because they stand in the list already. */
   readonly duplicates: number
@@ -13,7 +13,7 @@ export interface List {
  * One address a line, or a table out of a spreadsheet, of which the column is taken that holds the
  * addresses. Blank lines and lines that start with `#` are no addresses.
  */
-export const read = (text: string, options: { readonly keepsDuplicates: boolean }): List => {
+export const read = (text: string, options: { readonly keepsDuplicates: boolean }): UrlList => {
   const { cells, column } = cellsOf(text.replace(/^\uFEFF/, ""))
   const all = cells.map((cell) => cell.trim()).filter((cell) => cell !== "")
   const urls = options.keepsDuplicates ? all : [...new Set(all)]

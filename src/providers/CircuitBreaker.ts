@@ -19,18 +19,18 @@ export interface Options {
 }
 
 /** The vendor was not asked; `message` says why. */
-export class Spared extends Data.TaggedError("Spared")<{ readonly message: string }> {}
+export class CircuitOpen extends Data.TaggedError("CircuitOpen")<{ readonly message: string }> {}
 
-export interface Breaker {
-  /** Lets a call through, or fails at once with Spared. */
+export interface CircuitBreaker {
+  /** Lets a call through, or fails at once with CircuitOpen. */
   readonly guard: <A>(
     call: Effect.Effect<A, ProviderError>,
-  ) => Effect.Effect<A, ProviderError | Spared>
+  ) => Effect.Effect<A, ProviderError | CircuitOpen>
   /** Why a call would be spared at this moment; undefined when it would not. */
-  readonly objection: Effect.Effect<string | undefined>
+  readonly openReason: Effect.Effect<string | undefined>
 }
 
-export const make = (options: Options): Breaker => {
+export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     perMs: Duration.toMillis(options.refusals?.per ?? 0),
@@ -42,7 +42,7 @@ export const make = (options: Options): Breaker => {
   let isTrying = false
 
   /** Why the vendor is not to be asked now. */
-  const objection = (now: number): string | undefined => {
+  const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - refusals.perMs) refusals.times.shift()
     if (refusals.times.length >= refusals.max) {
       return `${refusals.times.length} calls were refused lately`
@@ -58,10 +58,10 @@ export const make = (options: Options): Breaker => {
     if (error.reason === "Refused" || error.reason === "Throttled") refusals.times.push(now)
   }
 
-  const guard: Breaker["guard"] = Effect.fnUntraced(function* (call) {
+  const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call) {
     const now = yield* Stopwatch.now
-    const message = objection(now)
-    if (message !== undefined) return yield* new Spared({ message })
+    const message = openReason(now)
+    if (message !== undefined) return yield* new CircuitOpen({ message })
     const isTrial = failures >= options.failures
     if (isTrial) isTrying = true
     return yield* call.pipe(
@@ -77,5 +77,5 @@ export const make = (options: Options): Breaker => {
     )
   })
 
-  return { guard, objection: Effect.map(Stopwatch.now, objection) }
+  return { guard, openReason: Effect.map(Stopwatch.now, openReason) }
 }

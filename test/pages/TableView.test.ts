@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Run } from "../../src/pages/Run.ts"
-import * as View from "../../src/pages/View.ts"
+import * as TableView from "../../src/pages/TableView.ts"
 
 const run = new Run(["b.com", "a.com", "C.com", "localhost", "waits.com"], {
   api: { check: () => Promise.reject(), credits: () => Promise.reject() },
@@ -20,10 +20,10 @@ run.rows.forEach((row, index) => {
 const [, , , fourth] = run.rows
 if (fourth !== undefined) fourth.reason = "INVALID_URL"
 
-const places = (filter: Partial<View.Filter>, sorting: Partial<View.Sorting> = {}) =>
-  View.select(
+const places = (filter: Partial<TableView.Filter>, sorting: Partial<TableView.Sorting> = {}) =>
+  TableView.select(
     run,
-    { ...View.everything, ...filter },
+    { ...TableView.everything, ...filter },
     { by: "place", descending: false, ...sorting },
   ).map(({ place }) => place)
 
@@ -50,11 +50,11 @@ describe("the view of a run", () => {
   })
 
   it("counts figures by tenths, 100 with the nineties, and finds their median", () => {
-    assert.deepStrictEqual(View.distribution(run.rows, "domainAuthority"), {
+    assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
       median: 10,
     })
-    assert.deepStrictEqual(View.distribution(run.rows, "spamScore").median, 2.5)
-    assert.isUndefined(View.distribution([], "spamScore").median)
+    assert.deepStrictEqual(TableView.distribution(run.rows, "spamScore").median, 2.5)
+    assert.isUndefined(TableView.distribution([], "spamScore").median)
   })
 })
