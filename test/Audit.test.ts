@@ -9,7 +9,7 @@ import { newAccount, newAccountWith } from "./support/accounts.ts"
 import { charge, credits, grant, hold, problemsOf, statement } from "./support/ledger.ts"
 import { type Ports, sqlStores } from "./support/Stores.ts"
 
-/** Four entries: 100 granted, 30 and 20 charged, 5 granted; and an open hold of 10. */
+/** An account with four entries (grant 100, charge 30, charge 20, grant 5) and an open hold of 10. */
 const books = Effect.gen(function* () {
   const { id } = yield* newAccount
   yield* grant(id, 100, "invoice 7")
@@ -20,14 +20,14 @@ const books = Effect.gen(function* () {
   return id
 })
 
-/** Somebody with the database in hand and no regard for the ledger. */
+/** Changes the database directly, without the ledger. */
 type Tampering = (
   sql: SqlClient.SqlClient,
   account: AccountId,
 ) => Effect.Effect<unknown, unknown, Ports>
 
 const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>) =>
-  layer(store)(`an examination of the books in ${name}`, (it) => {
+  layer(store)(`audit in ${name}`, (it) => {
     const names = (what: string, problem: string, tamper: Tampering) =>
       it.effect(what, () =>
         Effect.gen(function* () {
@@ -42,19 +42,19 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         }),
       )
 
-    it.effect("finds nothing wrong with books that nobody touched", () =>
+    it.effect("finds no problem in an unchanged ledger", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* problemsOf(yield* books), [])
       }),
     )
 
     names(
-      "names the account whose balance cannot be read",
+      "reports the account whose balance cannot be read",
       "its balance cannot be read: granted: expected a whole number of credits, 0 or more",
       (sql, account) => sql`UPDATE balances SET granted = ${2 ** 53} WHERE account_id = ${account}`,
     )
 
-    describe("names the entry", () => {
+    describe("reports the entry", () => {
       const changed = "entry 2 was changed: its hash does not match"
       const second = (sql: SqlClient.SqlClient, account: AccountId) =>
         sql`account_id = ${account} AND sequence = 2`
@@ -126,18 +126,18 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 4`,
       )
       names(
-        "that is the first of all that were deleted",
+        "that comes first, when all entries were deleted",
         "entry 1 is missing, the balance counts 4",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account}`,
       )
       names(
-        "that is the first of several that were changed",
+        "that comes first, when several entries were changed",
         changed,
         (sql, account) =>
           sql`UPDATE entries SET note = 'a gift' WHERE account_id = ${account} AND sequence >= 2`,
       )
 
-      /** The second entry as somebody would forge it who knows how the hash is made. */
+      /** Changes the second entry and gives it a matching hash. */
       const forge = (
         sql: SqlClient.SqlClient,
         account: AccountId,
@@ -152,12 +152,12 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         })
 
       names(
-        "whose amount was changed with its hash, by the sum",
+        "whose amount was changed together with its hash",
         "entry 2 says balance 70, the sum is 71",
         (sql, account) => forge(sql, account, (entry) => ({ ...entry, amount: credits(29) })),
       )
       names(
-        "after one that was changed with its hash and its balance",
+        "after an entry that was changed together with its hash and balance",
         "entry 3 was changed: its hash does not match",
         (sql, account) =>
           forge(sql, account, (entry) => ({
@@ -168,7 +168,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
     })
 
-    describe("names the balance", () => {
+    describe("reports the balance", () => {
       const sums = "the entries say 105 and 50"
 
       names(
@@ -183,13 +183,13 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         (sql, account) => sql`UPDATE balances SET charged = 0 WHERE account_id = ${account}`,
       )
       names(
-        "that ends with another entry",
+        "whose hash is not that of the last entry",
         "entry 4 is not the one that the balance ends with",
         (sql, account) => sql`UPDATE balances SET head = 'other' WHERE account_id = ${account}`,
       )
       names(
         "that counts fewer entries",
-        "entry 4 was added behind the balance, which counts 3",
+        "entry 4 exists, the balance counts 3",
         (sql, account) => sql`UPDATE balances SET entries = 3 WHERE account_id = ${account}`,
       )
       names(
@@ -217,7 +217,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
     })
 
-    it.effect("tells of the entries and of the holds when both are wrong", () =>
+    it.effect("reports the entries and the holds when both are wrong", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const account = yield* books

@@ -1,4 +1,7 @@
-/** Examines the books entry by entry, holding one page of them in memory at a time. */
+/**
+ * Audits the ledger: recomputes each account's balance, open holds and hash chain from its entries.
+ * Entries come as a stream, so a store needs only one page of them in memory.
+ */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Stream from "effect/Stream"
@@ -6,10 +9,10 @@ import type { AccountId } from "../Account.ts"
 import type { Balance } from "./Balance.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
-/** How many problems are told before the rest is left out. */
+/** The most problems that one verification lists. */
 const maxProblems = 100
 
-/** What an examination of the books found; `problems` are sentences that name the place. */
+/** The result of an audit. Each problem is a sentence that names the account and the entry. */
 export interface Verification {
   readonly accounts: number
   readonly entries: number
@@ -19,24 +22,24 @@ export interface Verification {
 interface AccountBooks {
   readonly accountId: AccountId
   readonly balance: Balance
-  /** Sum of the open holds, read together with the balance. */
+  /** Sum of the open holds, from the same read as the balance. */
   readonly openHolds: number
-  /** The sequence of the last entry, read together with the balance; 0 when there is none. */
+  /** Sequence of the last stored entry, from the same read as the balance; 0 without entries. */
   readonly lastEntry: number
-  /** From the first entry to that one, or fewer when some are lost. */
+  /** The entries up to `lastEntry`, oldest first. Lost entries are missing from the stream. */
   readonly entries: Stream.Stream<ReadEntry>
 }
 
-/** An entry, or in words why it is none. */
+/** A stored entry, or a sentence that says why it cannot be read. */
 export type ReadEntry = Either.Either<LedgerEntry, string>
 
-/** The sentences say what is wrong and where; no sentence, no problem. */
+/** Audits one account. `problems` is empty when its books are correct. */
 export const examine = (
   books: AccountBooks,
 ): Effect.Effect<{ readonly entries: number; readonly problems: ReadonlyArray<string> }> =>
   Effect.map(
     Stream.runFold(books.entries, start, (sums, entry) =>
-      // After the first broken entry nothing that follows can be told right from wrong.
+      // The hash chain ends at the first bad entry, so later entries cannot be checked.
       sums.broken !== undefined
         ? sums
         : Either.match(entry, {
@@ -53,7 +56,7 @@ export const examine = (
     }),
   )
 
-/** The examinations of all accounts as one answer. */
+/** Adds up the audits of all accounts. Keeps the first 100 problems. */
 export const summarize = (
   examinations: Stream.Stream<Effect.Effect.Success<ReturnType<typeof examine>>>,
 ): Effect.Effect<Verification> =>
@@ -100,7 +103,7 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
 
 const closing = ({ balance, lastEntry }: AccountBooks, sums: Sums): ReadonlyArray<string> =>
   lastEntry > balance.entries
-    ? [`entry ${balance.entries + 1} was added behind the balance, which counts ${balance.entries}`]
+    ? [`entry ${balance.entries + 1} exists, the balance counts ${balance.entries}`]
     : balance.entries !== sums.entries
       ? [`entry ${sums.entries + 1} is missing, the balance counts ${balance.entries}`]
       : balance.head !== sums.head
@@ -116,5 +119,7 @@ const holding = ({ balance, openHolds }: AccountBooks): ReadonlyArray<string> =>
   ...(balance.held === openHolds
     ? []
     : [`the balance says held ${balance.held}, the open holds sum to ${openHolds}`]),
-  ...(balance.granted - balance.charged - balance.held < 0 ? [`more is held than there is`] : []),
+  ...(balance.granted - balance.charged - balance.held < 0
+    ? [`more credits are held than the account has`]
+    : []),
 ]

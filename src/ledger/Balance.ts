@@ -1,6 +1,6 @@
 /**
- * The rules of money, pure: a store of credits loads a `Balance`, applies one of these functions
- * and keeps what comes back, so that memory, SQLite and PostgreSQL cannot differ in them.
+ * Pure rules for an account's credits. A store loads a `Balance`, applies one of these functions and
+ * saves the result. Memory, SQLite and PostgreSQL share these functions, so they behave the same.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -8,7 +8,7 @@ import type { AccountId } from "../Account.ts"
 import { type Charge, type Hold, InsufficientCredits } from "./Hold.ts"
 import { chainHash, Credits, creditsOf, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
-/** One account's books in short. */
+/** Summary of one account's books. */
 export const Balance = Schema.Struct({
   /** Sum of all grants. */
   granted: Credits,
@@ -16,9 +16,9 @@ export const Balance = Schema.Struct({
   charged: Credits,
   /** Sum of the open holds. */
   held: Credits,
-  /** How many entries there are: the last one's sequence. */
+  /** Number of entries, which is also the sequence of the last one. */
   entries: Schema.NonNegativeInt,
-  /** The last entry's hash. */
+  /** Hash of the last entry; `genesisHash` without entries. */
   head: Schema.String,
 })
 export type Balance = typeof Balance.Type
@@ -31,10 +31,11 @@ export const empty: Balance = {
   head: genesisHash,
 }
 
-/** What a client may still spend. */
+/** Credits that the account can still spend. */
 export const available = (balance: Balance): number =>
   balance.granted - balance.charged - balance.held
 
+/** Sets credits aside. Fails with InsufficientCredits when fewer than `amount` are available. */
 export const hold = (
   balance: Balance,
   amount: Credits,
@@ -43,13 +44,16 @@ export const hold = (
     ? Either.left(new InsufficientCredits({ required: amount, available: available(balance) }))
     : Either.right({ ...balance, held: creditsOf(balance.held + amount) })
 
-/** Returns the whole of an open hold. */
+/** Returns all credits of an open hold to the account. */
 export const release = (balance: Balance, hold: Hold): Balance => ({
   ...balance,
   held: creditsOf(balance.held - hold.amount),
 })
 
-/** Ends an open hold with a charge; dies when the charge exceeds the hold. */
+/**
+ * Ends an open hold with a charge at `at`, in epoch milliseconds. A charge of 0 makes no entry.
+ * Throws when the charge exceeds the hold.
+ */
 export const settle = (
   balance: Balance,
   hold: Hold,
@@ -75,7 +79,7 @@ export const settle = (
   )
 }
 
-/** Dies when the sum of all grants would no longer be exact. */
+/** Adds credits at `at`, in epoch milliseconds. Throws when the sum of grants exceeds 2^53 - 1. */
 export const grant = (
   balance: Balance,
   accountId: AccountId,

@@ -1,7 +1,7 @@
 /**
- * The open books of some accounts: balances, open holds, idempotency keys, and what changes in
- * them. In memory they are the store itself. In SQL they are one transaction's working copy, filled
- * with the locked rows and written back from what changed.
+ * The books of some accounts: balances, open holds and idempotency keys, and a record of changes.
+ * The memory store keeps one `Books` for its whole life. The SQL store makes one for each
+ * transaction: it fills the `Books` with the locked rows and writes the changes back.
  */
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -19,28 +19,31 @@ import {
 } from "./Hold.ts"
 import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
 
-/** A hold and the end of its lease, in epoch milliseconds. */
+/** A hold that is not yet settled or released. */
 export interface OpenHold extends Hold {
+  /** End of the lease, in epoch milliseconds. */
   readonly expiresAt: number
 }
 
-/** An idempotency key, the request that has it, and the answer that a repeat of it gets. */
+/** An idempotency key, the request that owns it, and the stored answer for a repeat. */
 export interface KeyRecord {
   readonly accountId: AccountId
   readonly key: string
+  /** Hash of the submitted URLs. */
   readonly fingerprint: string
   readonly requestId: RequestId
   /** Null until the request is settled. */
   readonly answer: string | null
-  /** Epoch milliseconds: the end of the lease, or of the time in which the answer can be collected. */
+  /** Epoch milliseconds: end of the lease, or of the retention once there is an answer. */
   readonly expiresAt: number
 }
 
-/** Why a request is not admitted: nothing is held or charged, and its key stays as it was. */
+/** Why a request is refused. A refusal holds and charges nothing, and leaves the key unchanged. */
 export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
 
+/** Balances, holds and keys in memory, with the rules that change them. Times are epoch milliseconds. */
 export class Books {
-  /** Accounts whose balance changed since the books were opened. */
+  /** Accounts whose balance changed since this object was made. */
   readonly changed = new Set<AccountId>()
   readonly openedHolds = new Map<RequestId, OpenHold>()
   readonly endedHolds: Array<RequestId> = []
@@ -52,7 +55,7 @@ export class Books {
   private readonly keys: Map<string, KeyRecord>
   private readonly changedKeys = new Map<string, Pick<KeyRecord, "accountId" | "key">>()
 
-  /** `leaseMs`: how long a hold and its key outlive their owner. */
+  /** `leaseMs`: how long a hold and its key last when nobody settles or releases the hold. */
   constructor(
     leaseMs: number,
     balances: Iterable<readonly [AccountId, Balance.Balance]> = [],
@@ -73,24 +76,24 @@ export class Books {
     return this.holds.values()
   }
 
-  /** Keys that were taken or got an answer since the books were opened, as they are now. */
+  /** Current records of the keys that were taken or got an answer since this object was made. */
   get writtenKeys(): ReadonlyArray<KeyRecord> {
     return Array.from(this.changedKeys.keys()).flatMap((id) => this.keys.get(id) ?? [])
   }
 
-  /** Keys that were freed since the books were opened, and not taken again. */
+  /** Keys that were freed since this object was made and not taken again. */
   get freedKeys(): ReadonlyArray<Pick<KeyRecord, "accountId" | "key">> {
     return Array.from(this.changedKeys).flatMap(([id, key]) => (this.keys.has(id) ? [] : [key]))
   }
 
   /**
-   * Sets credits aside and takes the idempotency key. Where the key has an answer, gives that and
-   * changes nothing.
+   * Sets credits aside and takes the idempotency key. When the key has a stored answer, returns that
+   * answer and changes nothing.
    */
   open(hold: Hold, now: number): Either.Either<Option.Option<string>, Refusal> {
     const stored = this.storedAnswer(hold, now)
     if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
-    // The request came here before, and nobody heard of it.
+    // An earlier attempt of this request opened the hold, and its result was lost.
     if (this.holds.has(hold.requestId)) return stored
     return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (balance) => {
       const opened = { ...hold, expiresAt: now + this.leaseMs }
@@ -103,8 +106,8 @@ export class Books {
   }
 
   /**
-   * Ends a hold with a charge, and stores the answer under its key. Charges nothing where the hold is
-   * over, or its key belongs to another request: that request charges for the answer.
+   * Ends a hold with a charge and stores the answer under its key. Fails and charges nothing when the
+   * hold has ended or another request owns the key; then that request charges for the answer.
    */
   settle(
     hold: Hold,
@@ -123,7 +126,7 @@ export class Books {
     return Either.void
   }
 
-  /** `open` and `settle` at once, for what is known beforehand: the hold is never open. */
+  /** Does `open` and `settle` in one step, when the cost is already known. No hold stays open. */
   charge(
     hold: Hold,
     charge: Charge,
@@ -144,8 +147,8 @@ export class Books {
   }
 
   /**
-   * Returns the whole of a hold, and frees its key while that has no answer. True when the hold was
-   * still open.
+   * Returns all credits of a hold, and frees its key unless the key has an answer. The result is true
+   * when the hold was still open.
    */
   release(hold: Hold): Either.Either<boolean> {
     const record = this.keyOf(hold)
@@ -157,6 +160,7 @@ export class Books {
     return Either.right(isOpen)
   }
 
+  /** Adds credits to the account. Throws when the sum of grants exceeds 2^53 - 1. */
   grant(
     account: AccountId,
     amount: Credits,
@@ -169,12 +173,12 @@ export class Books {
     return Either.right(balance)
   }
 
-  /** Forgets the keys and stored answers that are over. */
+  /** Deletes the keys and stored answers that have expired. */
   forgetKeys(now: number) {
     for (const record of this.keys.values()) if (record.expiresAt <= now) this.deleteKey(record)
   }
 
-  /** The key comes before the balance: a repeat gets its answer though the credits are spent. */
+  /** Callers check the key before the balance: a replay needs no credits. */
   private storedAnswer(
     hold: Hold,
     now: number,
@@ -226,7 +230,7 @@ export class Books {
   }
 }
 
-/** No text of a database holds the character between the two. */
+/** U+0000 separates the two parts, because neither an account id nor a key contains it. */
 const idOf = (accountId: AccountId, key: string) => `${accountId}\u0000${key}`
 
 const nothingStored = Either.right(Option.none<string>())

@@ -1,4 +1,4 @@
-/** What a request does to the credits of its account, and why it may fail. */
+/** Holds and charges on an account's credits, and the errors of these operations. */
 import * as Data from "effect/Data"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
@@ -7,29 +7,29 @@ import type { Credits } from "./LedgerEntry.ts"
 /** Credits set aside for one request. */
 export interface Hold {
   readonly accountId: AccountId
-  /** A request holds once, so its id is the hold's. */
+  /** Identifies the hold too, because a request has only one hold. */
   readonly requestId: RequestId
   readonly amount: Credits
-  /** Absent when the client has not named the request. */
+  /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: IdempotencyKey | undefined
 }
 
-/** The client's name for a request. Keys of two accounts have nothing to do with each other. */
+/** The client's name for a request. A key is unique within its account only. */
 export interface IdempotencyKey {
   readonly key: string
-  /** A hash of the question. */
+  /** Hash of the submitted URLs. */
   readonly fingerprint: string
 }
 
-/** What a request turned out to cost. */
+/** The final cost of a request. */
 export interface Charge {
-  /** At most the hold's amount; 0 returns the whole hold and leaves no entry. */
+  /** At most the hold's amount. 0 returns the whole hold and makes no ledger entry. */
   readonly amount: Credits
-  /** How many checks it pays for. */
+  /** Number of successful checks that the charge pays for. */
   readonly urls: number
 }
 
-/** How long a stored answer can be collected, in milliseconds. */
+/** How long a stored answer can be replayed, in milliseconds. */
 export const retentionMs = 24 * 60 * 60 * 1000
 
 /** The account has fewer credits than the request may cost. */
@@ -43,8 +43,8 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }
 
 /**
- * The hold outlived its lease, or its request lost the idempotency key to another one: the credits
- * went back to the account, and nothing was charged.
+ * The hold's lease has ended, or another request has taken the idempotency key. The credits are back
+ * on the account, and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId
@@ -54,14 +54,14 @@ export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   }
 }
 
-/** The idempotency key has been used for another question. */
+/** The idempotency key was used for a request with other URLs. */
 export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused") {
   override get message() {
     return "This Idempotency-Key was used with another body; use a new key for a new request."
   }
 }
 
-/** The first request with the idempotency key has no answer yet. */
+/** The first request with this idempotency key is still in progress. */
 export class IdempotencyKeyInUse extends Data.TaggedError("IdempotencyKeyInUse") {
   override get message() {
     return "A request with this Idempotency-Key is in progress; try again when it has ended."

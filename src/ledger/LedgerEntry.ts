@@ -1,13 +1,13 @@
 /**
- * One line of an account's books. Entries are only ever added, and each carries the hash of the
- * one before it, so that a line that was changed, removed or slipped in later shows.
+ * One entry of an account's ledger. Entries are append-only and form a hash chain: each entry's hash
+ * covers the hash before it. So an audit finds entries that were changed, removed or inserted later.
  */
 import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
 import { RequestId } from "../RequestId.ts"
 
-/** A whole number of credits; sums stay below 2^53, where every integer is exact. */
+/** A whole number of credits. Sums stay below 2^53, where every integer is exact. */
 export const Credits = Schema.NonNegativeInt.pipe(
   Schema.lessThanOrEqualTo(Number.MAX_SAFE_INTEGER),
   Schema.annotations({
@@ -17,7 +17,7 @@ export const Credits = Schema.NonNegativeInt.pipe(
 )
 export type Credits = typeof Credits.Type
 
-/** As `Credits.make`, which tells what is wrong; each request adds and subtracts several times. */
+/** Makes Credits, or throws when the sum is invalid. Valid sums skip the slow schema check. */
 export const creditsOf = (sum: number): Credits =>
   Credits.make(sum, { disableValidation: Number.isSafeInteger(sum) && sum >= 0 })
 
@@ -26,27 +26,27 @@ export const LedgerEntry = Schema.Struct({
   /** 1 for the account's first entry, without gaps. */
   sequence: Schema.Int,
   kind: Schema.Literal("grant", "charge"),
-  /** What a grant added or a charge took; never 0. */
+  /** Credits that a grant adds or a charge takes; never 0. */
   amount: Credits,
-  /** Granted minus charged, this entry included. */
+  /** Sum of grants minus sum of charges, up to and including this entry. */
   balanceAfter: Credits,
-  /** The request charged for; null for a grant. */
+  /** The charged request; null for a grant. */
   requestId: Schema.NullOr(RequestId),
-  /** How many checks were charged; null for a grant. */
+  /** Number of charged checks; null for a grant. */
   urls: Schema.NullOr(Schema.NonNegativeInt),
-  /** The operator's words; null for a charge. */
+  /** The operator's note; null for a charge, or for a grant without a note. */
   note: Schema.NullOr(Schema.String),
   /** Epoch milliseconds. */
   at: Schema.Int,
-  /** SHA-256 over the former entry's hash and every field above, in hexadecimal. */
+  /** SHA-256 over the previous entry's hash and every field above, in hexadecimal. */
   hash: Schema.String,
 })
 export type LedgerEntry = typeof LedgerEntry.Type
 
-/** What stands in for the hash before an account's first entry. */
+/** Takes the place of the previous hash for an account's first entry. */
 export const genesisHash = ""
 
-/** The hash that an entry must carry when the entry before it carries `previous`. */
+/** Computes the hash of an entry. `previous` is the hash of the entry before it. */
 export const chainHash = (previous: string, entry: Omit<LedgerEntry, "hash">): string =>
   hash(
     "sha256",
