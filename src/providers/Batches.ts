@@ -1,4 +1,4 @@
-/** For a vendor that takes a limited number of targets in one call. */
+/** Splits a lookup into calls of limited size, for vendors that limit the targets in one call. */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -6,14 +6,14 @@ import { Outcome } from "../Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
-/** One call; the outcomes are in the order of the targets. */
+/** One call to a vendor. Returns one outcome for each target, in the order of the targets. */
 export type Ask = (
   targets: Arr.NonEmptyReadonlyArray<Target>,
 ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
 
 /**
- * Asks in calls of at most `size`, one after the other. What a failed call leaves unanswered is
- * PROVIDER_ERROR; fails only when every call did.
+ * Makes calls of at most `size` targets, one after the other. The targets of a failed call get
+ * PROVIDER_ERROR. The lookup fails only when every call fails.
  */
 export const inBatchesOf =
   (size: number, ask: Ask): Ask =>
@@ -36,6 +36,6 @@ const askInTurn = Effect.fnUntraced(function* (
   )
 })
 
-/** What the vendor has no figures for, or none that can be used. */
+/** The outcome of a target for which the vendor gives no usable figures. */
 export const failed = (detail: string): Outcome =>
   Outcome.Failed({ reason: "PROVIDER_ERROR", detail })

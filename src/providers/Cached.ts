@@ -1,10 +1,10 @@
 /**
- * Keeps the figures that a vendor gave: the latest used ones in memory, and all of them in a store
- * that other processes share. Failures are never kept.
+ * Caches a vendor's figures: recently used ones in memory, and all of them in a store that other
+ * processes share. Failures are not cached.
  *
- * `readThrough` stands before the queue for the vendor, so that known figures wait for nobody.
- * `writeThrough` stands behind the queue, where no client's leaving interrupts it, so that nothing
- * paid for is lost.
+ * `readThrough` runs before the vendor's queue, so a cache hit does not wait.
+ * `writeThrough` runs behind the queue, where a client that hangs up cannot interrupt the call. So
+ * every figure that was paid for is saved.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -25,15 +25,16 @@ import * as Recall from "./Recall.ts"
 type Provider = MetricsProvider["Type"]
 
 export interface Options {
+  /** How long figures are valid after they are fetched. */
   readonly ttl: Duration.Duration
-  /** How many figures of one provider are kept in memory. */
+  /** Maximum number of one provider's figures in memory. */
   readonly capacity: number
 }
 
 export interface Cached {
-  /** Asks the provider only for what is not known. */
+  /** Reads from the cache first. Asks the provider only for cache misses. */
   readonly readThrough: (inner: Provider) => Provider
-  /** Remembers what the provider gives. */
+  /** Saves the provider's figures in the cache. */
   readonly writeThrough: (inner: Provider) => Provider
 }
 
@@ -42,7 +43,7 @@ interface Kept {
   readonly expiresAt: number
 }
 
-/** The memory of one provider. What waits to be stored is stored when the scope closes. */
+/** Makes the cache of one provider. Flushes waiting figures to the store when the scope closes. */
 export const make = (
   provider: string,
   options: Options,
@@ -58,7 +59,7 @@ export const make = (
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     }
 
-    /** From memory alone; undefined where it knows nothing. */
+    /** Reads from memory only. A cache miss is undefined. */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
       targets.map((target) => remembered(target, now))
 
@@ -107,7 +108,7 @@ export const make = (
     const writeThrough = (inner: Provider): Provider => ({
       ...inner,
       lookup: Effect.fnUntraced(function* (targets) {
-        // Somebody may have got it while these were queueing.
+        // Another call may have fetched some targets while these waited in the queue.
         const known = recall(targets, yield* Clock.currentTimeMillis)
         const outcomes = yield* askFor(inner, targets, known)
         const fetchedAt = yield* Clock.currentTimeMillis
@@ -125,7 +126,7 @@ export const make = (
     return { readThrough, writeThrough }
   })
 
-/** The store as far as it works: what it cannot give is unknown, what it cannot take is lost. */
+/** The store without its errors: a failed read is a cache miss, and a failed write is dropped. */
 const tolerantStore = (provider: string, ttlMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
@@ -133,13 +134,13 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     const hasWaiting = yield* Effect.makeLatch(false)
     let restsUntil = Number.NEGATIVE_INFINITY
 
-    /** A store that fails or is slow is left alone for a while, so that it delays few. */
+    /** After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests. */
     const orFallback = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
       Effect.flatMap(Stopwatch.now, (now) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
           : access.pipe(
-              // The end of the wait does not depend on the store either.
+              // The timeout does not wait for a store that cannot be interrupted.
               Effect.disconnect,
               Effect.timeout(storeTimeout),
               Effect.catchAllCause((cause) => {
@@ -176,7 +177,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     return {
       get: (pages: Arr.NonEmptyReadonlyArray<string>, now: number) =>
         orFallback(cache.get(provider, pages, now - ttlMs), []),
-      /** Off the path of the request: it is written soon, together with others. */
+      /** Queues the figures. The background flush writes them in batches. */
       put: (figures: Figures) => {
         const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
         if (!isKept) return
@@ -188,18 +189,19 @@ const tolerantStore = (provider: string, ttlMs: number) =>
 
 const storeTimeout = Duration.seconds(1)
 
+/** How long the store is skipped after a failure, in milliseconds. */
 const restMs = 5000
 
-/** How long figures wait to be written together with others. */
+/** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)
 
-/** How many figures one statement writes. */
+/** Number of figures that one statement writes. */
 const putSize = 200
 
-/** Past that, with a store that does not keep up, figures stay in memory only. */
+/** Maximum number of figures in the queue. When it is full, new figures stay in memory only. */
 const maxWaiting = 20_000
 
-/** PostgreSQL takes no larger keys than some 2,700 bytes. */
+/** In characters. PostgreSQL limits an index key to about 2,700 bytes. */
 const maxPageLength = 2000
 
 const missing = failed("the provider left it out of its answer")

@@ -1,7 +1,7 @@
 /**
- * Leaves a vendor alone that does not do its work: after a row of failures it is not asked for a
- * while, then one call tries whether it is back. Refusals can have a limit of their own, for a
- * vendor that punishes whoever has too many of them.
+ * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail at
+ * once. After the cooldown, one trial call goes through: its success closes the circuit. Refusals can
+ * have a separate limit, because some vendors throttle an account that gets too many of them.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -10,23 +10,23 @@ import type { ProviderError } from "../MetricsProvider.ts"
 import * as Stopwatch from "../Stopwatch.ts"
 
 export interface Options {
-  /** So many failures in a row open the breaker. */
+  /** Number of failures in a row that opens the circuit. */
   readonly failures: number
-  /** How long it stays open; longer when the vendor asks for more. */
+  /** How long the circuit stays open before a trial call. A longer `retryAfter` takes precedence. */
   readonly cooldown: Duration.DurationInput
-  /** At most so many answers of the kind `Refused` or `Throttled` within a span of time. */
+  /** Opens the circuit after `max` errors of the kind `Refused` or `Throttled` within `per`. */
   readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }
 }
 
-/** The vendor was not asked; `message` says why. */
+/** The circuit is open, so no call was made. `message` says why. */
 export class CircuitOpen extends Data.TaggedError("CircuitOpen")<{ readonly message: string }> {}
 
 export interface CircuitBreaker {
-  /** Lets a call through, or fails at once with CircuitOpen. */
+  /** Runs the call, or fails at once with CircuitOpen. */
   readonly guard: <A>(
     call: Effect.Effect<A, ProviderError>,
   ) => Effect.Effect<A, ProviderError | CircuitOpen>
-  /** Why a call would be spared at this moment; undefined when it would not. */
+  /** Why the circuit is open now; undefined when the next call goes through. */
   readonly openReason: Effect.Effect<string | undefined>
 }
 
@@ -34,18 +34,18 @@ export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     perMs: Duration.toMillis(options.refusals?.per ?? 0),
-    /** When they were, on the stopwatch. */
+    /** Stopwatch times of the refusals, oldest first. */
     times: new Array<number>(),
   }
   let failures = 0
   let opensAgainAt = Number.NEGATIVE_INFINITY
   let isTrying = false
 
-  /** Why the vendor is not to be asked now. */
+  /** `now` is a stopwatch time in milliseconds. */
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - refusals.perMs) refusals.times.shift()
     if (refusals.times.length >= refusals.max) {
-      return `${refusals.times.length} calls were refused lately`
+      return `${refusals.times.length} calls were refused recently`
     }
     if (failures < options.failures) return undefined
     return now < opensAgainAt || isTrying ? `${failures} calls in a row have failed` : undefined

@@ -1,8 +1,8 @@
 /**
- * Many requests, few calls. Concurrent lookups of one target are one lookup; targets of different
- * requests share a call up to the vendor's batch size; calls are limited to a few at a time, and
- * accounts are served in turn. A request's end, by an answer, its deadline or its client's leaving,
- * is nothing to the others: a target is dropped only while unsent and wanted by nobody.
+ * Merges the lookups of many requests into few vendor calls. Concurrent lookups of one target become
+ * one. Targets of several requests share a call, up to the vendor's batch size. The number of
+ * concurrent calls is limited, and accounts take turns. A request that ends, times out or is cancelled
+ * does not affect others: a target leaves the queue only when it is unsent and no request waits for it.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -20,40 +20,40 @@ import { FairQueue } from "./FairQueue.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options {
-  /** How long the first target of a call waits for company; a full call goes at once. */
+  /** How long the first target of a call waits for more targets. A full call goes at once. */
   readonly window: Duration.DurationInput
-  /** Calls at a time. */
+  /** Maximum number of concurrent calls. */
   readonly concurrency: number
-  /** How many unsent targets an account may have; those above fail with SERVER_ERROR. */
+  /** Maximum number of unsent targets for one account. Further targets fail with SERVER_ERROR. */
   readonly lineCapacity: number
 }
 
-/** A target on its way, and who waits for it. */
+/** A target that is queued or sent, and the requests that wait for it. */
 interface Ticket {
   readonly target: Target
   readonly waiting: Array<Place>
   isSent: boolean
 }
 
-/** Where the outcome of a ticket goes: to the target `at` of a request. */
+/** Where to deliver a ticket's outcome: index `at` in the request's outcomes. */
 interface Place {
   readonly request: Request
   readonly at: number
 }
 
-/** One lookup on its way. */
+/** One lookup that has not ended. */
 interface Request {
   readonly account: string
-  /** On the stopwatch. */
+  /** Stopwatch time in milliseconds. */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
   readonly outcomes: Array<Outcome>
-  /** How many of the outcomes are still to come. */
+  /** Number of outcomes that have not arrived. */
   open: number
   readonly end: () => void
 }
 
-/** Never fails as a whole: what a failed call leaves open is the outcome of its targets. */
+/** The returned `lookup` does not fail: an error of a call becomes the outcome of its targets. */
 export const make = (
   inner: MetricsProvider["Type"],
   options: Options,
@@ -68,7 +68,7 @@ export const make = (
     const hasFullCall = yield* Effect.makeLatch(false)
     const requests = new Set<Request>()
     let isClosed = false
-    /** The earliest deadline that `expire` knows of. */
+    /** The earliest deadline that `expire` has seen; a stopwatch time. */
     let soonest = Number.POSITIVE_INFINITY
     const hasSooner = yield* Effect.makeLatch(false)
     const slots = yield* Effect.makeSemaphore(options.concurrency)
@@ -139,7 +139,7 @@ export const make = (
     const dispatch = Effect.gen(function* () {
       yield* hasWork.await
       if (queue.size < batchSize) yield* Effect.timeoutOption(hasFullCall.await, options.window)
-      // Whoever comes while every slot is taken travels with this call.
+      // Targets that arrive while all slots are busy join this call.
       yield* slots.take(1)
       const batch = queue.take(batchSize)
       for (const ticket of batch) ticket.isSent = true
@@ -149,7 +149,7 @@ export const make = (
         : slots.release(1)
     })
 
-    /** Ends the requests whose time is up: one timer for all, for one each takes a fiber each. */
+    /** Ends the requests whose deadline has passed. One timer for all costs one fiber. */
     const expire = Effect.gen(function* () {
       const now = yield* Stopwatch.now
       hasSooner.unsafeClose()
@@ -200,13 +200,13 @@ export const make = (
     return { ...inner, lookup }
   })
 
-/** On whose behalf a lookup runs, and its deadline on the stopwatch. */
+/** The account of the current lookup, if any, and its deadline as a stopwatch time. */
 const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
   deadline: Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms),
 })
 
-/** The call is made for all of them, so it may take until the last one has to answer. */
+/** The latest deadline of all requests that wait for the batch; a stopwatch time. */
 const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
   batch.reduce(
     (last, { waiting }) =>
@@ -214,13 +214,13 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
     Number.NEGATIVE_INFINITY,
   )
 
-/** Lookups on nobody's behalf stand in a line of their own. */
+/** The queue's owner for lookups without an account. */
 const nobody = ""
 
 const late = failed("no answer in time")
 
 const missing = failed("the provider left it out of its answer")
 
-const crowded = Outcome.Failed({ reason: "SERVER_ERROR", detail: "too many targets wait already" })
+const crowded = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the account has too many targets in the queue" })
 
 const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })

@@ -1,17 +1,16 @@
 /**
- * The decorators around the vendors, in the one order that works:
+ * Puts the decorators around the vendors, in the only order that works:
  *
  *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( vendor )))), … )
  *
- * - `Fallback` is outermost. Figures are kept under the name of their vendor, and each vendor has a
- *   queue of its own.
- * - `Cached.readThrough` stands before the queue, so that known figures neither wait nor take a slot.
- * - `Coalesced` surrounds everything that costs. Its calls belong to no request, so a client that
- *   leaves interrupts none. Only the queue knows whose turn is next, so it limits the calls at a time.
- * - `Cached.writeThrough` stands within it. Figures are kept before anybody gets them; otherwise a
- *   request could find neither the queue nor the cache and buy them again.
- * - `Resilient` is innermost. Its timeout is for one call, without the wait in the queue. What a
- *   repeated call gives is kept once.
+ * - `Fallback` is outermost, because each vendor has its own cache entries and its own queue.
+ * - `Cached.readThrough` is before the queue, so a cache hit neither waits nor takes a slot.
+ * - `Coalesced` is around everything that costs money. Its calls belong to no request, so a client that
+ *   hangs up interrupts no call. The queue knows whose turn is next, so it also limits concurrency.
+ * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them. Else a
+ *   request could miss both the queue and the cache, and buy the same figures again.
+ * - `Resilient` is innermost. Its timeout covers one call, without the time in the queue. The result
+ *   of a retried call is saved once.
  */
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
@@ -28,15 +27,15 @@ import * as Resilient from "./Resilient.ts"
 type Provider = MetricsProvider["Type"]
 
 export interface Options {
-  /** Of one call to a vendor. */
+  /** Timeout of one call to a vendor. */
   readonly timeout: Duration.DurationInput
-  /** Calls to one vendor at a time. */
+  /** Maximum number of concurrent calls to one vendor. */
   readonly concurrency: number
-  /** A time to live of zero keeps nothing. */
+  /** A `ttl` of zero turns the cache off. */
   readonly cache: Cached.Options
 }
 
-/** The providers in the order in which they are asked. */
+/** A fallback chain. The providers are asked in the given order. */
 export const chain = <E, R>(
   providers: Arr.NonEmptyReadonlyArray<Layer.Layer<MetricsProvider, E, R>>,
 ): Layer.Layer<MetricsProvider, E, R> =>
@@ -50,7 +49,7 @@ export const chain = <E, R>(
     ),
   )
 
-/** For a vendor, where every call costs time and money. */
+/** A vendor with cache, queue, timeout, retries and circuit breaker around it. */
 export const decorated = <E, R>(
   vendor: Layer.Layer<MetricsProvider, E, R>,
   options: Options,
@@ -79,6 +78,6 @@ const resilience = {
   retries: 3,
   failures: 5,
   cooldown: Duration.seconds(15),
-  // Moz throttles an account after 50 in five minutes; no other vendor minds the same caution.
+  // Moz throttles an account after 50 refusals in five minutes. The same limit suits other vendors.
   refusals: { max: 40, per: Duration.minutes(5) },
 }

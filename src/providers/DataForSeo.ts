@@ -1,11 +1,10 @@
 /**
- * DataForSEO's backlinks interface: ranks and spam scores, in two calls. From its public reference.
+ * DataForSEO's Backlinks API: ranks and spam scores, in two calls. Source: its public reference.
  *
- * Its rank is a PageRank of its own index, on 0 to 1000; asked for the scale `one_hundred` it comes
- * as 0 to 100, logarithmic by the vendor's own formula. The rank of the registered domain serves as
- * domain authority, that of the page as page authority, and the domain's spam score as spam score.
- * They rise and fall with Moz's figures but are not those, and 0 says that the index holds no
- * backlinks, be the site new or unknown. A page that is not in the answer has no figures at all.
+ * A rank is a PageRank from 0 to 1000 over the vendor's own index. The scale `one_hundred` gives 0 to
+ * 100, logarithmic by the vendor's formula. The domain's rank becomes domain authority, and the page's
+ * rank becomes page authority. They correlate with Moz's figures but are not the same. A rank of 0
+ * means that the index has no backlinks. A page that is missing from the answer has no figures.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,11 +18,11 @@ import { Target } from "../Target.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import * as Wire from "./Wire.ts"
 
-/** A call takes 1000 names, and a target is two: its domain and its page. */
+/** One call takes 1000 names. Each target needs two: its domain and its page. */
 const batchSize = 500
 
 interface Options {
-  /** The address of the interface, up to its version. */
+  /** Base URL of the API, including its version. */
   readonly url: string
   readonly login: string
   readonly password: Redacted.Redacted
@@ -39,7 +38,7 @@ const make = ({ login, password, url }: Options) => {
     secrets: { authorization: Wire.basic(`${login}:${Redacted.value(password)}`) },
   })
 
-  /** The items of the one task that a call consists of. */
+  /** Sends one task and returns its items. Fails when the call or the task has an error status. */
   const call = Effect.fnUntraced(function* (path: string, task: object) {
     const reply = yield* wire.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
     const answer = yield* wire.decode(reply, decodeAnswer)
@@ -65,7 +64,7 @@ const make = ({ login, password, url }: Options) => {
     const [rankOf, spamScoreOf] = yield* Effect.all(
       [
         ranks([...domains, ...targets.map((target) => target.url)]),
-        // Figures without it are better than none.
+        // Spam scores are optional, so their failure does not fail the lookup.
         Effect.catchAll(spamScores(domains), withoutSpamScores),
       ],
       { concurrency: 2 },
@@ -93,9 +92,9 @@ const make = ({ login, password, url }: Options) => {
 type Figures = ReadonlyMap<string, number>
 
 const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
-  Effect.as(Effect.logWarning("There are no spam scores.", error.message), new Map())
+  Effect.as(Effect.logWarning("The call for spam scores failed.", error.message), new Map())
 
-/** The figures that can be read, each by the name it was asked for under. */
+/** The figures by the name that was sent for them. Skips items that cannot be decoded. */
 const figures =
   <I>(Item: Schema.Schema<Figure, I>) =>
   (items: ReadonlyArray<unknown>): Figures =>
@@ -108,7 +107,7 @@ const figures =
       ),
     )
 
-/** Pages are absolute and domains are not, so `example.com` is never taken for its front page. */
+/** Pages have a scheme and domains do not, so `example.com` and its home page stay apart. */
 const nameOf = (target: string): string =>
   /^https?:/i.test(target)
     ? Option.match(Option.getRight(Target.parse(target)), {
@@ -119,11 +118,11 @@ const nameOf = (target: string): string =>
 
 const ok = 20000
 
-/** The first three digits are those of HTTP; these two are its limits per minute and at a time. */
+/** The first three digits are an HTTP status. 40202 and 40209 are rate and concurrency limits. */
 const reasonOf = (code: number): ProviderError["reason"] =>
   code === 40202 || code === 40209 ? "Throttled" : Wire.reasonOf(Math.floor(code / 100))
 
-// What DataForSEO says.
+// Schemas of DataForSEO's answers.
 
 const Status = {
   status_code: Schema.Number,

@@ -1,11 +1,11 @@
 /**
- * Figures from an imported list of names by rank: Common Crawl's web graph, the Majestic Million or
- * Tranco. They cost nothing and need no network, and are a metric of their own, nobody else's.
+ * Computes figures from an imported ranking: Common Crawl's web graph, the Majestic Million or Tranco.
+ * The figures are free, need no network, and are not comparable with a vendor's figures.
  *
- * The scale is logarithmic and the same for every list: rank 1 is 100, every tenfold is 12.5 less,
- * and 0 is reached at 100 million. Domain authority is the registered domain's; page authority is
- * the host's own where the list holds it, else the domain's. Spam scores there are none, and a
- * domain that the list does not hold is a failure, not a zero.
+ * The scale is logarithmic and the same for every list: rank 1 gives 100, a tenfold rank gives 12.5
+ * less, and rank 100 million gives 0. Domain authority comes from the registered domain. Page authority
+ * comes from the host when the list has it, else from the domain. There is no spam score. A domain that
+ * is not in the list fails; it does not get 0.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -43,7 +43,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
   ),
 )
 
-/** Two decimals, from 0 to 100. */
+/** Converts a rank to an authority from 0 to 100 with two decimals. */
 export const authority = (rank: number): number =>
   Math.max(0, Math.round(10_000 - 1250 * Math.log10(rank)) / 100)
 

@@ -1,7 +1,7 @@
 /**
- * One HTTP exchange: a request goes out, the whole answer comes back as text. It runs on Node's own
- * client, which keeps connections open and follows no redirect: a redirect would take the secret
- * along. Effect's HttpClient over `fetch` takes some six times the CPU for the same exchange.
+ * Sends one HTTP request and reads the whole response as text. Uses Node's own client, which keeps
+ * connections open (keep-alive) and does not follow redirects: a redirect would leak the secret.
+ * Effect's HttpClient over `fetch` takes about six times the CPU for the same exchange.
  */
 import * as Http from "node:http"
 import * as Https from "node:https"
@@ -11,7 +11,7 @@ import * as Effect from "effect/Effect"
 export interface Request {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** A request with a body is a POST, one without is a GET. */
+  /** With a body the method is POST, without one it is GET. */
   readonly body?: string | undefined
 }
 
@@ -21,21 +21,21 @@ export interface Answer {
   readonly body: string
 }
 
-/** There was no whole answer. `cause` may quote a header that it complains of. */
+/** No complete response arrived. `cause` may contain a header's value, so do not log it. */
 export class Broken extends Data.TaggedError("Broken")<{ readonly cause: unknown }> {}
 
-/** The answer has more than `maxAnswerBytes`. */
+/** The response body is larger than `maxAnswerBytes`. */
 export class TooLarge extends Data.TaggedError("TooLarge") {}
 
-/** The largest answer that is read: some twenty times what 50 targets take. */
+/** Maximum size of a response body: about twenty times what 50 targets need. */
 export const maxAnswerBytes = 2 * 1024 * 1024
 
-/** Any status is an answer. Interruption closes the connection. */
+/** Succeeds with any HTTP status. Interruption closes the connection. */
 export const send = ({ body, headers, url }: Request): Effect.Effect<Answer, Broken | TooLarge> =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
 
-    // Noise after a whole answer is no fault of the answer.
+    // An error after a complete response does not matter.
     const fail = (cause: unknown) => {
       if (received?.complete !== true) resume(new Broken({ cause }))
     }

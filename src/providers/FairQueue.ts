@@ -1,11 +1,11 @@
 /**
- * A queue that serves its owners in turn, so that one who asks for much delays nobody but himself.
- * An item that several owners ask for stands in all of their lines, and is served once.
+ * A queue that serves its owners in turn (round robin), so an owner with many items delays only itself.
+ * An item that several owners offer is in the line of each owner, and is taken once.
  */
 export class FairQueue<A> {
-  /** The next owner to be served is the first. */
+  /** Each owner's items. The first owner in the map is served next. */
   private readonly lines = new Map<string, Set<A>>()
-  /** The lines in which an item stands. */
+  /** The lines that contain an item. */
   private readonly places = new Map<A, Array<Set<A>>>()
   private readonly lineCapacity: number
 
@@ -13,11 +13,12 @@ export class FairQueue<A> {
     this.lineCapacity = lineCapacity
   }
 
+  /** Number of distinct items. */
   get size(): number {
     return this.places.size
   }
 
-  /** False when the owner's line is full, and the item was not added to it. */
+  /** Adds the item to the owner's line. Returns false, and adds nothing, when the line is full. */
   offer(owner: string, item: A): boolean {
     const line = this.lines.get(owner) ?? new Set()
     if (line.has(item)) return true
@@ -29,17 +30,18 @@ export class FairQueue<A> {
     return true
   }
 
+  /** Removes the item from all lines. */
   remove(item: A): void {
     for (const line of this.places.get(item) ?? []) line.delete(item)
     this.places.delete(item)
   }
 
-  /** At most `count` items, one from each line in turn. */
+  /** Removes and returns at most `count` items, one from each line in turn. */
   take(count: number): ReadonlyArray<A> {
     const taken: Array<A> = []
     for (const [owner, line] of this.lines) {
       if (taken.length >= count) break
-      // A line with more to serve goes to the end, where this loop comes to it again.
+      // A line that still has items moves to the end, and this loop reaches it again.
       this.lines.delete(owner)
       const [item] = line
       if (item === undefined) continue

@@ -1,6 +1,6 @@
 /**
- * A chain of providers: each is asked for what those before it could not give. All but the last
- * have half of the time that is left, so that a vendor that hangs leaves some to the next.
+ * A fallback chain of providers: each provider gets the targets that failed before it. Each provider
+ * except the last gets half of the remaining time, so a slow vendor leaves time for the next one.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -20,7 +20,7 @@ export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): P
 const orElse = (former: Provider, latter: Provider): Provider => {
   const chain = both(former, latter)
   const recall = recallOf(former)
-  // What is known are figures, so nobody else would be asked for them.
+  // When the first provider recalls all outcomes, no other provider is asked.
   return recall === undefined ? { ...chain, known: former.known } : remembering(chain, recall)
 }
 
@@ -47,7 +47,7 @@ const withHalfTheTime =
       Deadline.within(Math.floor(ms / 2))(valued(lookup)(targets)),
     )
 
-/** The failure of a whole call as the outcome of each target. */
+/** Turns the error of a whole lookup into a failed outcome for each target. */
 const valued =
   (lookup: Lookup) =>
   (targets: Arr.NonEmptyReadonlyArray<Target>): Effect.Effect<ReadonlyArray<Outcome>> =>

@@ -1,10 +1,10 @@
 /**
- * The Moz API ("v3"): JSON-RPC 2.0 over one address, one row of the subscription for each result.
- * From Moz's public reference and captures of its answers.
+ * The Moz API ("v3"): JSON-RPC 2.0 at one URL. Each result costs one row of the subscription.
+ * Source: Moz's public reference and captured answers.
  *
- * Moz answers in an order of its own, so results find their targets by the query that they echo.
- * More than 50 answers with a 4xx status within five minutes throttle the whole account: nothing is
- * sent that `Target` has not found valid, and nothing refused is sent again.
+ * Results come in any order, so each result is matched to its target by the query that it echoes.
+ * More than 50 answers with a 4xx status within five minutes throttle the whole account. So only valid
+ * targets are sent, and a refused call is not retried.
  */
 import { randomUUID } from "node:crypto"
 import * as Effect from "effect/Effect"
@@ -22,10 +22,10 @@ import { latestTime } from "../TimeSpan.ts"
 import { type Ask, failed, inBatchesOf } from "./Batches.ts"
 import * as Wire from "./Wire.ts"
 
-/** Moz states no maximum; its older interface takes 50 at most. */
+/** Moz documents no maximum for this API. The Links API v2 takes at most 50. */
 const batchSize = 50
 
-/** `url` is the address of the JSON-RPC endpoint. */
+/** `url` is the JSON-RPC endpoint. `token` goes into the header `x-moz-token`. */
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
@@ -39,7 +39,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
   const checked = checkedBy(wire.quote)
 
-  /** The `result` of one call. */
+  /** Makes one JSON-RPC call and returns its `result`. */
   const call = Effect.fnUntraced(function* <A>(
     method: string,
     data: unknown,
@@ -55,15 +55,15 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     }
     const success = yield* wire.decode(reply, decoder)
     if (success.id !== id) {
-      return yield* wire.error("Malformed", "the answer is to another question")
+      return yield* wire.error("Malformed", "the answer has the id of another call")
     }
     return success.result
   })
 
   const ask: Ask = Effect.fnUntraced(function* (targets) {
     const urls = targets.map(({ url }) => url)
-    // An absolute address with the scope `url` is the one form that Moz takes as it stands: a
-    // coarser scope would answer for another page.
+    // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives the figures
+    // of another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
     const outcomes = outcomesOf(results, new Set(urls), checked)
@@ -87,7 +87,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
 }
 
-/** The outcomes by the address of their target; the first where Moz gives several. */
+/** The outcomes by target URL. If Moz gives several for one URL, the first one counts. */
 const outcomesOf = (
   { errors_by_site = [], results_by_site }: typeof Results.Type,
   asked: ReadonlySet<string>,
@@ -98,7 +98,7 @@ const outcomesOf = (
     for (const item of items) {
       if (!isItem(item)) continue
       const { query } = item.site_query.original_site_query
-      // Only an echo in another spelling needs to be parsed.
+      // Moz may echo the URL in another spelling; then parse it to find the target.
       const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
       if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcomeOf(item))
     }
@@ -109,8 +109,8 @@ const outcomesOf = (
 }
 
 /**
- * The figures of one page, as both of Moz's interfaces give them. They are decoded page by page, so
- * that one that is malformed fails nobody else. `quote` makes what Moz wrote fit for a log.
+ * Decodes the figures of one page; both Moz APIs use this format. Pages are decoded one by one, so a
+ * malformed page fails only its own target. `quote` makes Moz's text safe to log.
  */
 export const checkedBy =
   (quote: Wire.Wire["quote"]) =>
@@ -129,27 +129,27 @@ const refused = (error: unknown): Outcome =>
     onSome: ({ code }) => failed(`Moz answered with the error ${code ?? "without a code"}`),
   })
 
-/** Of a failed call. The error's own status counts, for it may come with HTTP 200. */
+/** Why a call failed. Prefers the status in the error, because the HTTP status may be 200. */
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
   if (status !== undefined && status >= 400) return Wire.reasonOf(status)
   return isServersFault(error.code) ? "Unavailable" : "Refused"
 }
 
-/** -32602 is Moz's "unexpected"; -32603 and -32000 to -32099 are so by JSON-RPC. */
+/** -32602 is Moz's "unexpected". -32603 and -32000 to -32099 are server errors in JSON-RPC. */
 const isServersFault = (code: number | undefined) =>
   code === -32602 || code === -32603 || (code !== undefined && code <= -32000 && code >= -32099)
 
 const explain = ({ code, data, message }: RpcError): string =>
   [code, data?.issue, message, data?.explanation].filter((part) => part !== undefined).join(": ")
 
-// What Moz says.
+// Schemas of Moz's answers.
 
 const maybe = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(schema, { nullable: true })
 
 const RpcError = Schema.Struct({
   code: maybe(Schema.Number),
-  /** An HTTP status; under the one name or the other. */
+  /** The HTTP status is in `status` or in `httpStatus`. */
   status: maybe(Schema.Number),
   httpStatus: maybe(Schema.Number),
   message: maybe(Schema.String),
@@ -159,7 +159,7 @@ type RpcError = typeof RpcError.Type
 
 const decodeRpcError = Schema.decodeUnknownOption(RpcError)
 
-/** A call as a whole came to nothing. */
+/** The answer to a call that failed as a whole. */
 const Failure = Schema.Struct({ error: RpcError })
 
 const decodeFailure = Schema.decodeUnknownOption(Failure)
@@ -179,7 +179,7 @@ const Results = Schema.Struct({
 
 const decodeResults = success(Results)
 
-/** What is said of one page, in either list. */
+/** An item of `results_by_site` or `errors_by_site`. */
 const Item = Schema.Struct({
   site_query: Schema.Struct({ original_site_query: Schema.Struct({ query: Schema.String }) }),
   site_metrics: Schema.Unknown,
@@ -192,7 +192,7 @@ const isItem = TypeGuard.make(Item)
 const SiteMetrics = Schema.Struct({
   page_authority: Score,
   domain_authority: Score,
-  /** Absent, null or -1 when it was not computed. */
+  /** Absent, null or -1 when Moz has not computed a score. */
   spam_score: Schema.Unknown,
 })
 
@@ -212,7 +212,7 @@ const decodeQuota = success(
     quota: Schema.Struct({
       allotted: Schema.Number,
       used: Schema.Number,
-      /** Epoch seconds, as far as a `Date` goes. */
+      /** Epoch seconds, limited to what a `Date` can hold. */
       period_reset: maybe(Schema.Number.pipe(Schema.between(0, latestTime / 1000))),
     }),
   }),

@@ -1,10 +1,10 @@
 /**
- * The Moz Links API v2, for subscriptions of that interface: one row for each target asked about.
- * From Moz's public reference and a capture.
+ * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row.
+ * Source: Moz's public reference and a captured answer.
  *
- * The answers carry Moz's own canonical page and no echo, so they are matched by position, which the
- * reference of version 1 promises, and an answer of another length is worth nothing. There is no
- * error for one target either: a 400 fails the call, so the call is halved to find the offender.
+ * A result names Moz's canonical page instead of the requested one, so results are matched by position.
+ * The reference of version 1 promises this order. An answer with another number of results is an error.
+ * One bad target fails the whole call with a 400, so the call is split in halves to find that target.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -20,8 +20,8 @@ import * as Wire from "./Wire.ts"
 const batchSize = 50
 
 /**
- * `url` is the address of the interface, up to its version. A token with a colon is the access id
- * and the secret of an account from before March 2024.
+ * `url` is the base URL of the API, including its version. A token with a colon is the access id and
+ * the secret of an account that was made before March 2024; it goes out as HTTP Basic.
  */
 export const layer = (options: {
   readonly url: string
@@ -48,7 +48,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
       }
       const { results } = yield* wire.decode(reply, decodeAnswer)
       if (results.length !== targets.length) {
-        const detail = `${results.length} answers to ${targets.length} targets`
+        const detail = `${results.length} results for ${targets.length} targets`
         return yield* wire.error("Malformed", detail)
       }
       return results.map(checked)
@@ -72,7 +72,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
 }
 
-/** Enough to find one offender among 50; each refusal counts against the account. */
+/** Enough to find one bad target among 50. Moz counts each 400 against the account. */
 const maxRefusals = 8
 
 const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {
@@ -80,7 +80,7 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
   return text.includes(":") ? { authorization: Wire.basic(text) } : { "x-moz-token": token }
 }
 
-// What Moz says.
+// Schema of Moz's answer.
 
 const Answer = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
 

@@ -1,9 +1,9 @@
 /**
- * Open PageRank: a figure for each registered domain, free of charge. From its public reference.
+ * Open PageRank: a free figure for each registered domain. Source: its public reference.
  *
- * It knows domains only: a page gets the authority of its domain, and nothing has a spam score. Its
- * scale is PageRank's, logarithmic, 0 to 10 with two decimals, here times ten. It is popularity by
- * links like a vendor's domain authority, but not the same figure.
+ * The API has figures for domains only, so a page gets the authority of its domain. There is no spam
+ * score. The PageRank scale is logarithmic, 0 to 10 with two decimals; this module multiplies it by
+ * ten. The figure measures links, as a vendor's domain authority does, but is not the same figure.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -19,7 +19,7 @@ import * as Wire from "./Wire.ts"
 
 const batchSize = 100
 
-/** `url` is the address of `getPageRank`. */
+/** `url` is the URL of `getPageRank`. `key` goes into the header `api-opr`. */
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted
@@ -55,7 +55,7 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
   })
 }
 
-/** An item and its domain; none when it names none. */
+/** The domain and outcome of an item; none when the item names no domain. */
 const answerOf = (
   item: unknown,
   { quote }: Wire.Wire,
@@ -74,7 +74,7 @@ const answerOf = (
 const checked = (authority: number) =>
   Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
 
-// What Open PageRank says.
+// Schemas of Open PageRank's answers.
 
 const Answer = Schema.Struct({
   status_code: Schema.Number,
@@ -85,5 +85,5 @@ const decodeAnswer = TypeGuard.decoder(Answer)
 
 const Named = Schema.Struct({ domain: Schema.String, status_code: Schema.Number })
 
-/** With the status 404 it is 0, and it may be the empty text; neither is a figure. */
+/** For status 404 the vendor sends 0, or an empty string. Neither is a figure. */
 const Ranked = Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) })

@@ -1,6 +1,7 @@
 /**
- * The memories of providers as plain calls, for a caller without a fiber. They are found by the
- * provider that `remembering` gives, and not by a copy of it, which may do something else.
+ * Synchronous access to the caches of providers, for callers without a fiber. The cache is registered
+ * for the exact object that `remembering` returns. A copy of this object has no registered cache,
+ * because the copy may behave differently.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -12,7 +13,7 @@ import type { Target } from "../Target.ts"
 
 type Provider = MetricsProvider["Type"]
 
-/** As the method `known`, at a time in epoch milliseconds; undefined where somebody has to be asked. */
+/** The synchronous form of `known`. Returns undefined when a provider must be asked. */
 export type Recall = (
   targets: NonEmptyReadonlyArray<Target>,
   nowMs: number,
@@ -20,7 +21,7 @@ export type Recall = (
 
 const recalls = new WeakMap<Provider, Recall>()
 
-/** The provider with this memory. */
+/** Adds the method `known` to a provider and registers its `recall`. */
 export const remembering = (provider: Omit<Provider, "known">, recall: Recall): Provider => {
   const whole: Provider = {
     ...provider,
@@ -31,5 +32,5 @@ export const remembering = (provider: Omit<Provider, "known">, recall: Recall): 
   return whole
 }
 
-/** Undefined for a provider without a memory, or with one that takes more than a look. */
+/** Undefined for a provider that has no synchronous cache. */
 export const recallOf = (provider: Provider): Recall | undefined => recalls.get(provider)

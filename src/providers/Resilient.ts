@@ -1,7 +1,7 @@
 /**
- * Keeps a vendor's bad moments from the clients, and the clients' haste from the vendor: each call
- * has a timeout; a failure that may pass is tried again, later each time; a vendor that fails again
- * and again is left alone for a while, and then tried with a single call.
+ * Adds a timeout, retries and a circuit breaker to a vendor. Transient failures are retried with
+ * exponential back-off and jitter, until the deadline of the request. A retry waits at least as long as
+ * the vendor's `Retry-After`.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -16,9 +16,9 @@ import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options extends CircuitBreaker.Options {
-  /** Of one call. */
+  /** Timeout of one call. */
   readonly timeout: Duration.DurationInput
-  /** How often a call is tried again. */
+  /** Maximum number of retries of one call. */
   readonly retries: number
 }
 
@@ -62,7 +62,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       breaker.guard,
     )
 
-  /** `deadline`: on the stopwatch. */
+  /** `deadline` is a stopwatch time in milliseconds. */
   const attempt = (
     targets: NonEmptyReadonlyArray<Target>,
     retries: number,
@@ -98,7 +98,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   }
 }
 
+/** Longest back-off before the first retry, in milliseconds. It doubles with each retry. */
 const firstWaitMs = 250
 
-/** What is refused or makes no sense now will be so again. */
+/** True for errors that a retry may cure. A refused or malformed answer would come again. */
 const mayPass = ({ reason }: ProviderError) => reason !== "Refused" && reason !== "Malformed"

@@ -1,13 +1,12 @@
 /**
- * Made-up figures, free of charge, for trying the service and for tests of clients. They look like
- * the web's: most names have little authority and little spam, well-known names have much
- * authority, and a home page has more than the pages below it. A name always has the same figures.
- * Some hosts act out what a real provider may do:
+ * Gives free synthetic figures, to try the service and to test clients. A page always has the same
+ * figures. Most domains get low authority and low spam scores, well-known domains get high authority,
+ * and a home page gets more authority than other pages. Some hosts simulate a real provider's behaviour:
  *
  * - `provider-error.example.com` fails with PROVIDER_ERROR
  * - `server-error.example.com` fails with SERVER_ERROR
  * - `no-spam-score.example.com` has no spam score
- * - `slow.example.com` answers after five seconds
+ * - `slow.example.com` answers after five seconds, or fails with PROVIDER_ERROR at the deadline
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -29,7 +28,7 @@ const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyA
   return targets.map((target) => (isLate && isSlow(target) ? late : outcomeOf(target)))
 })
 
-/** The outcomes of the targets, in their order; undefined when one of them has to be waited for. */
+/** The outcomes in the order of the targets. Undefined when one target is on the slow host. */
 export const outcomesOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Outcome> | undefined =>
   targets.some(isSlow) ? undefined : targets.map(outcomeOf)
 
@@ -37,7 +36,7 @@ const slownessMs = 5000
 
 const isSlow = ({ host }: Target) => host === "slow.example.com"
 
-/** True when the deadline came first. */
+/** Waits for `ms` milliseconds or until the deadline. True when the deadline came first. */
 const waitFor = (ms: number) =>
   Effect.gen(function* () {
     const remaining = yield* Deadline.remainingMs
@@ -48,14 +47,14 @@ const waitFor = (ms: number) =>
 const late = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer in time" })
 const providerError = Outcome.Failed({
   reason: "PROVIDER_ERROR",
-  detail: "as the host's name asks for",
+  detail: "simulated for this host name",
 })
 const serverError = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "as the host's name asks for",
+  detail: "simulated for this host name",
 })
 
-// Each access to a constructor of a tagged enum makes it anew.
+// Kept in a variable, because each access to `Outcome.Checked` makes a new constructor.
 const checked = Outcome.Checked
 
 const outcomeOf = (target: Target): Outcome => {
@@ -73,7 +72,7 @@ const outcomeOf = (target: Target): Outcome => {
   }
 }
 
-/** The domain authority of well-known names, by registered domain. Made up, like every figure here. */
+/** Synthetic domain authority of well-known sites, by registered domain. */
 const wellKnown: ReadonlyMap<string, number> = new Map([
   ["amazon.com", 96],
   ["apple.com", 98],
@@ -96,7 +95,7 @@ const wellKnown: ReadonlyMap<string, number> = new Map([
   ["youtube.com", 98],
 ])
 
-/** Whole numbers from 1 to 98. One hash runs over the domain first, then over the rest of the page. */
+/** Whole figures from 1 to 98, from a hash of the domain that continues over the rest of the page. */
 const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainStart = host.length - domain.length
   const domainHash = hash(emptyHash, page, domainStart, host.length)
@@ -105,7 +104,7 @@ const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainAuthority = known ?? Math.ceil(80 * skewed(fraction(domainHash)))
   const isHome = page.length === host.length + 1
   const share = (isHome ? 0.9 : 0.4) + (isHome ? 0.1 : 0.4) * fraction(pageHash)
-  // The more authority a name has, the less it resembles spam.
+  // A higher authority gives a lower spam score.
   const mostSpam = known === undefined ? 0.6 * (100 - domainAuthority) : 4
   return {
     domainAuthority,
@@ -114,24 +113,24 @@ const metricsOf = ({ domain, host, page }: Target): Metrics => {
   }
 }
 
-/** From fractions that are all equally likely, fractions that are mostly small. */
+/** Turns evenly distributed fractions into mostly small ones. */
 const skewed = (fraction: number) => fraction * fraction * Math.sqrt(fraction)
 
 const emptyHash = 0x811c9dc5
 
-/** FNV-1a of the text between two places, continued from the hash of what came before. */
+/** FNV-1a over `text` from index `from` to `to`, continued from the hash `before`. */
 const hash = (before: number, text: string, from: number, to: number): number => {
   let hash = before
   for (let i = from; i < to; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   return hash
 }
 
-/** MurmurHash3's last step: every bit of the hash decides every bit of the result. */
+/** MurmurHash3's final mix: every bit of the hash affects every bit of the result. */
 const scrambled = (hash: number): number => {
   const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
   const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35)
   return twice ^ (twice >>> 16)
 }
 
-/** From above 0 to 1. */
+/** A fraction above 0, at most 1. */
 const fraction = (hash: number): number => ((scrambled(hash) >>> 0) + 1) / 0x1_0000_0000

@@ -1,6 +1,7 @@
 /**
- * One HTTP exchange with a vendor, the same for all of them: the secret goes out in a header and
- * nowhere else, the answer is limited in size, and whatever goes wrong is a ProviderError.
+ * Sends HTTP requests to vendors and decodes the replies; all vendors share this code. Secrets go out
+ * in headers only and never appear in errors, logs or traces. The size of a reply is limited. Every
+ * failure is a ProviderError.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -18,35 +19,35 @@ import * as Exchange from "./Exchange.ts"
 
 export interface Request {
   readonly url: string
-  /** A request with it is a POST, one without is a GET. */
+  /** The body. With it the method is POST, without it GET. */
   readonly json?: unknown
 }
 
 export interface Reply {
   readonly status: number
-  /** None when the body is no JSON. */
+  /** None when the body is not JSON, or is nested too deeply. */
   readonly json: Option.Option<unknown>
   readonly retryAfter: Option.Option<Duration.Duration>
 }
 
 export interface Wire {
-  /** Any status is a reply; fails only when there was no whole answer, or far too much of one. */
+  /** Succeeds with any status. Fails when no complete answer arrives, or the answer is too large. */
   readonly send: (request: Request) => Effect.Effect<Reply, ProviderError>
   /**
-   * What the body says, by a decoder of its schema; fails when the status is not 200, or with Malformed when the
-   * body is none of the kind.
+   * Decodes the body. Fails with the reason of the status when the status is not 200, and with
+   * Malformed when the body does not match.
    */
   readonly decode: <A>(
     reply: Reply,
     decoder: (json: unknown) => Either.Either<A, ParseResult.ParseIssue>,
   ) => Either.Either<A, ProviderError>
-  /** What a vendor wrote, fit for a log: one short line without secrets and control characters. */
+  /** Makes a vendor's text safe to log: one short line without secrets and control characters. */
   readonly quote: (text: string) => string
-  /** An error that carries the reply's `retryAfter`; its detail is quoted. */
+  /** Makes an error with the reply's `retryAfter`. `detail` goes through `quote`. */
   readonly error: (reason: ProviderError["reason"], detail: string, reply?: Reply) => ProviderError
 }
 
-/** What a status means that the vendor explains no further. */
+/** The reason for an HTTP status, when the vendor gives no better one. */
 export const reasonOf = (status: number): ProviderError["reason"] => {
   if (status === 429) return "Throttled"
   if (status === 408) return "Timeout"
@@ -55,8 +56,8 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
 }
 
 /**
- * `secrets` are headers, by their lower-case names. No error, log or trace shows them, nor what may
- * be a secret in `url`, the vendor's address as it is configured.
+ * `url` is the vendor's configured URL. `secrets` are headers by lower-case name. Errors, logs and
+ * traces show neither these headers nor the possible secrets in `url`.
  */
 export const make = (options: {
   readonly provider: string
@@ -64,7 +65,7 @@ export const make = (options: {
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
 }): Wire => {
   const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
-  // Some vendors refuse clients without a name.
+  // Some vendors refuse requests without a User-Agent.
   const headers = { accept: "application/json", "user-agent": "authority-metrics", ...secrets }
   const secretParts = Secrets.partsOf(options.url)
   const shown = Secrets.remover(secretParts)
@@ -112,7 +113,7 @@ export const make = (options: {
   const decode: Wire["decode"] = (reply, decoder) => {
     const { json, status } = reply
     if (status !== 200) return Either.left(error(reasonOf(status), explain(reply), reply))
-    if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is no JSON"))
+    if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is not JSON"))
     return Either.mapLeft(decoder(json.value), (issue) =>
       error("Malformed", ParseResult.TreeFormatter.formatIssueSync(issue)),
     )
@@ -121,18 +122,18 @@ export const make = (options: {
   return { send, decode, error, quote }
 }
 
-/** The value of an `authorization` header, from `NAME:PASSWORD`. */
+/** Makes the value of an `authorization` header from `NAME:PASSWORD`. */
 export const basic = (credentials: string): Redacted.Redacted =>
   Redacted.make(`Basic ${Buffer.from(credentials).toString("base64")}`)
 
 const tooLarge = `the answer is larger than ${Exchange.maxAnswerBytes} bytes`
 
-/** Code that recurses over a value which is nested too deeply overflows the stack. */
+/** Rejects deep nesting, because decoders are recursive and would overflow the stack. */
 const parseJson = (text: string) => (isDeep(text) ? Option.none() : decodeJson(text))
 
 const decodeJson = Schema.decodeUnknownOption(Schema.parseJson())
 
-/** No vendor documents more than eight levels. */
+/** Maximum nesting of an answer. Vendors document at most eight levels. */
 const maxDepth = 64
 
 const quotationMark = 0x22
@@ -141,7 +142,7 @@ const brace = 0x20
 const opening = 0x7b
 const closing = 0x7d
 
-/** Brackets within strings do not count. */
+/** True when the JSON text is nested deeper than `maxDepth`. Ignores brackets in strings. */
 const isDeep = (text: string): boolean => {
   let depth = 0
   let isString = false
@@ -149,7 +150,7 @@ const isDeep = (text: string): boolean => {
     const code = text.charCodeAt(i)
     if (code === quotationMark) isString = !isString
     else if (isString) i += code === backslash ? 1 : 0
-    // Brackets and braces of either kind differ in this one bit.
+    // A bracket and the matching brace differ in this one bit.
     else if ((code | brace) === opening) depth += 1
     else if ((code | brace) === closing) depth -= 1
     if (depth > maxDepth) return true
@@ -164,10 +165,10 @@ const replyOf = ({ body, headers, status }: Exchange.Answer): Effect.Effect<Repl
     retryAfter,
   }))
 
-/** A wrong date must not keep a vendor from being asked for years. */
+/** Upper limit for `Retry-After`, because a wrong date could block the vendor for years. */
 const longestPauseMs = 3_600_000
 
-/** Seconds or a date, as RFC 9110 has it. */
+/** Parses `Retry-After`: seconds or a date (RFC 9110). Returns none for anything else. */
 const retryAfterOf = (text: string | undefined) =>
   text === undefined
     ? Effect.succeedNone
@@ -178,7 +179,7 @@ const retryAfterOf = (text: string | undefined) =>
           : Option.none()
       })
 
-/** The status, and what the vendor says with it where it uses the customary word. */
+/** The status, and the field `message` of the body when there is one. */
 const explain = ({ json, status }: Reply): string =>
   Option.match(Option.flatMap(json, Schema.decodeUnknownOption(Complaint)), {
     onNone: () => `HTTP ${status}`,
@@ -189,19 +190,20 @@ const Complaint = Schema.Struct({ message: Schema.String })
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
 
-/** Escapes what is not seen, or changes how the text around it is seen. */
+/** Escapes invisible characters and those that change how other text is displayed. */
 const printable = (text: string) =>
   text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   )
 
+/** In characters. */
 const maxDetailLength = 300
 
-/** How much of a text is searched for secrets. */
+/** How many characters of a text are searched for secrets; the rest is dropped. */
 const maxReadLength = 10_000
 
-/** A header as a whole, and the credentials of a basic one: a vendor may echo them decoded. */
+/** The secrets in a header. For HTTP Basic also the decoded ones, because a vendor may echo them. */
 const partsOfHeader = (value: string): ReadonlyArray<string> => {
   const [, encoded] = /^Basic (\S+)$/.exec(value) ?? []
   if (encoded === undefined) return [value]
@@ -209,7 +211,7 @@ const partsOfHeader = (value: string): ReadonlyArray<string> => {
   return [value, credentials, credentials.slice(credentials.indexOf(":") + 1)]
 }
 
-/** Only the code of a network error: its message may quote the header that it complains of. */
+/** The code of a network error. The message is not used, because it may contain a header's value. */
 const codeOf = (cause: unknown): string => {
   if (Predicate.hasProperty(cause, "code")) return String(cause.code)
   return Predicate.hasProperty(cause, "cause") ? codeOf(cause.cause) : "the connection failed"
