@@ -16,7 +16,7 @@ const checked = (domain: string, url: string) =>
     },
   })
 
-it.scoped("domains and pages go in one call for ranks, domains in one for spam scores", () =>
+it.scoped("sends domains and pages in one call for ranks, and domains in one call for spam scores", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     expect(yield* lookup(seo, "www.example.com", "example.com/a")).toEqual([
@@ -46,7 +46,7 @@ it.scoped("domains and pages go in one call for ranks, domains in one for spam s
   }),
 )
 
-it.scoped("a domain is not its front page", () =>
+it.scoped("keeps the figures of a domain and its home page apart", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     expect(rank("example.com")).not.toBe(rank("https://example.com/"))
@@ -56,7 +56,7 @@ it.scoped("a domain is not its front page", () =>
   }),
 )
 
-it.scoped("what is not in the answer has no figures", () =>
+it.scoped("a target that is missing from the answer fails", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     expect(tags(yield* lookup(seo, FakeDataForSeo.unknown, "example.com"))).toEqual([
@@ -66,14 +66,14 @@ it.scoped("what is not in the answer has no figures", () =>
   }),
 )
 
-/** Spoils the call for ranks, or the one for spam scores, and leaves the other alone. */
+/** Applies the fault only to calls whose URL contains `path`. */
 const only = (path: string, fault: FakeVendor.Fault): FakeVendor.Fault => ({
   name: fault.name,
   apply: (response, reply, call) =>
     (call.url.includes(path) ? fault : FakeVendor.none).apply(response, reply, call),
 })
 
-it.scoped("without the spam scores the ranks are figures still", () =>
+it.scoped("when the spam scores fail, the figures have no spam score", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     seo.always(only("spam", FakeVendor.unavailable))

@@ -33,7 +33,7 @@ const checked = (domainAuthority: number, pageAuthority: number) =>
   Outcome.Checked({ metrics: { domainAuthority, pageAuthority } })
 
 describe("the provider dataset", () => {
-  it.effect("a page has the authority of its host where that is known, else of its domain", () =>
+  it.effect("a page has the authority of its host if the list has the host, else of its domain", () =>
     Effect.gen(function* () {
       expect(
         yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
@@ -41,7 +41,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it.effect("an unknown domain is a failure, not a zero", () =>
+  it.effect("an unknown domain fails instead of getting 0", () =>
     Effect.gen(function* () {
       expect(tags(yield* lookup(dataset, "unknown.com", "only.example.org"))).toEqual([
         "PROVIDER_ERROR",
@@ -50,7 +50,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it.effect("a broken database is the provider's failure", () =>
+  it.effect("a database failure is a ProviderError", () =>
     Effect.gen(function* () {
       const broken = Layer.succeed(Rankings, {
         ranks: () => new StoreFailure({ message: "the disk is full" }),
@@ -64,13 +64,13 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it("the scale is logarithmic: 12.5 for every tenfold, 0 from 100 million", () => {
+  it("the scale is logarithmic: a tenfold rank gives 12.5 less, and rank 100 million gives 0", () => {
     const ranks = [1, 10, 100, 1_000_000, 100_000_000, 4_000_000_000]
     expect(ranks.map(Dataset.authority)).toEqual([100, 87.5, 75, 25, 0, 0])
   })
 })
 
-/** The program starts anew for each import. */
+/** Each import starts the program, so these tests are slow. */
 const startTime = { timeout: 60_000 }
 
 describe("authority dataset import", startTime, () => {
@@ -91,7 +91,7 @@ describe("authority dataset import", startTime, () => {
       child.on("close", (code) => resume(Effect.succeed({ code, stdout, stderr })))
     })
 
-  it.scopedLive("plain or compressed, whole or the top; broken lines are told", () =>
+  it.scopedLive("imports plain or gzip files, all names or the top, and reports broken lines", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const file = join(path, "list.csv")
@@ -110,7 +110,7 @@ describe("authority dataset import", startTime, () => {
     }),
   )
 
-  it.scopedLive("what cannot be read ends with one line that says why", () =>
+  it.scopedLive("a file that cannot be read gives a one-line error", () =>
     Effect.gen(function* () {
       const path = yield* folder
       const file = join(path, "list.csv")

@@ -13,7 +13,7 @@ describe("FairQueue", () => {
     expect(queue.take(5)).toEqual(["a3", "b3", "a4"])
   })
 
-  it("serves an item once, at the first turn of any of its owners", () => {
+  it("takes a shared item once, at the first turn of any of its owners", () => {
     const queue = new FairQueue<string>(10)
     for (const item of ["x", "y", "shared"]) queue.offer("a", item)
     queue.offer("b", "shared")
@@ -22,7 +22,7 @@ describe("FairQueue", () => {
     expect(queue.size).toBe(0)
   })
 
-  it("turns away what exceeds an owner's line, and nobody else's", () => {
+  it("refuses an item when its owner's line is full, and still accepts other owners' items", () => {
     const queue = new FairQueue<string>(2)
     expect(["1", "2", "3", "2"].map((item) => queue.offer("a", item))).toEqual([
       true,
@@ -37,7 +37,7 @@ describe("FairQueue", () => {
   })
 
   it.prop(
-    "every item offered comes out once, and no owner waits longer than one round",
+    "takes every item once, and serves each owner in the first round",
     [FastCheck.array(FastCheck.tuple(FastCheck.nat(4), FastCheck.nat(30)))],
     ([offers]) => {
       const queue = new FairQueue<number>(100)

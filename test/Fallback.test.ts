@@ -17,7 +17,7 @@ const setUp = () => {
 const { fails, lacks } = ScriptedVendor
 
 describe("Fallback", () => {
-  it.effect("asks the next only for what the former could not give", () =>
+  it.effect("asks the next provider only for targets that failed before", () =>
     Effect.gen(function* () {
       const { first, provider, second, third } = setUp()
       first.always(lacks((page) => !page.startsWith("a")))
@@ -34,7 +34,7 @@ describe("Fallback", () => {
     }),
   )
 
-  it.effect("asks nobody else when the first has it all", () =>
+  it.effect("asks no other provider when the first one has all figures", () =>
     Effect.gen(function* () {
       const { provider, second } = setUp()
       yield* provider.lookup(targets("example.com"))
@@ -42,7 +42,7 @@ describe("Fallback", () => {
     }),
   )
 
-  it.effect("a provider that gives no answer at all is passed over", () =>
+  it.effect("goes on to the next provider when a whole lookup fails", () =>
     Effect.gen(function* () {
       const { first, provider, second, third } = setUp()
       first.always(fails("Unreachable"))
@@ -53,7 +53,7 @@ describe("Fallback", () => {
     }),
   )
 
-  it.effect("each but the last has half of the time that is left", () =>
+  it.effect("gives each provider except the last half of the remaining time", () =>
     Effect.gen(function* () {
       const { first, provider, second, third } = setUp()
       const deadlines: Array<number> = []

@@ -22,9 +22,9 @@ const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: 
 
 const checked = (page: string) => Outcome.Checked({ metrics: FakeMoz.figures(page) })
 
-describe("what Moz is asked", () => {
+describe("requests to Moz", () => {
   it.scoped(
-    "one JSON-RPC call, with the token in a header and an absolute URL for each target",
+    "a lookup is one JSON-RPC call, with the token in a header and an absolute URL for each target",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -53,7 +53,7 @@ describe("what Moz is asked", () => {
   )
 
   it.scoped(
-    "more than 50 targets go in calls of at most 50, and a failed call fails only its own",
+    "more than 50 targets go in calls of at most 50, and a failed call fails only its targets",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -74,7 +74,7 @@ describe("what Moz is asked", () => {
       }),
   )
 
-  it.scoped("a quota whose end is no time is malformed", () =>
+  it.scoped("a quota whose reset time is out of range is malformed", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script({
@@ -88,7 +88,7 @@ describe("what Moz is asked", () => {
     }),
   )
 
-  it.scoped("the quota of rows, without spending any", () =>
+  it.scoped("the quota lookup returns the quota of rows and costs no row", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       yield* lookup(moz, "example.com", "example.org")
@@ -104,10 +104,10 @@ describe("what Moz is asked", () => {
   )
 })
 
-describe("what Moz answers", () => {
+describe("answers from Moz", () => {
   const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
 
-  it.scoped("results find their targets in whatever order they come", () =>
+  it.scoped("results in any order are matched to their targets", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       expect(yield* lookup(moz, ...urls)).toEqual(urls.map(checked))
@@ -116,7 +116,7 @@ describe("what Moz answers", () => {
     }),
   )
 
-  it.scoped("an echo counts by what it means, not by its letters", () =>
+  it.scoped("an echoed URL in another spelling is matched to its target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(
@@ -128,7 +128,7 @@ describe("what Moz answers", () => {
     }),
   )
 
-  it.scoped("targets left out fail, and the others do not", () =>
+  it.scoped("only the targets that are missing from the answer fail", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.partial((page) => page !== "example.com/b"))
@@ -136,7 +136,7 @@ describe("what Moz answers", () => {
     }),
   )
 
-  it.scoped("targets that Moz refuses fail, and the others do not", () =>
+  it.scoped("only the targets that Moz refuses fail", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
@@ -146,7 +146,7 @@ describe("what Moz answers", () => {
     }),
   )
 
-  it.scoped("answers to what was not asked, and items that are none, are passed over", () =>
+  it.scoped("results for other URLs and malformed items are ignored", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const stray = (query: string) => ({ site_query: { original_site_query: { query } } })
@@ -166,7 +166,7 @@ describe("what Moz answers", () => {
   )
 
   for (const spam_score of [undefined, null, -1, 101, "3", {}]) {
-    it.scoped(`a spam score of ${JSON.stringify(spam_score)} is none`, () =>
+    it.scoped(`a spam score of ${JSON.stringify(spam_score)} is left out`, () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
         moz.script(FakeMoz.metrics(() => ({ spam_score })))
@@ -185,7 +185,7 @@ describe("what Moz answers", () => {
     { page_authority: null },
     { page_authority: undefined },
   ]) {
-    it.scoped(`figures with ${JSON.stringify(bad)} fail their target and no other`, () =>
+    it.scoped(`figures with ${JSON.stringify(bad)} fail only their target`, () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
         moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
@@ -199,7 +199,7 @@ describe("what Moz answers", () => {
     FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, {}),
   )
   it.prop(
-    "authorities must be scores, and a spam score that is none is left out",
+    "authorities must be scores, and an invalid spam score is left out",
     [
       FastCheck.record({
         domain_authority: figure,
@@ -226,7 +226,7 @@ describe("what Moz answers", () => {
     },
   )
 
-  it.scoped("a figure beyond all numbers fails its target", () =>
+  it.scoped("a figure that overflows to infinity fails its target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script({
@@ -238,7 +238,7 @@ describe("what Moz answers", () => {
     }),
   )
 
-  it.scoped("fractions and the bounds are figures", () =>
+  it.scoped("fractions and the bounds 0 and 100 are valid figures", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(
@@ -252,7 +252,7 @@ describe("what Moz answers", () => {
     }),
   )
 
-  it.scoped("a slow drip is an answer like any other", () =>
+  it.scoped("an answer that arrives byte by byte is read", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeVendor.drip, FakeVendor.delay(1))
@@ -262,7 +262,7 @@ describe("what Moz answers", () => {
   )
 })
 
-describe("how a call fails", () => {
+describe("a failed call", () => {
   const { rpcError, rpcFailure } = FakeMoz
   const cases: ReadonlyArray<readonly [string, FakeVendor.Fault]> = [
     ...FakeVendor.failures,
@@ -290,7 +290,7 @@ describe("how a call fails", () => {
     )
   }
 
-  it.scoped("an address where nobody listens is unreachable", () =>
+  it.scoped("a refused connection is Unreachable", () =>
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(FakeMoz.make)
       const layer = Moz.layer({ url, token: Redacted.make("x") })
@@ -299,7 +299,7 @@ describe("how a call fails", () => {
     }),
   )
 
-  it.effect("a token that no header can carry is not told", () =>
+  it.effect("a token that is not a valid header value stays out of the error", () =>
     Effect.gen(function* () {
       const layer = Moz.layer({ url: "http://localhost/", token: Redacted.make("a\nsecret") })
       const error = yield* Effect.flip(lookup({ layer }, "example.com"))
@@ -307,10 +307,10 @@ describe("how a call fails", () => {
     }),
   )
 
-  it.scoped("Retry-After is told, in seconds or as a date, up to an hour", () =>
+  it.scoped("the error has the Retry-After, from seconds or a date, at most an hour", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
-      // TestClock stands at the epoch.
+      // TestClock starts at the epoch.
       moz.script(
         FakeVendor.throttled("7"),
         FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
@@ -329,7 +329,7 @@ describe("how a call fails", () => {
     }),
   )
 
-  it.scoped("a caller that gives up leaves no connection open", () =>
+  it.scoped("an interrupted lookup closes its connection", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const arrived = Promise.withResolvers<void>()
@@ -349,7 +349,7 @@ describe("how a call fails", () => {
   )
 })
 
-it.scoped("the token is in no error, no log and no trace", () =>
+it.scoped("no error, log or trace contains the token", () =>
   Effect.gen(function* () {
     const fake = yield* FakeMoz.make
     const inQuery = "a/token+in the query"
@@ -376,7 +376,7 @@ it.scoped("the token is in no error, no log and no trace", () =>
         attribute: (key, value) => void said.push([key, String(value)]),
         event: () => {},
         addLinks: () => {},
-        // As an exporter tells it.
+        // Prints the cause as an exporter does.
         end: (_, exit) => void said.push(Exit.isFailure(exit) && Cause.pretty(exit.cause)),
       }),
     })
@@ -408,7 +408,7 @@ it.scoped("the token is in no error, no log and no trace", () =>
   }),
 )
 
-it.scoped("what Moz writes is one line in a log, with nothing in it that is not seen", () =>
+it.scoped("Moz's text is logged as one line without invisible characters", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMoz.make
     const message =

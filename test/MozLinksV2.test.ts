@@ -10,7 +10,7 @@ const checked = (page: string) => Outcome.Checked({ metrics: FakeMozLinksV2.figu
 
 const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
 
-it.scoped("targets go without a scheme, the token in a header", () =>
+it.scoped("sends targets without a scheme and the token in a header", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     expect(yield* lookup(moz, "https://example.com", ...urls)).toEqual(
@@ -27,7 +27,7 @@ it.scoped("targets go without a scheme, the token in a header", () =>
   }),
 )
 
-it.scoped("an old account's id and secret go as HTTP Basic", () =>
+it.scoped("sends an old account's id and secret as HTTP Basic", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     yield* lookup({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
@@ -38,7 +38,7 @@ it.scoped("an old account's id and secret go as HTTP Basic", () =>
   }),
 )
 
-it.scoped("an answer of another length is refused, for nobody knows what belongs to what", () =>
+it.scoped("an answer with another number of results is malformed", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     moz.script(
@@ -50,7 +50,7 @@ it.scoped("an answer of another length is refused, for nobody knows what belongs
   }),
 )
 
-it.scoped("a result that cannot be read fails its target and no other", () =>
+it.scoped("a malformed result fails only its target", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     moz.script(FakeMozLinksV2.results(([first, ...rest]) => [first, null, ...rest.slice(1)]))
@@ -59,7 +59,7 @@ it.scoped("a result that cannot be read fails its target and no other", () =>
 )
 
 describe("a refused call", () => {
-  it.scoped("is halved until the offender is found", () =>
+  it.scoped("is split in halves until the bad target is found", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMozLinksV2.make
       const good = Arr.makeBy(49, (i) => `example.com/${i}`)
@@ -73,7 +73,7 @@ describe("a refused call", () => {
     }),
   )
 
-  it.scoped("is not halved for ever", () =>
+  it.scoped("is not split without end when Moz refuses every target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMozLinksV2.make
       moz.always(FakeVendor.answer(400, `{"message":"no"}`))

@@ -10,7 +10,7 @@ const checked = (domain: string) => {
   return Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
 }
 
-it.scoped("a domain is asked about once, and its pages get its figure", () =>
+it.scoped("sends each domain once, and gives its figure to all its pages", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     expect(
@@ -24,7 +24,7 @@ it.scoped("a domain is asked about once, and its pages get its figure", () =>
   }),
 )
 
-it.scoped("a domain that it does not know is a failure, not a zero", () =>
+it.scoped("an unknown domain fails instead of getting 0", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     expect(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org"))).toEqual([
@@ -42,7 +42,7 @@ for (const change of [
   { domain: 7 },
   { status_code: "200" },
 ]) {
-  it.scoped(`an item with ${JSON.stringify(change)} fails its domain and no other`, () =>
+  it.scoped(`an item with ${JSON.stringify(change)} fails only its domain`, () =>
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
       opr.script(FakeOpenPageRank.item("example.com", change))
@@ -54,7 +54,7 @@ for (const change of [
   )
 }
 
-it.scoped("a status in the body counts as the answer's own", () =>
+it.scoped("an error status in the body fails the call", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     opr.script(FakeVendor.answer(200, `{"status_code":429,"error":"slow down"}`))

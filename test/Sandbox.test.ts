@@ -33,7 +33,7 @@ const median = (figures: ReadonlyArray<number>) =>
 
 describe("the sandbox", () => {
   it.prop(
-    "gives a name the same figures wherever it stands and whatever stands beside it",
+    "gives a URL the same figures at any position and beside any other URLs",
     [FastCheck.uniqueArray(urls, { minLength: 1, maxLength: 20 })],
     ([list]) => {
       const alone = list.flatMap((url) => outcomesOf(url))
@@ -49,7 +49,7 @@ describe("the sandbox", () => {
   })
 
   it.prop(
-    "gives all pages of a domain its authority, and its home page the most",
+    "gives all pages of a domain its authority, and its home page the highest page authority",
     [urls],
     ([url]) => {
       const [target] = targets(url)
@@ -62,7 +62,7 @@ describe("the sandbox", () => {
     },
   )
 
-  it("gives most names little authority and little spam, and a few names much", () => {
+  it("gives most domains low figures, and a few domains high ones", () => {
     const all = Array.from({ length: 10_000 }, (_, i) => metricsOf(`name-${i}.com`))
     const authorities = all.map(({ domainAuthority }) => domainAuthority)
     const spam = all.map(({ spamScore = Number.NaN }) => spamScore)
@@ -74,7 +74,7 @@ describe("the sandbox", () => {
   })
 
   it.each(["example.com", "https://en.wikipedia.org/wiki/Domain", "www.google.com", "github.com"])(
-    "gives %s much authority and little spam",
+    "gives %s a high authority and a low spam score",
     (url) => {
       const { domainAuthority, spamScore } = metricsOf(url)
       assert.isAtLeast(domainAuthority, 90)
@@ -82,7 +82,7 @@ describe("the sandbox", () => {
     },
   )
 
-  it("acts out failures and an absent spam score", () => {
+  it("simulates failures and a missing spam score", () => {
     const outcomes = outcomesOf(
       "provider-error.example.com",
       "server-error.example.com/page",
@@ -93,7 +93,7 @@ describe("the sandbox", () => {
     assert.notProperty(metricsOf("no-spam-score.example.com"), "spamScore")
   })
 
-  it.effect("lets its slow host wait for five seconds, and knows nothing beforehand", () =>
+  it.effect("answers for its slow host after five seconds, and has no immediate outcome for it", () =>
     Effect.gen(function* () {
       const list = ["example.com", "slow.example.com"]
       assert.isUndefined(Sandbox.outcomesOf(targets(...list)))
