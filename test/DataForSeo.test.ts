@@ -16,7 +16,7 @@ const checked = (domain: string, url: string) =>
     },
   })
 
-it.scoped("sends domains and pages in one call for ranks, and domains in one call for spam scores", () =>
+it.scoped("asks for ranks of domains and pages, and for spam scores of domains, in two calls", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     expect(yield* lookup(seo, "www.example.com", "example.com/a")).toEqual([

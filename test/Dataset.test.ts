@@ -33,7 +33,7 @@ const checked = (domainAuthority: number, pageAuthority: number) =>
   Outcome.Checked({ metrics: { domainAuthority, pageAuthority } })
 
 describe("the provider dataset", () => {
-  it.effect("a page has the authority of its host if the list has the host, else of its domain", () =>
+  it.effect("page authority comes from the host if the list has it, else from the domain", () =>
     Effect.gen(function* () {
       expect(
         yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
@@ -64,7 +64,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it("the scale is logarithmic: a tenfold rank gives 12.5 less, and rank 100 million gives 0", () => {
+  it("the scale is logarithmic: a tenfold rank gives 12.5 less, rank 100 million gives 0", () => {
     const ranks = [1, 10, 100, 1_000_000, 100_000_000, 4_000_000_000]
     expect(ranks.map(Dataset.authority)).toEqual([100, 87.5, 75, 25, 0, 0])
   })

@@ -1,6 +1,7 @@
 /**
- * Pure rules for an account's credits. A store loads a `Balance`, applies one of these functions and
- * saves the result. Memory, SQLite and PostgreSQL share these functions, so they behave the same.
+ * Pure rules for an account's credits. A store loads a `Balance`, applies one of these functions
+ * and saves the result. Memory, SQLite and PostgreSQL share these functions, so they behave the
+ * same.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"

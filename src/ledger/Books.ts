@@ -41,7 +41,10 @@ export interface KeyRecord {
 /** Why a request is refused. A refusal holds and charges nothing, and leaves the key unchanged. */
 export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
 
-/** Balances, holds and keys in memory, with the rules that change them. Times are epoch milliseconds. */
+/**
+ * Balances, holds and keys in memory, with the rules that change them. Times are epoch
+ * milliseconds.
+ */
 export class Books {
   /** Accounts whose balance changed since this object was made. */
   readonly changed = new Set<AccountId>()
@@ -87,8 +90,8 @@ export class Books {
   }
 
   /**
-   * Sets credits aside and takes the idempotency key. When the key has a stored answer, returns that
-   * answer and changes nothing.
+   * Sets credits aside and takes the idempotency key. When the key has a stored answer, returns
+   * that answer and changes nothing.
    */
   open(hold: Hold, now: number): Either.Either<Option.Option<string>, Refusal> {
     const stored = this.storedAnswer(hold, now)
@@ -106,8 +109,8 @@ export class Books {
   }
 
   /**
-   * Ends a hold with a charge and stores the answer under its key. Fails and charges nothing when the
-   * hold has ended or another request owns the key; then that request charges for the answer.
+   * Ends a hold with a charge and stores the answer under its key. Fails and charges nothing when
+   * the hold has ended or another request owns the key; then that request charges for the answer.
    */
   settle(
     hold: Hold,
@@ -147,8 +150,8 @@ export class Books {
   }
 
   /**
-   * Returns all credits of a hold, and frees its key unless the key has an answer. The result is true
-   * when the hold was still open.
+   * Returns all credits of a hold, and frees its key unless the key has an answer. The result is
+   * true when the hold was still open.
    */
   release(hold: Hold): Either.Either<boolean> {
     const record = this.keyOf(hold)

@@ -43,8 +43,8 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }
 
 /**
- * The hold's lease has ended, or another request has taken the idempotency key. The credits are back
- * on the account, and nothing is charged.
+ * The hold's lease has ended, or another request has taken the idempotency key. The credits are
+ * back on the account, and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId

@@ -1,6 +1,7 @@
 /**
- * One entry of an account's ledger. Entries are append-only and form a hash chain: each entry's hash
- * covers the hash before it. So an audit finds entries that were changed, removed or inserted later.
+ * One entry of an account's ledger. Entries are append-only and form a hash chain: each entry's
+ * hash covers the hash before it. So an audit finds entries that were changed, removed or inserted
+ * later.
  */
 import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"

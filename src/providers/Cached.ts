@@ -134,7 +134,9 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     const hasWaiting = yield* Effect.makeLatch(false)
     let restsUntil = Number.NEGATIVE_INFINITY
 
-    /** After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests. */
+    /**
+     * After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
+     */
     const orFallback = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
       Effect.flatMap(Stopwatch.now, (now) =>
         now < restsUntil

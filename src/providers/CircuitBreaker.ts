@@ -1,7 +1,8 @@
 /**
- * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail at
- * once. After the cooldown, one trial call goes through: its success closes the circuit. Refusals can
- * have a separate limit, because some vendors throttle an account that gets too many of them.
+ * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail
+ * at once. After the cooldown, one trial call goes through: its success closes the circuit.
+ * Refusals can have a separate limit, because some vendors throttle an account that gets too many
+ * of them.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -12,7 +13,9 @@ import * as Stopwatch from "../Stopwatch.ts"
 export interface Options {
   /** Number of failures in a row that opens the circuit. */
   readonly failures: number
-  /** How long the circuit stays open before a trial call. A longer `retryAfter` takes precedence. */
+  /**
+   * How long the circuit stays open before a trial call. A longer `retryAfter` takes precedence.
+   */
   readonly cooldown: Duration.DurationInput
   /** Opens the circuit after `max` errors of the kind `Refused` or `Throttled` within `per`. */
   readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }

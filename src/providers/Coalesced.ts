@@ -1,8 +1,9 @@
 /**
- * Merges the lookups of many requests into few vendor calls. Concurrent lookups of one target become
- * one. Targets of several requests share a call, up to the vendor's batch size. The number of
- * concurrent calls is limited, and accounts take turns. A request that ends, times out or is cancelled
- * does not affect others: a target leaves the queue only when it is unsent and no request waits for it.
+ * Merges the lookups of many requests into few vendor calls. Concurrent lookups of one target
+ * become one. Targets of several requests share a call, up to the vendor's batch size. The number
+ * of concurrent calls is limited, and accounts take turns. A request that ends, times out or is
+ * cancelled does not affect others: a target leaves the queue only when it is unsent and no request
+ * waits for it.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -221,6 +222,9 @@ const late = failed("no answer in time")
 
 const missing = failed("the provider left it out of its answer")
 
-const crowded = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the account has too many targets in the queue" })
+const crowded = Outcome.Failed({
+  reason: "SERVER_ERROR",
+  detail: "too many targets are in the queue",
+})
 
 const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })

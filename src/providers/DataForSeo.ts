@@ -1,10 +1,11 @@
 /**
  * DataForSEO's Backlinks API: ranks and spam scores, in two calls. Source: its public reference.
  *
- * A rank is a PageRank from 0 to 1000 over the vendor's own index. The scale `one_hundred` gives 0 to
- * 100, logarithmic by the vendor's formula. The domain's rank becomes domain authority, and the page's
- * rank becomes page authority. They correlate with Moz's figures but are not the same. A rank of 0
- * means that the index has no backlinks. A page that is missing from the answer has no figures.
+ * A rank is a PageRank from 0 to 1000 over the vendor's own index. The scale `one_hundred` gives 0
+ * to 100, logarithmic by the vendor's formula. The domain's rank becomes domain authority, and the
+ * page's rank becomes page authority. They correlate with Moz's figures but are not the same. A
+ * rank of 0 means that the index has no backlinks. A page that is missing from the answer has no
+ * figures.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

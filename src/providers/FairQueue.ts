@@ -1,6 +1,6 @@
 /**
- * A queue that serves its owners in turn (round robin), so an owner with many items delays only itself.
- * An item that several owners offer is in the line of each owner, and is taken once.
+ * A queue that serves its owners in turn (round robin), so an owner with many items delays only
+ * itself. An item that several owners offer is in the line of each owner, and is taken once.
  */
 export class FairQueue<A> {
   /** Each owner's items. The first owner in the map is served next. */

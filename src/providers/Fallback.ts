@@ -1,6 +1,7 @@
 /**
- * A fallback chain of providers: each provider gets the targets that failed before it. Each provider
- * except the last gets half of the remaining time, so a slow vendor leaves time for the next one.
+ * A fallback chain of providers: each provider gets the targets that failed before it. Each
+ * provider except the last gets half of the remaining time, so a slow vendor leaves time for the
+ * next one.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

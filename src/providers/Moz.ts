@@ -3,8 +3,8 @@
  * Source: Moz's public reference and captured answers.
  *
  * Results come in any order, so each result is matched to its target by the query that it echoes.
- * More than 50 answers with a 4xx status within five minutes throttle the whole account. So only valid
- * targets are sent, and a refused call is not retried.
+ * More than 50 answers with a 4xx status within five minutes throttle the whole account. So only
+ * valid targets are sent, and a refused call is not retried.
  */
 import { randomUUID } from "node:crypto"
 import * as Effect from "effect/Effect"
@@ -62,8 +62,8 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
 
   const ask: Ask = Effect.fnUntraced(function* (targets) {
     const urls = targets.map(({ url }) => url)
-    // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives the figures
-    // of another page.
+    // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives figures of
+    // another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
     const outcomes = outcomesOf(results, new Set(urls), checked)
@@ -109,8 +109,8 @@ const outcomesOf = (
 }
 
 /**
- * Decodes the figures of one page; both Moz APIs use this format. Pages are decoded one by one, so a
- * malformed page fails only its own target. `quote` makes Moz's text safe to log.
+ * Decodes the figures of one page; both Moz APIs use this format. Pages are decoded one by one, so
+ * a malformed page fails only its own target. `quote` makes Moz's text safe to log.
  */
 export const checkedBy =
   (quote: Wire.Wire["quote"]) =>

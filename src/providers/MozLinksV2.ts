@@ -1,10 +1,11 @@
 /**
- * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row.
- * Source: Moz's public reference and a captured answer.
+ * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row. Source:
+ * Moz's public reference and a captured answer.
  *
- * A result names Moz's canonical page instead of the requested one, so results are matched by position.
- * The reference of version 1 promises this order. An answer with another number of results is an error.
- * One bad target fails the whole call with a 400, so the call is split in halves to find that target.
+ * A result names Moz's canonical page instead of the requested one, so results are matched by
+ * position. The reference of version 1 promises this order. An answer with another number of
+ * results is an error. One bad target fails the whole call with a 400, so the call is split in
+ * halves to find that target.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -20,8 +21,8 @@ import * as Wire from "./Wire.ts"
 const batchSize = 50
 
 /**
- * `url` is the base URL of the API, including its version. A token with a colon is the access id and
- * the secret of an account that was made before March 2024; it goes out as HTTP Basic.
+ * `url` is the base URL of the API, including its version. A token with a colon is the access id
+ * and the secret of an account that was made before March 2024; it goes out as HTTP Basic.
  */
 export const layer = (options: {
   readonly url: string

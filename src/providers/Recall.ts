@@ -1,7 +1,7 @@
 /**
- * Synchronous access to the caches of providers, for callers without a fiber. The cache is registered
- * for the exact object that `remembering` returns. A copy of this object has no registered cache,
- * because the copy may behave differently.
+ * Synchronous access to the caches of providers, for callers without a fiber. The cache is
+ * registered for the exact object that `remembering` returns. A copy of this object has no
+ * registered cache, because the copy may behave differently.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"

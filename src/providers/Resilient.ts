@@ -1,7 +1,7 @@
 /**
  * Adds a timeout, retries and a circuit breaker to a vendor. Transient failures are retried with
- * exponential back-off and jitter, until the deadline of the request. A retry waits at least as long as
- * the vendor's `Retry-After`.
+ * exponential back-off and jitter, until the deadline of the request. A retry waits at least as
+ * long as the vendor's `Retry-After`.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"

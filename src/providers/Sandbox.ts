@@ -1,7 +1,8 @@
 /**
  * Gives free synthetic figures, to try the service and to test clients. A page always has the same
- * figures. Most domains get low authority and low spam scores, well-known domains get high authority,
- * and a home page gets more authority than other pages. Some hosts simulate a real provider's behaviour:
+ * figures. Most domains get low authority and low spam scores, well-known domains get high
+ * authority, and a home page gets more authority than other pages. Some hosts simulate a real
+ * provider's behaviour:
  *
  * - `provider-error.example.com` fails with PROVIDER_ERROR
  * - `server-error.example.com` fails with SERVER_ERROR
@@ -95,7 +96,9 @@ const wellKnown: ReadonlyMap<string, number> = new Map([
   ["youtube.com", 98],
 ])
 
-/** Whole figures from 1 to 98, from a hash of the domain that continues over the rest of the page. */
+/**
+ * Whole figures from 1 to 98, from a hash of the domain that continues over the rest of the page.
+ */
 const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainStart = host.length - domain.length
   const domainHash = hash(emptyHash, page, domainStart, host.length)

@@ -1,7 +1,7 @@
 /**
- * Sends HTTP requests to vendors and decodes the replies; all vendors share this code. Secrets go out
- * in headers only and never appear in errors, logs or traces. The size of a reply is limited. Every
- * failure is a ProviderError.
+ * Sends HTTP requests to vendors and decodes the replies; all vendors share this code. Secrets go
+ * out in headers only and never appear in errors, logs or traces. The size of a reply is limited.
+ * Every failure is a ProviderError.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
@@ -31,7 +31,9 @@ export interface Reply {
 }
 
 export interface Wire {
-  /** Succeeds with any status. Fails when no complete answer arrives, or the answer is too large. */
+  /**
+   * Succeeds with any status. Fails when no complete answer arrives, or the answer is too large.
+   */
   readonly send: (request: Request) => Effect.Effect<Reply, ProviderError>
   /**
    * Decodes the body. Fails with the reason of the status when the status is not 200, and with
@@ -203,7 +205,9 @@ const maxDetailLength = 300
 /** How many characters of a text are searched for secrets; the rest is dropped. */
 const maxReadLength = 10_000
 
-/** The secrets in a header. For HTTP Basic also the decoded ones, because a vendor may echo them. */
+/**
+ * The secrets in a header. For HTTP Basic also the decoded ones, because a vendor may echo them.
+ */
 const partsOfHeader = (value: string): ReadonlyArray<string> => {
   const [, encoded] = /^Basic (\S+)$/.exec(value) ?? []
   if (encoded === undefined) return [value]
@@ -211,7 +215,9 @@ const partsOfHeader = (value: string): ReadonlyArray<string> => {
   return [value, credentials, credentials.slice(credentials.indexOf(":") + 1)]
 }
 
-/** The code of a network error. The message is not used, because it may contain a header's value. */
+/**
+ * The code of a network error. The message is not used, because it may contain a header's value.
+ */
 const codeOf = (cause: unknown): string => {
   if (Predicate.hasProperty(cause, "code")) return String(cause.code)
   return Predicate.hasProperty(cause, "cause") ? codeOf(cause.cause) : "the connection failed"
