@@ -121,7 +121,7 @@ describe("authority dataset import", startTime, () => {
       yield* run(path, file, "--format", "tranco")
       const wrong = yield* run(path, file, "--format", "majestic")
       expect(wrong.code).toBe(1)
-      expect(wrong.stderr).toMatch(/^authority: the file is not of the format majestic; .*\n$/)
+      expect(wrong.stderr).toMatch(/^authority: the file is not in the format majestic; .*\n$/)
       yield* Effect.promise(() => writeFile(file, gzipSync("1,a.com\n").subarray(0, 20)))
       const cut = yield* run(path, file, "--format", "tranco")
       expect(cut.stderr).toMatch(/^authority: .* cannot be read: unexpected end of file\n$/)

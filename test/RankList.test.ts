@@ -4,7 +4,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
 import * as RankList from "../src/dataset/RankList.ts"
 
-/** Reads a text that comes in pieces of so many bytes. */
+/** Reads the text in chunks of `pieceSize` bytes. */
 const read = (
   text: string,
   format: RankList.Format,
@@ -36,7 +36,7 @@ const majestic = [
 const tranco = "1,google.com\r\n2,Example.ORG\r\n"
 
 describe("RankList", () => {
-  it.effect("Common Crawl's names are turned round", () =>
+  it.effect("Common Crawl's reversed names are put in normal order", () =>
     Effect.gen(function* () {
       expect(yield* read(commonCrawl, "common-crawl")).toEqual({
         rows: [
@@ -48,7 +48,7 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("Majestic's names are those in ASCII", () =>
+  it.effect("Majestic's names are read in ASCII form", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(majestic, "majestic")
       expect(rows).toEqual([
@@ -58,7 +58,7 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("Tranco has no header", () =>
+  it.effect("Tranco is read without a header", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(tranco, "tranco")
       expect(rows).toEqual([
@@ -68,7 +68,7 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("broken lines are told by their numbers, and the others count", () =>
+  it.effect("broken lines are reported by number, and the other lines are read", () =>
     Effect.gen(function* () {
       const text = [
         "1,a.com",
@@ -97,16 +97,16 @@ describe("RankList", () => {
   for (const format of RankList.Format.literals) {
     for (const [name, text] of Object.entries(files)) {
       if (name === format) continue
-      it.effect(`${name} is not ${format}, and is refused at its first line`, () =>
+      it.effect(`a file in ${name} format is refused as ${format} at its first line`, () =>
         Effect.gen(function* () {
           const error = yield* Effect.flip(read(text, format))
-          expect(error.message).toContain(`not of the format ${format}`)
+          expect(error.message).toContain(`not in the format ${format}`)
         }),
       )
     }
   }
 
-  it.effect("a file without an end of line is refused before it fills the memory", () =>
+  it.effect("a file without line ends is refused before it fills the memory", () =>
     Effect.gen(function* () {
       let pieces = 0
       const endless = Stream.repeatEffect(
@@ -124,7 +124,7 @@ describe("RankList", () => {
   )
 
   it.effect.prop(
-    "wherever the pieces are cut, and whatever the limit, the rows are the same",
+    "chunk borders and the limit do not change the rows",
     {
       pieceSize: FastCheck.integer({ min: 1, max: 50 }),
       top: FastCheck.integer({ min: 1, max: 20 }),

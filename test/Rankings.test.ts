@@ -1,4 +1,4 @@
-/** One suite for every store of rankings. */
+/** The test suite of the port Rankings. It runs over memory and every database. */
 import { describe, expect, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ const stores: ReadonlyArray<readonly [string, Layer.Layer<Rankings, unknown>]> =
 const list = (...ranked: ReadonlyArray<readonly [string, number]>): ReadonlyArray<Ranked> =>
   ranked.map(([name, rank]) => ({ name, rank }))
 
-/** An import pauses between its statements. */
+/** Runs an import. An import sleeps between its statements, so the test clock must advance. */
 const replace = <E>(rows: Stream.Stream<ReadonlyArray<Ranked>, E>) =>
   Effect.gen(function* () {
     const rankings = yield* Rankings
@@ -42,14 +42,14 @@ for (const [name, layer] of stores) {
       it.effect(title, () => Effect.provide(body, layer))
 
     test(
-      "knows nothing before the first import",
+      "has no ranks before the first import",
       Effect.gen(function* () {
         expect(yield* ranks("example.com")).toEqual({})
       }),
     )
 
     test(
-      "a list takes the place of the former one",
+      "a new list replaces the old one",
       Effect.gen(function* () {
         yield* replace(Stream.make(list(["a.com", 1], ["b.com", 2]), list(["c.com", 3])))
         expect(yield* ranks("a.com", "c.com", "x.com")).toEqual({ "a.com": 1, "c.com": 3 })
@@ -59,7 +59,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "of a name that comes twice the better rank counts",
+      "if a name occurs twice, the better rank counts",
       Effect.gen(function* () {
         yield* replace(
           Stream.make(list(["a.com", 5], ["a.com", 2], ["b.com", 1]), list(["a.com", 3])),
@@ -69,7 +69,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "while the new list is not complete, and when it never is, the former one answers",
+      "the old list stays in use until the new one is complete, and when the import fails",
       Effect.gen(function* () {
         yield* replace(Stream.make(list(["a.com", 1])))
         const seen: Array<unknown> = []
@@ -90,7 +90,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "a list of many pieces",
+      "imports a list in many chunks",
       Effect.gen(function* () {
         const many = Arr.makeBy(25_000, (i) => ({ name: `n${i}.com`, rank: i + 1 }))
         yield* replace(Stream.fromIterable(Arr.chunksOf(many, 4000)))

@@ -1,10 +1,11 @@
 /**
- * The public lists of names by rank, read in constant memory. A file that is another format is
- * refused at its first line; a single broken line is told and passed over.
+ * Reads public ranking files as streams, in constant memory. A file in another format fails at its
+ * first line. A broken line is reported and skipped. The formats are:
  *
- * - Common Crawl: tabs, a header, the harmonic centrality's position first, names in reverse order
- * - Majestic Million: commas, a header, the global rank first
- * - Tranco: commas, no header, the rank first
+ * - Common Crawl: tab-separated, with header; the rank (by harmonic centrality) is the first
+ *   column, names are reversed (`com.example`)
+ * - Majestic Million: comma-separated, with header; the global rank is the first column
+ * - Tranco: comma-separated, without header; the rank is the first column
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -16,17 +17,19 @@ import type { Ranked } from "./Rankings.ts"
 export const Format = Schema.Literal("common-crawl", "majestic", "tranco")
 export type Format = typeof Format.Type
 
-/** The file is none of the format; `message` says what was expected. */
+/** The file is not in the expected format. `message` names the format and quotes the first line. */
 export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
 
-/** What came of a piece of the file. */
+/** The result of one chunk of the file. */
 export interface Batch {
   readonly rows: ReadonlyArray<Ranked>
-  /** The numbers of lines that are no rows, from 1. */
+  /** Line numbers of the broken lines; the first line is 1. */
   readonly broken: ReadonlyArray<number>
 }
 
-/** Ends after `top` rows, which are the best ones, for every list is sorted. */
+/**
+ * Parses the file and stops after `top` rows. These have the best ranks, because files are sorted.
+ */
 export const read = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: { readonly format: Format; readonly top: number },
@@ -64,10 +67,10 @@ export const read = <E, R>(
   }
 
   return bytes.pipe(
-    // Names are ASCII, so no character is torn apart between two pieces.
+    // Names are ASCII, so latin1 decodes chunks correctly wherever they are cut.
     Stream.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.length)),
     Stream.map((piece) => piece.toString("latin1")),
-    // So that the last line ends like the others.
+    // Adds the line end that the last line may lack.
     Stream.concat(Stream.make("\n")),
     Stream.mapAccumEffect(start, step),
     Stream.takeUntil(({ isLast }) => isLast),
@@ -75,12 +78,13 @@ export const read = <E, R>(
 }
 
 interface State {
-  /** The beginning of a line whose end is in the next piece. */
+  /** The start of a line that ends in a later chunk. */
   readonly rest: string
   readonly lines: number
   readonly rows: number
 }
 
+/** In characters. A longer line means that the file has another format. */
 const maxLineLength = 100_000
 
 const isName = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+$/
@@ -89,7 +93,7 @@ const isHeader = /^(?:#|[A-Za-z])/
 
 const lower = (name: string | undefined) => name?.toLowerCase()
 
-/** How the first line looks, how columns are divided, and where the name stands. */
+/** For each format: a pattern for the first line, the column separator, and where the name is. */
 const formats = {
   "common-crawl": {
     first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,
@@ -110,5 +114,5 @@ const formats = {
 
 const wrong = (format: Format, line: string) =>
   new WrongFormat({
-    message: `the file is not of the format ${format}; it begins with ${JSON.stringify(line.slice(0, 60))}`,
+    message: `the file is not in the format ${format}; it begins with ${JSON.stringify(line.slice(0, 60))}`,
   })

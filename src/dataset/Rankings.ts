@@ -1,4 +1,4 @@
-/** The port to an imported list of names by rank, the best first. */
+/** The port to the imported ranking: a list of host and domain names with their ranks. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -15,14 +15,14 @@ export interface Ranked {
 export class Rankings extends Context.Tag("authority/Rankings")<
   Rankings,
   {
-    /** The ranks of those names that the list holds; fails with StoreFailure. */
+    /** Returns the ranks of the names that are in the list. Fails with StoreFailure. */
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>, StoreFailure>
     /**
-     * Puts a list in the place of the former one, which answers until the new one is complete, and
-     * stays when the rows fail or an interruption ends them. Of a name that comes twice the better
-     * rank counts. Fails with what the rows fail with, and with StoreFailure.
+     * Replaces the list. The old list stays in use until the new one is complete, and for good when
+     * the import fails or is interrupted. If a name occurs twice, the better rank counts. Fails
+     * with the error of `rows` or with StoreFailure.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,
