@@ -1,5 +1,5 @@
 /**
- * Counts requests by method, route and status: `authority_http_requests` and
+ * Measures HTTP requests by method, route and status. The metrics are `authority_http_requests` and
  * `authority_http_request_seconds`.
  */
 import * as MetricBoundaries from "effect/MetricBoundaries"
@@ -7,7 +7,7 @@ import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
 
 const requests = MetricKey.counter("authority_http_requests", {
-  description: "requests answered",
+  description: "answered requests",
   incremental: true,
 })
 
@@ -16,18 +16,18 @@ const seconds = MetricKey.histogram(
   MetricBoundaries.fromIterable([
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
   ]),
-  "from the request's headers to its answer",
+  "time from the request headers to the answer, in seconds",
 )
 
-/** A client can invent methods without end. */
+/** Other methods share one label, so clients cannot create any number of series. */
 const knownMethods = new Set(["GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"])
 
 type Record = (seconds: number) => void
 
-/** Labels are costly to attach, so each series is made once. */
+/** A recorder for each series. Making the labels is slow, so it happens once for each series. */
 const recorders = new Map<string, Map<string, Map<number, Record>>>()
 
-/** Starts the clock of a request; the result stops it with the answer's status. */
+/** Starts to measure a request. Call the result with the status when the answer is sent. */
 export const start = (method: string, route: string) => {
   const startedAt = performance.now()
   return (status: number) =>

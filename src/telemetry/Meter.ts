@@ -1,4 +1,4 @@
-/** Metrics that are counted on the way of every request. */
+/** Fast updates for metrics that change with every request. */
 import * as Metric from "effect/Metric"
 import * as MetricKey from "effect/MetricKey"
 import type * as MetricKeyType from "effect/MetricKeyType"
@@ -10,8 +10,8 @@ type Kind =
   | MetricKeyType.MetricKeyType.Histogram
 
 /**
- * One series of a metric, by its labels: a plain function that counts. `Metric.tagged` puts the
- * labels together anew, and looks the series up, for each single update.
+ * Returns a function that updates one series of a metric, the one with these labels. It is faster
+ * than `Metric.tagged`, which builds the labels and looks up the series for every update.
  */
 export const series = (
   key: MetricKey.MetricKey<Kind>,

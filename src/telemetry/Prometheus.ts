@@ -1,4 +1,4 @@
-/** Every metric of the process in Prometheus' text format, version 0.0.4. */
+/** Renders all metrics of the process in the Prometheus text format, version 0.0.4. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
@@ -8,30 +8,35 @@ import * as Option from "effect/Option"
 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-/** What the process is at this moment, measured when it is asked for. */
+/** Gauges of the process, measured at each scrape. */
 const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>): string => {
   const { heapUsed, rss } = process.memoryUsage()
-  // It measures how long a timer of the resolution took.
+  // The histogram includes the timer's own interval, so subtract it.
   const lag = Math.max(0, eventLoopDelay.mean / 1e9 - resolutionMs / 1000)
   eventLoopDelay.reset()
   return [
     gauge("process_resident_memory_bytes", "resident memory", rss),
-    gauge("nodejs_heap_size_used_bytes", "memory that JavaScript objects take", heapUsed),
+    gauge("nodejs_heap_size_used_bytes", "used JavaScript heap memory", heapUsed),
     gauge(
       "nodejs_eventloop_lag_mean_seconds",
-      "how late the event loop was, on average since the last look",
+      "mean event loop delay since the last scrape",
       Number.isFinite(lag) ? lag : 0,
     ),
-    gauge("process_start_time_seconds", "when the process began", performance.timeOrigin / 1000),
+    gauge(
+      "process_start_time_seconds",
+      "start of the process, in seconds since 1970",
+      performance.timeOrigin / 1000,
+    ),
   ].join("")
 }
 
 const gauge = (name: string, help: string, value: number) =>
   `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`
 
+/** Sampling interval of the event loop delay, in milliseconds. */
 const resolutionMs = 20
 
-/** Watches the event loop from now on; what comes back gives the text. */
+/** Starts to sample the event loop delay. Returns a function that renders the text. */
 export const make = Effect.map(
   Effect.acquireRelease(
     Effect.sync(() => {

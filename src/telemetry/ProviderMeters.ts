@@ -1,14 +1,14 @@
 /**
- * What is counted of each provider, under the label `provider`:
+ * Metrics of each provider. All have the label `provider`.
  *
  * - `authority_provider_calls`: calls to the vendor, retries included
- * - `authority_provider_call_seconds`: how long they took
- * - `authority_provider_failed_calls`: those of them that came to nothing, by `reason` too
- * - `authority_provider_rows`: figures that the vendor gave
- * - `authority_provider_cache_hits`: lookups answered from what was kept
- * - `authority_provider_coalesced`: lookups that joined another one for the same target
- * - `authority_provider_failed_lookups`: targets sent to the vendor in vain
- * - `authority_provider_waiting`: targets that wait to be sent, at present
+ * - `authority_provider_call_seconds`: duration of one call, in seconds
+ * - `authority_provider_failed_calls`: calls that failed, with the label `reason`
+ * - `authority_provider_rows`: targets for which the vendor returned figures
+ * - `authority_provider_cache_hits`: targets answered from the cache
+ * - `authority_provider_coalesced`: targets that joined a lookup in progress for the same target
+ * - `authority_provider_failed_lookups`: targets sent to the vendor that got no figures
+ * - `authority_provider_waiting`: targets in the queue now
  */
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
@@ -26,7 +26,7 @@ export interface Meters {
   readonly waiting: (count: number) => void
 }
 
-/** Counting is a plain call, not an Effect, for it stands on the path of every cached figure. */
+/** The meters are plain functions, not Effects, because every cache hit updates one. */
 export const make = (provider: string): Meters => {
   const counter = (name: string, description: string, labels = {}) => {
     const key = MetricKey.counter(`authority_provider_${name}`, { description, incremental: true })
@@ -39,11 +39,11 @@ export const make = (provider: string): Meters => {
     calls: counter("calls", "calls to the vendor, retries included"),
     callSeconds: Meter.series(callSeconds, { provider }),
     failedCalls: (reason) =>
-      counter("failed_calls", "calls to the vendor that came to nothing", { reason })(1),
-    rows: counter("rows", "figures that the vendor gave"),
-    cacheHits: counter("cache_hits", "lookups answered from what was kept"),
-    coalesced: counter("coalesced", "lookups that joined another one for the same target"),
-    failedLookups: counter("failed_lookups", "targets sent to the vendor in vain"),
+      counter("failed_calls", "calls to the vendor that failed", { reason })(1),
+    rows: counter("rows", "targets for which the vendor returned figures"),
+    cacheHits: counter("cache_hits", "targets answered from the cache"),
+    coalesced: counter("coalesced", "targets that joined a lookup in progress for the same target"),
+    failedLookups: counter("failed_lookups", "targets sent to the vendor that got no figures"),
     waiting: Meter.series(waiting, { provider }),
   }
 }
@@ -51,5 +51,5 @@ export const make = (provider: string): Meters => {
 const callSeconds = MetricKey.histogram(
   "authority_provider_call_seconds",
   MetricBoundaries.fromIterable([0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]),
-  "how long one call to the vendor took",
+  "duration of one call to the vendor, in seconds",
 )

@@ -1,4 +1,4 @@
-/** The use case and the ledger with a span around each call, for a service that is traced. */
+/** Wraps the use case and the ledger so that each call has a trace span. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
