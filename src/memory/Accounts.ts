@@ -1,4 +1,4 @@
-/** The accounts in memory, for tests. */
+/** In-memory implementation of the port Accounts, for tests. Nothing survives the process. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { v7 as uuid } from "uuid"

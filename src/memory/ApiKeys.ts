@@ -1,4 +1,4 @@
-/** The keys in memory, for tests. */
+/** In-memory implementation of the port ApiKeys, for tests. Nothing survives the process. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

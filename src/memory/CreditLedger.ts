@@ -1,4 +1,4 @@
-/** The ledger in memory, for tests: nothing survives the process. */
+/** In-memory implementation of the port CreditLedger, for tests. Nothing survives the process. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ import { CreditLedger } from "../CreditLedger.ts"
 import * as Audit from "../ledger/Audit.ts"
 import { Books } from "../ledger/Books.ts"
 
-/** `lease`: how long a hold and its idempotency key outlive their owner. */
+/** `lease`: how long a hold and its key last when nobody settles or releases the hold. */
 export const layer = (options: {
   readonly lease: Duration.DurationInput
 }): Layer.Layer<CreditLedger> =>

@@ -1,4 +1,4 @@
-/** Memory is always there, and always takes what is written. */
+/** Health of the in-memory stores: always good. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { Health } from "../Health.ts"

@@ -1,4 +1,4 @@
-/** The cache in memory, for tests: nothing survives the process. */
+/** In-memory implementation of the port MetricsCache, for tests. Nothing survives the process. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"

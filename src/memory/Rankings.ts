@@ -1,4 +1,4 @@
-/** The list in memory, for tests. */
+/** In-memory implementation of the port Rankings, for tests. Nothing survives the process. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
