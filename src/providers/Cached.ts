@@ -206,6 +206,6 @@ const maxWaiting = 20_000
 /** In characters. PostgreSQL limits an index key to about 2,700 bytes. */
 const maxPageLength = 2000
 
-const missing = failed("the provider left it out of its answer")
+const missing = failed("the provider's answer does not contain the target")
 
 const orMissing = (outcome: Outcome | undefined): Outcome => outcome ?? missing

@@ -220,7 +220,7 @@ const nobody = ""
 
 const late = failed("no answer in time")
 
-const missing = failed("the provider left it out of its answer")
+const missing = failed("the provider's answer does not contain the target")
 
 const crowded = Outcome.Failed({
   reason: "SERVER_ERROR",

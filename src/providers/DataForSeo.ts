@@ -74,7 +74,7 @@ const make = ({ login, password, url }: Options) => {
       const domainAuthority = rankOf.get(target.domain)
       const pageAuthority = rankOf.get(target.url)
       if (domainAuthority === undefined || pageAuthority === undefined) {
-        return failed("DataForSEO has no figures for it")
+        return failed("DataForSEO has no figures for the target")
       }
       return Outcome.Checked({
         metrics: metricsOf(domainAuthority, pageAuthority, spamScoreOf.get(target.domain)),

@@ -59,4 +59,4 @@ const valued =
       ),
     )
 
-const unanswered = failed("the providers left it out of their answers")
+const unanswered = failed("no provider's answer contains the target")

@@ -67,7 +67,9 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
     const outcomes = outcomesOf(results, new Set(urls), checked)
-    return urls.map((url) => outcomes.get(url) ?? failed("Moz left it out of its answer"))
+    return urls.map(
+      (url) => outcomes.get(url) ?? failed("Moz's answer does not contain the target"),
+    )
   })
 
   return MetricsProvider.of({

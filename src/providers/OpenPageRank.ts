@@ -44,7 +44,8 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     }
     const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item, wire))))
     return targets.map(
-      ({ domain }) => outcomes.get(domain) ?? failed("Open PageRank left it out of its answer"),
+      ({ domain }) =>
+        outcomes.get(domain) ?? failed("Open PageRank's answer does not contain the domain"),
     )
   })
 
