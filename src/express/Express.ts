@@ -1,8 +1,8 @@
 /**
- * Answers a plain batch of known figures sooner: on plain calls and callbacks, from Node's request to
- * the ledger's queue and back. Everything else is left to the router, and so is every request where
- * the ledger, the key store or the provider is not one of our own layers. Without this room the
- * service gives the same answers, which a property test checks.
+ * The fast path: answers a batch whose figures are all cached, with plain calls and callbacks from
+ * Node's request to the ledger's queue and back. The router answers all other requests. It answers
+ * every request when the ledger, the key store or the provider is not one of this service's own
+ * layers. Without this folder the service gives the same answers; a property test checks that.
  */
 import type { ServerResponse } from "node:http"
 import * as Arr from "effect/Array"
@@ -38,7 +38,7 @@ import * as answers from "./answers.ts"
 import * as ServerSpan from "../http/ServerSpan.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 
-/** Answers a request and gives true, or gives false and leaves the request as it was. */
+/** Answers a request and returns true, or returns false and leaves the request unchanged. */
 export type Express = (request: Request, response: ServerResponse) => boolean
 
 export interface Options {
@@ -46,11 +46,12 @@ export interface Options {
   readonly price: Credits
   /** How long a request may take. */
   readonly timeout: Duration.DurationInput
-  /** With any, the router adds CORS headers to every answer, so it answers every request. */
+  /** If there are any, the router adds CORS headers to all answers, so the fast path is off. */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
 }
 
+/** Makes the fast path. It declines every request when a layer that it needs is not our own. */
 export const make = (
   options: Options,
 ): Effect.Effect<Express, never, ApiKeys | CreditLedger | MetricsProvider | RateLimit> =>
@@ -69,12 +70,12 @@ export const make = (
     const runFork = Runtime.runFork(yield* Effect.runtime())
     const startSpan = yield* ServerSpan.make(() => options.isTraced)
 
-    /** What can be answered here; undefined for what the router has to look at. */
+    /** Reads a request. Returns undefined when the router must answer it. */
     const read = (request: Request) => {
       const { headers, method, url } = request
       if (method !== "POST" || url !== batchPath) return undefined
       const body = Body.isJson(headers["content-type"]) ? request.body : undefined
-      // Larger bodies are rare, and parsing one takes a while: the router decides on those.
+      // Larger bodies are rare and slow to parse, so the router reads them.
       if (body === undefined || body.length > Body.maxPlainBytes) return undefined
       const now = clock.unsafeCurrentTimeMillis()
       const apiKey = recallKey(headers["x-api-key"]?.toString() ?? "", now)
@@ -88,7 +89,7 @@ export const make = (
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
-      // The router counts a refused request again, which changes nothing, and answers it.
+      // The router answers with 429. It counts the request a second time, which does no harm.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs
@@ -155,7 +156,7 @@ export const make = (
     return express
   })
 
-/** The stored answer where there is one. Dies where nobody can read it. */
+/** Replays the stored answer when there is one. Dies when that answer cannot be decoded. */
 const reportOf = (
   report: Report.Report,
   stored: Option.Option<string>,

@@ -1,4 +1,4 @@
-/** Errors as the contract's schema encodes them. */
+/** Encodes the errors of the fast path with the contract's schemas. */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import * as Envelope from "../contract/Envelope.ts"
@@ -17,7 +17,7 @@ const statuses = new Map<string, number>(
 
 const encode = Schema.encodeSync(Schema.Union(...declared.map(({ body }) => body)))
 
-/** The status and the body. */
+/** Returns the status and the JSON body of an error. */
 export const ofError = (
   error: InstanceType<(typeof declared)[number]>,
 ): readonly [status: number, body: string] => [
