@@ -1,7 +1,7 @@
 /**
- * Finds the account of the header `x-api-key`. An absent, malformed, unknown, revoked or expired key
- * gives the same 401. A key that the store does not find in time gives 503. An account above its rate
- * limit gets its 429 here, before its request costs anything.
+ * Finds the account for the API key in the header `x-api-key`. An absent, malformed, unknown,
+ * revoked or expired key gets the same 401. A key lookup that exceeds the store's timeout gets 503.
+ * An account above its rate limit gets 429 here, before its request costs anything.
  */
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"

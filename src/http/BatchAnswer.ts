@@ -1,23 +1,26 @@
-/** The answer to a batch: a compiled encoder, which a property test compares with the schema's. */
+/**
+ * Encodes the answer to a batch as JSON by hand, which is faster than the schema's encoder. A
+ * property test checks that both give the same JSON.
+ */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Report } from "../Report.ts"
 import type { BatchResponse } from "../contract/Api.ts"
 import { Lru } from "../Lru.ts"
 import { type Metrics, metricsOf } from "../Metrics.ts"
 
-/** What of a report the client receives. */
+/** The part of a report that is in the body of the answer. */
 export type Answered = Pick<Report, "urls" | "outcomes" | "creditsUsed">
 
 export interface Json {
   readonly body: string
-  /** Whether each character of the body is a byte. */
+  /** True when each character of the body is one byte. */
   readonly isAscii: boolean
 }
 
-/** The header of a replay. */
+/** The header that marks a replay. */
 export const replayed = { "idempotent-replayed": "true" }
 
-/** The answer as the framework's response. */
+/** Encodes a report as a response of the framework. */
 export const response = (report: Report): HttpServerResponse.HttpServerResponse => {
   const answer = json(report)
   return HttpServerResponse.raw(answer.body, {
@@ -29,10 +32,13 @@ export const response = (report: Report): HttpServerResponse.HttpServerResponse 
   })
 }
 
+/** The `content-length` of a body. */
 export const byteLength = ({ body, isAscii }: Json): number =>
   isAscii ? body.length : Buffer.byteLength(body)
 
-/** The types say that the report fits the schema; the use case lets no figure off the scale pass. */
+/**
+ * Encodes without checks: the types match the schema, and `Report` rejects figures off the scale.
+ */
 export const json = ({ creditsUsed, outcomes, urls }: Answered): Json => {
   let [successUrls, failedUrls, isAscii] = ["", "", true]
   outcomes.forEach((outcome, i) => {
@@ -78,10 +84,10 @@ const isEqual = (one: Metrics, other: Metrics) =>
     one.pageAuthority === other.pageAuthority &&
     one.spamScore === other.spamScore)
 
-/** The JSON of recent successes: popular URLs come again, and 50 of them take long to stringify. */
+/** Caches the JSON of recent successes: popular URLs recur, and stringifying 50 of them is slow. */
 const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
-/** 10,000 pieces of such URLs take some 6 MB, or 18 MB of characters that JSON escapes. */
+/** The longest URL that is cached. 10,000 pieces take about 6 MB, or 18 MB if JSON escapes them. */
 const maxKeptLength = 200
 
 type Success = (typeof BatchResponse.Encoded)["data"]["successUrls"][number]

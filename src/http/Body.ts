@@ -1,4 +1,4 @@
-/** A request's body, read in one piece and never beyond the contract's limit. */
+/** Reads and decodes the body of a request. Never buffers more than the contract's limit. */
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
@@ -14,8 +14,8 @@ import * as JsonReader from "./JsonReader.ts"
 import { Request } from "./Request.ts"
 
 /**
- * Decodes a JSON body. Fails with InvalidRequest, which lists every violation, of a list its own and
- * those of its first `maxJudgedItems` items, and with PayloadTooLarge.
+ * Decodes a JSON body. Fails with PayloadTooLarge, or with InvalidRequest, which lists every
+ * violation. It checks the length of a list and its first `maxJudgedItems` items.
  */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decode = bytesDecoder(schema)
@@ -27,7 +27,7 @@ export const decoder = <A>(schema: Schema.Schema<A>) => {
       : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
 }
 
-/** Decodes the bytes of a body, in a few milliseconds whatever they are. */
+/** Decodes the bytes of a body. Takes at most a few milliseconds, even for a hostile body. */
 export const bytesDecoder = <A>(
   schema: Schema.Schema<A>,
 ): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
@@ -55,14 +55,16 @@ export const bytesDecoder = <A>(
   }
 }
 
-/** The longest body for `JSON.parse`, which takes milliseconds for more, or 100 at the worst. */
+/**
+ * The longest body, in bytes, for `JSON.parse`. More would block for milliseconds, at worst 100.
+ */
 export const maxPlainBytes = 64 * 1024
 
-/** Whether a content type is `application/json`, parameters allowed. */
+/** True for the content type `application/json`, with or without parameters. */
 export const isJson = (contentType: string | undefined) =>
   contentType !== undefined && /^\s*application\/json\s*(;|$)/i.test(contentType)
 
-/** The value of a JSON text in UTF-8; undefined for anything else. */
+/** Parses a JSON text in UTF-8. Returns undefined for anything else. */
 export const parse = (bytes: Buffer): unknown => {
   if (!isUtf8(bytes)) return undefined
   try {
@@ -78,7 +80,7 @@ const notJson = (problem: string) =>
 const tooLarge = () =>
   new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBodyBytes} bytes.` })
 
-/** The whole body. Fails with PayloadTooLarge; interrupts itself when the client hangs up. */
+/** Reads the whole body. Fails with PayloadTooLarge. Is interrupted when the client hangs up. */
 export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.suspend(() => {
     if (!(source instanceof Request)) return Effect.die(new Error("not a request of this server"))
@@ -108,7 +110,7 @@ const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarg
       const [only = Buffer.alloc(0)] = chunks
       resume(Effect.succeed(chunks.length > 1 ? Buffer.concat(chunks) : only))
     }
-    // The client hung up: there is nobody to answer.
+    // The client hung up, so no answer is needed.
     const onError = () => {
       stop()
       resume(Effect.interrupt)

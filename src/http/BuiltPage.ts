@@ -1,4 +1,6 @@
-/** A page as the build made it, made ready to be sent. */
+/**
+ * Reads a page that the build produced, and prepares it for serving: compressed and with an ETag.
+ */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -8,7 +10,7 @@ import * as Schema from "effect/Schema"
 export interface Page {
   readonly html: string
   readonly gzip: Uint8Array
-  /** Its Content-Security-Policy, with the hashes of what it may run and show. */
+  /** The page's Content-Security-Policy, with the hashes of its scripts and styles. */
   readonly policy: string
   readonly etag: string
 }
@@ -18,10 +20,10 @@ const Built = Schema.Struct({ html: Schema.String, policy: Schema.String })
 export const Pages = Schema.Struct({ console: Built, docs: Built })
 export type Pages = typeof Pages.Type
 
-/** The build puts them in; sources look where `npm run build:pages` writes. */
+/** JSON that the build inlines. Undefined when run from sources, which read `dist/pages.json`. */
 declare const PAGES: string | undefined
 
-/** Rejects where no pages were built. */
+/** Reads one page. Rejects when the pages are not built. */
 export const read = async (
   name: keyof Pages,
   options: { readonly hasSyntheticFigures: boolean },
@@ -36,6 +38,6 @@ export const read = async (
     ? text.replace("<html", '<html data-figures="synthetic"')
     : text
   const hash = createHash("sha256").update(html).digest("base64url")
-  // Weak, because it is the same for the page as it is and for the page packed.
+  // A weak ETag, because the plain body and the gzip body share it.
   return { html, gzip: gzipSync(html, { level: 9 }), policy, etag: `W/"${hash}"` }
 }

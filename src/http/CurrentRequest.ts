@@ -5,9 +5,9 @@ import type { AccountId } from "../Account.ts"
 import type { Report } from "../Report.ts"
 import { RequestId } from "../RequestId.ts"
 
-/** The request being answered. Middleware and handlers add what the request log reports. */
+/** The request in progress. Middleware and handlers add the fields that the request log reports. */
 export interface Current {
-  /** In the header `x-request-id`, the log and the account's statement. */
+  /** Appears in the header `x-request-id`, in the log and in the account's statement. */
   readonly id: RequestId
   account?: AccountId
   report?: Report
@@ -18,11 +18,11 @@ export class CurrentRequest extends Context.Reference<CurrentRequest>()(
   { defaultValue: (): Current => ({ id: RequestId.make("none") }) },
 ) {}
 
-/** An id that no other process makes. Later ids sort after earlier ones, which suits indexes. */
+/** Makes a unique id (UUID v7). Later ids sort after earlier ones, which suits database indexes. */
 export const newRequestId = (): RequestId =>
   RequestId.make(uuid(fromPool), { disableValidation: true })
 
-/** The system fills many random bytes in hardly more time than the 16 of one id. */
+/** Random bytes for 256 ids. Filling all of them takes hardly longer than filling 16. */
 const pool = new Uint8Array(16 * 256)
 let used = pool.length
 

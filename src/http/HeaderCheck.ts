@@ -1,6 +1,6 @@
 /**
- * The answer to a request whose headers break HTTP itself, on every path and before anything is
- * asked; undefined for any other request.
+ * Refuses requests whose headers violate HTTP or cannot be served: Host, Transfer-Encoding and
+ * Content-Encoding. The check runs on every path, before authentication and routing.
  */
 import { isIPv6 } from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -8,6 +8,7 @@ import type { InvalidRequest } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import type { Request } from "./Request.ts"
 
+/** Returns the error response, or undefined when the headers are valid. */
 export const refusalOf = (request: Request): HttpServerResponse.HttpServerResponse | undefined => {
   const { headers } = request
   if (!hasValidHost(request)) return badHeader(hostMessage)
@@ -23,7 +24,7 @@ const hostMessage = "The request must have one header Host, which is host[:port]
 
 const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
 
-/** One line, and a valid one; HTTP/1.0 may do without. */
+/** Exactly one valid `Host` line is required. HTTP/1.0 may omit the header. */
 const hasValidHost = ({ httpVersion, rawHeaders }: Request) => {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {

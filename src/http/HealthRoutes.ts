@@ -1,4 +1,4 @@
-/** What load balancers and operators ask without a key. */
+/** The health endpoints for load balancers and operators. They need no API key. */
 import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
@@ -10,8 +10,8 @@ import { Listener } from "./NodeServer.ts"
 export const paths = ["/health/live", "/health/ready"] as const
 
 /**
- * An open circuit is reported, and is no reason for a 503: it would take out all replicas at once,
- * while cached figures and the next provider of a chain still answer.
+ * An open circuit is reported but does not cause a 503. A 503 would take out all replicas at once,
+ * although cached figures and the next provider in the chain still work.
  */
 const stateOf = ({ openReason, provider }: Circuit) => [
   provider,
@@ -21,8 +21,8 @@ const stateOf = ({ openReason, provider }: Circuit) => [
 const working = "working"
 
 /**
- * `/health/live`: the process runs and answers. `/health/ready`: whether requests should be sent here,
- * with the state of each part, and 503 when one prevents it.
+ * Adds two routes. `/health/live` answers 200 while the process runs. `/health/ready` reports the
+ * state of each part, with 200 when this process can serve requests and 503 when it cannot.
  */
 export const add = (router: HttpLayerRouter.HttpRouter) =>
   Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
- * The header `Idempotency-Key`, by the IETF's draft: a quoted string, `"8e03978e"`; bare as well,
- * for the many clients that send it so.
+ * Parses the header `Idempotency-Key`. The IETF draft asks for a quoted string, `"8e03978e"`. The
+ * bare form is accepted too, because many clients send it.
  */
 import * as Either from "effect/Either"
 import { InvalidRequest } from "../contract/Envelope.ts"
@@ -8,7 +8,7 @@ import * as Issues from "../contract/Issues.ts"
 
 const maxLength = 255
 
-/** Undefined when the client sent none. */
+/** Returns the key without quotes and escapes, or undefined when there is no header. */
 export const fromHeader = (
   header: string | undefined,
 ): Either.Either<string | undefined, InvalidRequest> => {
@@ -19,6 +19,6 @@ export const fromHeader = (
     : Either.left(InvalidRequest.because([Issues.invalidIdempotencyKey]))
 }
 
-/** A string of RFC 8941: printable ASCII in quotes, with quotes and backslashes escaped. */
+/** A string as in RFC 8941: printable ASCII in quotes, with quotes and backslashes escaped. */
 const quoted = /^"(?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*"$/
 const bare = /^[\x21\x23-\x5b\x5d-\x7e]+$/

@@ -1,6 +1,6 @@
 /**
- * The Node server under the interface: its limits, its answer to what is no HTTP, how it ends a
- * connection early, and its own end, which drops no request that was accepted.
+ * The Node HTTP server: its limits, its answer to invalid HTTP, and how it closes connections. On
+ * shutdown it drains: it finishes every request that it has accepted.
  */
 import * as Http from "node:http"
 import * as Net from "node:net"
@@ -17,25 +17,29 @@ export interface Options {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** More are refused at once. */
+  /** Further connections are refused at once. */
   readonly maxConnections: number
-  /** Shorter ones for tests. */
+  /** Overrides of `defaultLimits`, for tests. */
   readonly limits?: Partial<Limits>
 }
 
-/** What one connection may take. Times are in milliseconds. */
+/** The limits of one connection. Times are in milliseconds. */
 export interface Limits {
-  /** From the opening of the connection, or the first byte of a further request, to its headers. */
+  /**
+   * From the opening of the connection, or a later request's first byte, to the end of its headers.
+   */
   readonly headersMs: number
-  /** From there to the end of the body; at least `headersMs`. */
+  /** From the same moment to the end of the body; at least `headersMs`. */
   readonly requestMs: number
-  /** Between two requests, and for a client that reads nothing of its answer. */
+  /** Without traffic: between two requests, or while a client does not read its answer. */
   readonly idleMs: number
-  /** How long a refused connection stays open, so that its client reads why. */
+  /** How long a refused connection stays open, so that its client can read the error. */
   readonly refusedMs: number
-  /** How long the body behind an early answer is discarded, so that its sender reads the answer. */
+  /**
+   * How long the rest of a body is discarded after an early answer, so that its client reads it.
+   */
   readonly discardMs: number
-  /** How much of it is discarded. */
+  /** How many bytes of that rest are discarded before the connection is destroyed. */
   readonly discardBytes: number
 }
 
@@ -50,35 +54,35 @@ export const defaultLimits: Limits = {
 
 type Headers = Http.OutgoingHttpHeaders | Array<Http.OutgoingHttpHeader>
 
-/** The address cannot be listened on; `message` says what to do. */
+/** The server cannot listen on the address. `message` says what to do. */
 export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly message: string
 }> {}
 
-/** The server itself, for whoever must end it in order. */
+/** The server as a service, for the layers that attach handlers to it or drain it. */
 export class Listener extends Context.Tag("authority/http/Listener")<
   Listener,
   {
     readonly server: Http.Server
-    /** Where it listens, once it does. */
+    /** The address that the server listens on. Throws before it listens. */
     readonly address: () => { readonly port: number; readonly url: string }
-    /** True once the server has been told to stop. */
+    /** True once a shutdown has begun. */
     readonly isDraining: () => boolean
+    /** From now on each answer carries `Connection: close`. */
     readonly startDraining: () => void
-    /** Whether a connection takes no further request, because its last answer is under way. */
+    /** True when the connection closes after its current answer, so a further request gets none. */
     readonly isEnding: (socket: Net.Socket) => boolean
   }
 >() {}
 
-/** A server that does not listen yet. */
+/** Makes a server that does not listen yet. */
 export const make = (options: Pick<Options, "maxConnections" | "limits">): Listener["Type"] => {
   const limits = { ...defaultLimits, ...options.limits }
   let isDraining = false
   const endings = makeEndings(limits)
   /**
-   * Says of itself when its connection is to close. To be told, those in flight would have to be in
-   * a `Set`. One that fills and empties all the time moves from table to table, each linked to the
-   * next; once V8 takes one for old, all that was ever in the next ones is kept for long.
+   * Each response decides itself whether its connection closes. A `Set` of all open responses would
+   * leak: V8 links a set's discarded tables, so an old table keeps later entries in memory.
    */
   class Response extends Http.ServerResponse<Request> {
     constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
@@ -105,14 +109,14 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
-    // How often Node looks for who exceeds these.
+    // How often Node checks these limits, in milliseconds.
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
     requireHostHeader: false,
   })
   server.maxConnections = options.maxConnections
   server.timeout = limits.idleMs
-  // Anything but `100-continue` is left unanswered by Node; we have nothing to expect either.
+  // Node would answer 417 to any `Expect` other than `100-continue`. We ignore the header.
   server.on("checkExpectation", (request, response) => {
     server.emit("request", request, response)
   })
@@ -128,17 +132,19 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   }
 }
 
-/** Node calls it when the connection was idle. An answer that is still being made is waited for. */
+/**
+ * Destroys a connection that was idle while it should read its answer. Before the answer, we wait.
+ */
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()
 }
 
 /**
- * Ends connections early. Destroying one at once would often destroy the answer before its reader
- * sees it, so the connection is half-closed and what still comes is discarded, up to a limit.
+ * Closes connections early without losing the answer. Destroying one could discard an unread
+ * answer, so it is half-closed first. Incoming data is discarded up to a limit of time and bytes.
  */
 const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
-  /** The bytes that each ending connection had received when it began to end. */
+  /** For each closing connection, the bytes that it had received when it began to close. */
   const endings = new WeakMap<Net.Socket, number>()
 
   const begin = (socket: Net.Socket) => endings.set(socket, socket.bytesRead)
@@ -152,20 +158,20 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
     if (socket.bytesRead - (endings.get(socket) ?? 0) > discardBytes) socket.destroy()
   }
 
-  /** Ends the connection once the answer to this request is out. */
+  /** Closes the connection after the answer to this request. */
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)
-    // Before the answer is out: Node would read the rest itself then, and nobody could count it.
+    // Listen before the answer is sent. Afterwards Node discards the rest itself, uncounted.
     request.on("data", () => destroyFlooded(socket)).resume()
-    // Node calls it once an answer with `Connection: close` is out.
+    // Node calls this method after it has sent an answer with `Connection: close`.
     socket.destroySoon = () => halfClose(socket, discardMs)
   }
 
-  /** What cannot be parsed never becomes a request, so it is answered on the socket. */
+  /** Answers invalid HTTP directly on the socket, because Node makes no request object for it. */
   const refuse = (error: Error, socket: Duplex) => {
     if (!(socket instanceof Net.Socket)) socket.destroy(error)
-    // The parser objects to whatever comes after its first objection.
+    // After its first error, the parser reports another for each further chunk.
     else if (endings.has(socket)) destroyFlooded(socket)
     else if (!socket.writable) socket.destroy(error)
     else {
@@ -184,7 +190,7 @@ const addressOf = (server: Http.Server) => {
   return { port, url: `http://${family === "IPv6" ? `[${host}]` : host}:${port}` }
 }
 
-/** For when the server has its handler: listens, until the scope ends. */
+/** Listens until the scope ends. The request handler must be attached before. */
 export const listen = (
   options: Pick<Options, "host" | "port">,
 ): Effect.Effect<void, CannotListen, Listener | Scope.Scope> =>
@@ -207,8 +213,8 @@ export const listen = (
   )
 
 /**
- * When the scope ends: accepts no new connection, says on each answer that its connection closes,
- * and waits until the last connection is closed and no request is `running`, or the time is over.
+ * Drains the server when the scope ends. It accepts no new connection and answers with `Connection:
+ * close`. It waits for all connections to close and for `running() === 0`, at most until `timeout`.
  */
 export const drain = (
   timeout: Duration.DurationInput,
@@ -224,17 +230,17 @@ export const drain = (
   )
 
 const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
-  // Without fibers: a finalizer cannot be interrupted, so in a race the loser would never end.
+  // No `Effect.race`: a finalizer is uninterruptible, so the loser of a race would never end.
   Effect.async<void>((resume) => {
     const deadline = performance.now() + timeoutMs
-    // Time for a request that was under way when the end came; then idle connections are closed.
+    // Idle connections stay open for 100 ms, for requests that are already on the wire.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
     const closeAll = setTimeout(() => server.closeAllConnections(), timeoutMs)
-    // Node's own close would reset connections whose next request is already on its way.
+    // `Http.Server.close` would close idle connections at once and reset requests on the wire.
     Net.Server.prototype.close.call(server, () => {
       clearInterval(closeIdle)
       clearTimeout(closeAll)
-      // Requests without a client return their holds before the stores close.
+      // Requests whose connection is gone must return their holds before the stores close.
       const last = Math.max(deadline, performance.now() + cutOffGraceMs)
       const wait = () => {
         if (running() === 0 || performance.now() >= last) resume(Effect.void)
@@ -244,10 +250,10 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
     })
   })
 
-/** How long requests have that were cut off when the time was over. */
+/** How long requests that the timeout cut off may take to clean up, in milliseconds. */
 const cutOffGraceMs = 1000
 
-/** The whole answer to what is no HTTP or came too slowly, as it is on the wire. */
+/** The answer to a request that is invalid HTTP, too large or too slow, as bytes on the wire. */
 const refusalOf = (error: Error) => {
   const code = Predicate.hasProperty(error, "code") ? error.code : undefined
   const [status, message] =
@@ -267,7 +273,7 @@ const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unk
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
   const mend =
     code === "EADDRINUSE"
-      ? "another program uses it: end it, or set AUTHORITY_PORT to another port, or to 0 for any"
+      ? "another program uses this port: stop it or set AUTHORITY_PORT to another one (0: any free)"
       : code === "EACCES"
         ? "this user may not use that port: set AUTHORITY_PORT to one above 1023"
         : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"

@@ -1,4 +1,4 @@
-/** The pages for people: the console and the documents. */
+/** Serves the HTML pages: the console and the documentation. */
 import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -10,7 +10,7 @@ export const paths = ["/console", "/docs"] as const
 const names = { "/console": "console", "/docs": "docs" } as const
 
 export interface Options {
-  /** Whether figures may be made up, which the console says beside them. */
+  /** True when figures may be synthetic. The console then shows a notice. */
   readonly hasSyntheticFigures: boolean
 }
 
@@ -30,7 +30,7 @@ export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
     )
   })
 
-/** Nothing of a page is read before somebody asks for it: the start has no time for that. */
+/** Loads a page at its first request, so that the start does not wait for it. */
 const whenAsked = (name: "console" | "docs", options: Options) => {
   let page: Page | undefined
   return async () => {
@@ -54,7 +54,7 @@ const responseOf = (page: Page, request: HttpServerRequest.HttpServerRequest) =>
     : HttpServerResponse.text(page.html, { headers, contentType })
 }
 
-/** Beside the policy of each page: no other site may frame it, open it or read it. */
+/** The security headers of every page: no other site may frame it, open it or read it. */
 const safeguards = {
   "cache-control": "no-cache",
   "cross-origin-opener-policy": "same-origin",
@@ -70,7 +70,7 @@ const unbuilt = HttpServerResponse.unsafeJson(
   {
     success: false,
     message:
-      "The pages were not built: run 'npm run build:pages' where the sources are, and ask again.",
+      "The pages are not built. Run 'npm run build:pages' in the source directory, then reload.",
   },
   { status: 503 },
 )

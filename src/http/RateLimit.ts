@@ -1,6 +1,6 @@
 /**
- * How many requests one account may make in a span of time, counted in this process. The headers
- * are those of the IETF's draft on RateLimit header fields.
+ * Limits how many requests one account may make in a time window. Each process counts for itself.
+ * The headers follow the IETF draft on RateLimit header fields.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -15,7 +15,7 @@ export interface Limit {
   readonly per: Duration.Duration
 }
 
-/** Why a request is refused, and the headers that say when to come back. */
+/** The message and the headers of a 429. The headers say when to retry. */
 export interface Refusal {
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
@@ -24,19 +24,19 @@ export interface Refusal {
 export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   RateLimit,
   {
-    /** Counts a request of the account. */
+    /** Counts a request. Returns a refusal when the account is above its limit, else undefined. */
     readonly count: (account: AccountId) => Refusal | undefined
   }
 >() {}
 
-/** The accounts of one window; a new window starts with none. */
+/** The requests of each account in one time window. */
 interface Window {
-  /** On the stopwatch. */
+  /** In milliseconds of `Stopwatch`. */
   readonly endsAt: number
   readonly counts: Map<AccountId, number>
 }
 
-/** Without a limit every request is let through. */
+/** Without a limit, every request passes. */
 export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
   Layer.effect(
     RateLimit,
@@ -45,7 +45,9 @@ export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
     })),
   )
 
-/** Counts in windows of the limit's span. */
+/**
+ * Makes a counter with fixed time windows. The first request after a window's end starts the next.
+ */
 export const counter = (
   { per, requests }: Limit,
   clock: Clock.Clock,

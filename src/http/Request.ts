@@ -1,10 +1,10 @@
 import { IncomingMessage } from "node:http"
 
-/** A request of Node. */
+/** Node's `IncomingMessage`, which also reports how much of its body has arrived. */
 export class Request extends IncomingMessage {
   private arrived: Buffer | undefined
 
-  /** All of the body; undefined while some of it is missing, and where its length was not given. */
+  /** The whole body. Undefined until all of it has arrived, and when `content-length` is absent. */
   get body(): Buffer | undefined {
     const length = Number(this.headers["content-length"])
     if (this.arrived === undefined && this.readableLength === length) {
@@ -14,13 +14,13 @@ export class Request extends IncomingMessage {
     return this.arrived
   }
 
-  /** Whether a body comes behind the headers. */
+  /** True when a body follows the headers. */
   get hasBody(): boolean {
     const { "content-length": length, "transfer-encoding": encoding } = this.headers
     return encoding !== undefined || (length !== undefined && Number(length) > 0)
   }
 
-  /** Whether nothing more of it is to come. */
+  /** True when the whole request has arrived. */
   get isWhole(): boolean {
     return this.complete || !this.hasBody
   }

@@ -1,6 +1,6 @@
 /**
- * A line in the log for each request to an endpoint, at the level `debug`: account, status, time, and
- * the outcomes by reason. The line holds nothing that the client wrote, so no key either.
+ * Logs a line for each request to an endpoint, at level `debug`: account, status, duration, and the
+ * outcomes by reason. The line contains no text from the client, so it cannot leak an API key.
  */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
@@ -9,13 +9,13 @@ import * as Runtime from "effect/Runtime"
 import type { Report } from "../Report.ts"
 import type { Current } from "./CurrentRequest.ts"
 
-/** Starts the clock of a request; the result writes the line, once the status is known. */
+/** Starts timing a request. The returned function logs the line with the status of the answer. */
 export type RequestLog = (
   endpoint: string | undefined,
   current: Current,
 ) => (status: number) => void
 
-/** Does nothing where the log's level leaves such lines out. */
+/** Makes the request log. It does nothing when the log level excludes `debug`. */
 export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
   const level = yield* FiberRef.get(FiberRef.currentMinimumLogLevel)
   if (LogLevel.greaterThan(level, LogLevel.Debug)) return silent

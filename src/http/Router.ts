@@ -1,4 +1,4 @@
-/** Every path of the service, on one router. */
+/** Puts all routes of the service on one router. */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -19,7 +19,7 @@ import { RateLimit } from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 
 export interface Options extends pages.Options {
-  /** Origins whose pages may call the interface from a browser; `*` is every origin. */
+  /** Origins whose pages may call the API from a browser. `*` allows every origin. */
   readonly corsOrigins: ReadonlyArray<string>
 }
 
@@ -34,8 +34,8 @@ type Needed =
   ApiKeys | AuthorityCheck | CreditLedger | HttpLayerRouter.HttpRouter | RateLimit | Scope.Scope
 
 /**
- * Built with no more services than its handlers need: the framework copies all of them several times
- * for each request.
+ * The contract's routes. They are built with only the services that their handlers need, because
+ * the framework copies all of those services several times per request.
  */
 const contract = Layer.scopedContext(
   Effect.mapInputContext(
@@ -58,7 +58,7 @@ const contract = Layer.scopedContext(
   ),
 )
 
-/** What the contract does not declare. */
+/** The routes that the contract does not declare. */
 const others = (options: Options) =>
   HttpLayerRouter.use((router) =>
     Effect.gen(function* () {
@@ -77,7 +77,7 @@ const metrics = Effect.map(Prometheus.make, (text) =>
 
 const openApiPath = "/openapi.json"
 
-/** Made at the first request for it, so that no start waits for it. */
+/** Generated at the first request, so that the start does not wait for it. */
 const openApi = Effect.cached(
   Effect.promise(async () => {
     const { fromApi } = await import("@effect/platform/OpenApi")
@@ -99,8 +99,8 @@ const operatorPaths = [metricsPath, ...HealthRoutes.paths]
 export const routes = Routes.make([openApiPath, ...operatorPaths, ...pages.paths])
 
 /**
- * Whether requests for a URL are traced. A span holds the URL, and a mistyped one may contain a key,
- * so only the URLs that are known are traced.
+ * True when requests for a URL are traced. A span records the URL, and a mistyped URL may contain
+ * an API key, so only known URLs are traced.
  */
 export const isTraced = (url: string) =>
   routes.of(url)?.path === url && !operatorPaths.includes(url)

@@ -1,20 +1,20 @@
-/** The paths of the service and the methods that each takes. Every path is fixed. */
+/** The paths of the service and the methods that each path accepts. No path has parameters. */
 import * as HttpApi from "@effect/platform/HttpApi"
 import { Api } from "../contract/Api.ts"
 
 export interface Route {
   readonly path: string
   readonly methods: ReadonlyArray<string>
-  /** The name of the contract's endpoint; undefined for pages and what operators ask. */
+  /** The name of the contract's endpoint; undefined for pages and operator paths. */
   readonly endpoint?: string
 }
 
 export interface Routes {
-  /** The route of a request's URL; as lenient as the router about case and slashes. */
+  /** Finds the route of a URL. Ignores the query, case and extra slashes, as the router does. */
   readonly of: (url: string) => Route | undefined
 }
 
-/** The contract's endpoints, and `paths` that take GET. */
+/** Collects the contract's endpoints, and `paths`, which accept GET. */
 export const make = (paths: ReadonlyArray<string>): Routes => {
   const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
   HttpApi.reflect(Api, {

@@ -1,6 +1,7 @@
 /**
- * Runs the router for each request of Node, in one fiber each, and writes the answer when the fiber
- * ends. The framework's own runner waits until the socket has taken the answer, which costs more.
+ * Runs the router for each Node request in its own fiber, and writes the answer when the fiber
+ * ends. The framework's own runner also waits until the socket has sent the answer, which costs
+ * more.
  */
 import type { ServerResponse } from "node:http"
 import * as HttpApp from "@effect/platform/HttpApp"
@@ -29,18 +30,18 @@ import { ServerRequest } from "./ServerRequest.ts"
 import type * as ServerSpan from "./ServerSpan.ts"
 
 export interface Runner {
-  /** Answers one request of Node; with `refusal`, without asking the router. */
+  /** Answers one Node request. With `refusal`, it sends that response and skips the router. */
   readonly run: (
     request: Request,
     response: ServerResponse,
     refusal?: HttpServerResponse.HttpServerResponse,
   ) => void
-  /** How many requests are in flight, those without a client included. */
+  /** The number of requests in flight, including those whose client has hung up. */
   readonly running: () => number
 }
 
 export interface Options {
-  /** With any, what a page may read depends on its origin, and every answer says so. */
+  /** If there are any, answers differ by origin, so every answer has `Vary: Origin`. */
   readonly corsOrigins: ReadonlyArray<string>
   /** How long a request may take. */
   readonly requestTimeout: Duration.DurationInput
@@ -84,7 +85,7 @@ export const make = (
         span.end(status, all)
         response.writeHead(status, all)
         if (method === "HEAD") response.end()
-        // Head and body leave in one piece where the body is a string.
+        // When the body is a string, Node sends the headers and the body in one write.
         else if (body._tag === "Uint8Array" || body._tag === "Raw") response.end(body.body)
         else response.end()
       }
@@ -114,23 +115,23 @@ export const make = (
     return { run, running: () => running }
   })
 
-/** Whether a URL is one of the contract's, which no cache may keep; as lenient as the router. */
+/** True for a URL of the contract, which no cache may store. As lenient as the router. */
 const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
 
-/** A header that lists names, with those of another one. */
+/** Merges two header values that list names. Names are compared without case. */
 const joined = (list: string | undefined, more: string) => {
   const names = [...(list?.split(/\s*,\s*/) ?? []), ...more.split(/\s*,\s*/)]
   const byName = new Map(names.map((name) => [name.toLowerCase(), name]))
   return [...byName.values()].join(", ")
 }
 
-/** A scope for each request would cost a sixth of it, and no handler of ours opens anything. */
+/** A scope per request would be a sixth of a request's cost, and no handler acquires a resource. */
 const noScope = Effect.map(Scope.make(), (scope) => ({
   ...scope,
   addFinalizer: () => Effect.dieMessage("A handler that acquires something needs Effect.scoped."),
 }))
 
-/** What middleware adds to every answer, the CORS headers for one. */
+/** Adds what middleware adds to every answer, for example the CORS headers. */
 const completed = (response: HttpServerResponse.HttpServerResponse) =>
   Effect.withFiberRuntime<
     HttpServerResponse.HttpServerResponse,
@@ -147,13 +148,15 @@ const completed = (response: HttpServerResponse.HttpServerResponse) =>
         )
   })
 
-/** The CORS middleware replaces what a page says of itself. */
+/** Restores the `Vary` names of a page, because the CORS middleware replaces them. */
 const varyingAs = (response: HttpServerResponse.HttpServerResponse, vary: string | undefined) =>
   vary === undefined
     ? response
     : HttpServerResponse.setHeader(response, "vary", joined(response.headers["vary"], vary))
 
-/** For what no route answers, and for defects. The contract's errors are encoded by its routes. */
+/**
+ * Answers 404 or 405 when no route matches, 500 on a defect. Routes encode the contract's errors.
+ */
 const withoutAnswer = (cause: Cause.Cause<unknown>, routes: Routes) => {
   // The client hung up.
   if (Cause.isInterruptedOnly(cause)) return Effect.interrupt

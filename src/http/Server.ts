@@ -1,4 +1,4 @@
-/** The service over HTTP: listens once everything that a request needs is there. */
+/** Serves the API over HTTP. The server listens once everything that a request needs is built. */
 import type { ServerResponse } from "node:http"
 import { setImmediate } from "node:timers"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
@@ -14,25 +14,24 @@ import * as Runner from "./Runner.ts"
 import * as ServerSpan from "./ServerSpan.ts"
 
 export interface Options extends NodeServer.Options, Router.Options {
-  /** How long a request may take, from its arrival on. */
+  /** How long a request may take, from its arrival. */
   readonly requestTimeout: Duration.DurationInput
-  /** How long requests in flight may take once the server is told to stop. */
+  /** How long requests in flight may take after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
-  /** Of one account; undefined for none. */
+  /** The rate limit of one account; undefined for none. */
   readonly rateLimit: RateLimit.Limit | undefined
-  /** Whether requests are traced; without a listener that would only cost. */
+  /** Whether requests are traced. Tracing costs time, so it is off when no exporter listens. */
   readonly isTraced: boolean
 }
 
-/** Answers a request and gives true, or gives false and leaves the request as it was. */
+/** Answers a request and returns true, or returns false and leaves the request unchanged. */
 export type Shortcut = (request: Request, response: ServerResponse) => boolean
 
 export const noShortcut: Effect.Effect<Shortcut> = Effect.succeed(() => false)
 
 /**
- * Listens once it is built. On release it accepts no new connection and answers the requests in
- * flight, before the layers that it needs are released. The shortcut sees each request before the
- * router does.
+ * Listens once the layer is built. On release, the server drains before the layers that it needs
+ * are released. The shortcut gets each request before the router does.
  */
 export const layer = <R = never>(
   options: Options,
@@ -46,13 +45,13 @@ export const layer = <R = never>(
       const { run, running } = yield* Runner.make(router, Router.routes, startSpan, options)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
-        // What comes behind the last request of a connection cannot be answered.
+        // The connection closes after its current answer, so this request gets none.
         if (isEnding(request.socket)) return
         const refusal = HeaderCheck.refusalOf(request)
         if (refusal !== undefined) run(request, response, refusal)
         else if (!takeShortcut(request, response)) run(request, response)
       }
-      // A body that came along with its headers is complete in the next turn.
+      // A body that arrived with its headers is complete in the next turn of the event loop.
       const onRequest = (request: Request, response: ServerResponse) => {
         if (request.hasBody) setImmediate(answer, request, response)
         else answer(request, response)

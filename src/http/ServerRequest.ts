@@ -1,6 +1,6 @@
 /**
- * The framework's view of a Node request, for `Runner`. The framework does not export its own class,
- * and its runner is the larger part of what a request costs.
+ * Implements the framework's request interface over a Node request, for `Runner`. The framework
+ * does not export its own class, and its own runner takes most of the time of a request.
  */
 import * as Cookies from "@effect/platform/Cookies"
 import * as Headers from "@effect/platform/Headers"
@@ -59,7 +59,7 @@ export class ServerRequest
     return Cookies.parseHeader(this.headers["cookie"] ?? "")
   }
 
-  /** Fails with RequestError above the contract's limit. */
+  /** The body as text. Fails with RequestError when it is above the contract's limit. */
   get text() {
     return Effect.map(this.body, (bytes) => bytes.toString())
   }

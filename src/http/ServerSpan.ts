@@ -1,4 +1,4 @@
-/** The span of a request, with the names and attributes of OpenTelemetry's conventions for HTTP. */
+/** Records a span per request, named after OpenTelemetry's semantic conventions for HTTP. */
 import * as Headers from "@effect/platform/Headers"
 import * as HttpTraceContext from "@effect/platform/HttpTraceContext"
 import * as Context from "effect/Context"
@@ -10,17 +10,17 @@ import type * as Tracer from "effect/Tracer"
 import type { Request } from "./Request.ts"
 
 export interface ServerSpan {
-  /** Undefined where the request is not traced. */
+  /** Undefined when the request is not traced. */
   readonly parent: Tracer.Span | undefined
   readonly end: (status: number, headers: Readonly<Record<string, string>>) => void
 }
 
-/** Starts the span of a request, under the caller's trace where the request names one. */
+/** Starts the span of a request. It joins the caller's trace when the headers name one. */
 export type Start = (request: Request) => ServerSpan
 
 const untraced: ServerSpan = { parent: undefined, end: () => {} }
 
-/** `isTraced`: by the request's URL. */
+/** Traces the requests for whose URL `isTraced` returns true. */
 export const make = (isTraced: (url: string) => boolean): Effect.Effect<Start> =>
   Effect.gen(function* () {
     const tracer = yield* Effect.tracer

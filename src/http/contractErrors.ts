@@ -16,7 +16,7 @@ import type { Refusal } from "../ledger/Books.ts"
 import type { Request } from "../Report.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 
-/** The contract's error for a request that the ledger does not admit, or not in time. */
+/** Maps a refusal or a timeout of the ledger to the contract's error. */
 export const errorOf = (
   refusal: Refusal | StoreTimeout,
   request: Pick<Request, "idempotencyKey" | "requestId">,
@@ -44,7 +44,7 @@ const timeoutOf = (
     : new ServiceUnavailable({ message: undecidedMessage })
 }
 
-/** The headers of an error beside those that every answer has. */
+/** The extra headers of an error. */
 export const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
   _tag === "Conflict" || _tag === "ServiceUnavailable" ? retryLater : none
 
@@ -52,7 +52,7 @@ const none = {}
 
 const retryLater = { "retry-after": String(retryAfterSeconds) }
 
-/** Fails with the error, and adds its headers to the answer. */
+/** Fails with the error and adds its headers to the answer. */
 export const refuse = <E extends { readonly _tag: string }>(error: E): Effect.Effect<never, E> =>
   Effect.zipRight(
     HttpApp.appendPreResponseHandler((_, response) =>

@@ -1,4 +1,4 @@
-/** The contract's endpoints: from a request to the use case and back. */
+/** The handlers of the contract's endpoints. They translate between HTTP and the use case. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { CurrentAccount } from "../Account.ts"
@@ -16,7 +16,7 @@ import * as contractErrors from "./contractErrors.ts"
 
 const decodeBatch = Body.decoder(BatchRequest)
 
-/** The framework reports only the first violation of a body, and takes other content types. */
+/** Raw, because the framework reports only the first violation and accepts other content types. */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(AuthorityCheck, ({ check }) =>
     handlers.handleRaw("checkBatch", ({ headers, request }) =>
@@ -27,7 +27,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         const current = yield* CurrentRequest
         const asked = { accountId, requestId: current.id, urls, idempotencyKey }
         const report = yield* check(asked).pipe(
-          // The service is at fault: the defect is logged and answered with 500.
+          // An expired hold is a fault of the service, so it is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
           Effect.catchAll((refusal) =>
             contractErrors.refuse(contractErrors.errorOf(refusal, asked)),
@@ -49,7 +49,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
         )
         return {
           success: true as const,
-          // A negative balance is a defect of ours, so this throws.
+          // A negative balance is a defect of the ledger: `creditsOf` throws and the answer is 500.
           data: { availableCredits: creditsOf(Balance.available(balance)) },
         }
       }),
