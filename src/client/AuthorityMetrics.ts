@@ -1,4 +1,4 @@
-/** The client for programs that do not use Effect: promises, `AbortSignal`s, and classes of errors. */
+/** The client for programs that do not use Effect: promises, `AbortSignal` and error classes. */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as Cause from "effect/Cause"
@@ -16,42 +16,45 @@ export type { Report } from "./Client.ts"
 
 export interface Options {
   readonly apiKey: string
-  /** Where the service is, as `https://authority.example.com`. */
+  /** The base URL of the service, for example `https://authority.example.com`. */
   readonly baseUrl: string | URL
-  /** Of one attempt; 60,000 by default. */
+  /** The timeout of one attempt; default 60,000. */
   readonly timeoutMs?: number | undefined
-  /** How long the service may keep failing before a call does; 30,000 by default, 0 for one attempt. */
+  /**
+   * How long a failing request is retried before the call fails; default 30,000, 0 for no retry.
+   */
   readonly patienceMs?: number | undefined
 }
 
 export interface CallOptions {
-  /** Ends the call, which then rejects with the signal's reason. */
+  /** Cancels the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface CheckOptions extends CallOptions {
-  /** The same key and URLs bring the same answer back for 24 hours, and are paid for once. */
+  /** For 24 hours, the same key and URLs get the same answer and are charged only once. */
   readonly idempotencyKey?: string | undefined
 }
 
 export interface CheckAllOptions extends CheckOptions {
-  /** Requests at a time; 4 by default. */
+  /** The number of requests in flight; default 4. */
   readonly concurrency?: number | undefined
 }
 
-/** Every call rejects with a `ClientError`. */
+/** The promise client. A call that fails rejects with a `ClientError`. */
 export interface AuthorityMetrics {
   /** Checks 1 to 50 URLs in one request. */
   readonly check: (urls: ReadonlyArray<string>, options?: CheckOptions) => Promise<Client.Report>
-  /** Checks any number of URLs and gives the outcomes in their order, as they come. */
+  /** Checks any number of URLs. Yields the outcomes in the order of the URLs, as answers arrive. */
   readonly checkAll: (
     urls: Iterable<string> | AsyncIterable<string>,
     options?: CheckAllOptions,
   ) => AsyncIterable<Batch.Outcome>
-  /** What the account may still spend. */
+  /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
 }
 
+/** Makes a client. It sends nothing until the first call. */
 export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const { apiKey, baseUrl, patienceMs, timeoutMs } = options
   const client = Client.make({
@@ -70,7 +73,7 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   }
 }
 
-/** Nothing of a trace goes along: a page of another origin may not send its headers. */
+/** Sends no trace headers, because CORS forbids them to a page of another origin. */
 const fetching = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false)),
@@ -79,14 +82,14 @@ const fetching = Layer.effect(
 const run = async <A>(call: Effect.Effect<A, unknown>, signal: AbortSignal | undefined) => {
   signal?.throwIfAborted()
   const exit = await Effect.runPromiseExit(
-    // Effect's own way with a signal would leave a listener behind for each call.
+    // The `signal` option of `runPromiseExit` would leave a listener behind after each call.
     signal === undefined ? call : Effect.raceFirst(call, aborted(signal)),
   )
   if (Exit.isSuccess(exit)) return exit.value
   throw Cause.squash(exit.cause)
 }
 
-/** Whatever the list itself throws is what its reader gets. */
+/** An error that the list throws reaches the caller unchanged. */
 const streamOf = (
   urls: Iterable<string> | AsyncIterable<string>,
 ): Stream.Stream<string, unknown> =>

@@ -1,4 +1,4 @@
-/** What a list of URLs becomes: batches that the contract takes, and outcomes in the list's order. */
+/** Selects the URLs that the contract accepts, and puts the outcomes in the order of the URLs. */
 import type { BatchRequest, BatchResponse } from "../contract/Api.ts"
 import { maxUrlLength } from "../contract/Limits.ts"
 import type { FailureReason, Metrics } from "../Metrics.ts"
@@ -8,19 +8,19 @@ export interface Success extends Metrics {
   readonly url: string
 }
 
-/** Why there are none. */
+/** The reason why a URL has no figures. */
 export interface Failure {
   readonly url: string
   readonly reason: FailureReason
 }
 
-/** `"reason" in outcome` tells which of the two it is. */
+/** The outcome of one URL. `"reason" in outcome` is true for a `Failure`. */
 export type Outcome = Success | Failure
 
-/** Whether the contract lets the URL into a batch at all; otherwise it spoils the whole batch. */
+/** True when the contract accepts the URL's length. Any other URL makes the whole batch a 400. */
 export const isAdmissible = (url: string) => url.length > 0 && url.length <= maxUrlLength
 
-/** The outcomes of all the URLs, when those of the admissible ones are `outcomes`. */
+/** Completes the `outcomes` of the admissible URLs with INVALID_URL for each other URL. */
 export const withInadmissible = (
   urls: ReadonlyArray<string>,
   outcomes: ReadonlyArray<Outcome>,
@@ -32,7 +32,7 @@ export const withInadmissible = (
   })
 }
 
-/** One for each URL, in their order; undefined when the answer leaves one out. */
+/** Returns one outcome per URL, in the order of the URLs; undefined when the answer omits a URL. */
 export const inOrder = (
   { urls }: typeof BatchRequest.Type,
   { data }: typeof BatchResponse.Type,

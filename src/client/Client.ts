@@ -1,6 +1,6 @@
 /**
- * The interface as a client sees it, made from its contract: typed answers, typed errors, and
- * requests that are sent again where that helps and are never paid for twice.
+ * The client for programs that use Effect, derived from the contract. Answers and errors are typed.
+ * It retries transient failures, and idempotency keys prevent a double charge.
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpApiClient from "@effect/platform/HttpApiClient"
@@ -29,36 +29,36 @@ export type { Failure, Outcome, Success } from "./Batch.ts"
 
 export interface Options extends Partial<Retry.Options> {
   readonly apiKey: Redacted.Redacted
-  /** Where the service is, as `https://authority.example.com`. */
+  /** The base URL of the service, for example `https://authority.example.com`. */
   readonly baseUrl: string | URL
-  /** Of one attempt; a minute by default. The service itself gives up after half of that. */
+  /** The timeout of one attempt; default 1 minute. The service's own default is half of that. */
   readonly timeout?: Duration.DurationInput | undefined
 }
 
-/** What became of a batch. */
+/** The answer to a batch. */
 export interface Report {
-  /** One for each URL, in their order. */
+  /** One outcome per URL, in the order of the URLs. */
   readonly outcomes: ReadonlyArray<Batch.Outcome>
   readonly creditsUsed: number
-  /** What the operator, and the account's statement, can find the request by. */
+  /** The id of the request in the service's log and in the account's statement. */
   readonly requestId: string | undefined
-  /** The answer had been given before, and is not paid for again. */
+  /** True for a replay: the answer is a stored one, and nothing was charged again. */
   readonly isReplay: boolean
 }
 
 export interface Client {
   /**
-   * Checks 1 to 50 URLs in one request. With an idempotency key of the caller's, the same key and
-   * URLs bring the same answer back for 24 hours; without, the attempts of this call share one.
+   * Checks 1 to 50 URLs in one request. For 24 hours, the same idempotency key and URLs get the
+   * same answer. Without a key, all attempts of one call share a random key.
    */
   readonly check: (
     urls: ReadonlyArray<string>,
     options?: { readonly idempotencyKey?: string | undefined },
   ) => Effect.Effect<Report, ClientError.AnyClientError>
   /**
-   * Checks any number of URLs, 50 to a request and `concurrency` (4) requests at a time, and gives
-   * the outcomes in the order of the URLs. What no batch can contain is INVALID_URL. Under one
-   * idempotency key, the same list is not paid for again within 24 hours.
+   * Checks any number of URLs, 50 per request, with `concurrency` (default 4) requests in flight.
+   * Emits the outcomes in the order of the URLs. A URL that is empty or too long is INVALID_URL.
+   * With the same idempotency key, the same list is charged only once within 24 hours.
    */
   readonly checkAll: <E, R>(
     urls: Stream.Stream<string, E, R>,
@@ -67,11 +67,11 @@ export interface Client {
       readonly concurrency?: number | undefined
     },
   ) => Stream.Stream<Batch.Outcome, ClientError.AnyClientError | E, R>
-  /** What the account may still spend. */
+  /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
 }
 
-/** The client under a name, for programs that provide what they need as layers. */
+/** The client as a service, for programs that use layers. */
 export class AuthorityClient extends Context.Tag("authority/client/Client")<
   AuthorityClient,
   Client
@@ -91,7 +91,7 @@ export const make = (options: Options): Effect.Effect<Client, never, HttpClient.
             patience: options.patience ?? "30 seconds",
             onRetry: options.onRetry ?? (() => Effect.void),
           })
-        : new ClientError.Unauthorized({ message: "The API key has characters that no key has." })
+        : new ClientError.Unauthorized({ message: "The API key contains invalid characters." })
 
     const check: Client["check"] = (urls, { idempotencyKey = uuid() } = {}) =>
       Effect.flatMap(request(urls, idempotencyKey), (batch) =>
@@ -126,7 +126,7 @@ export const make = (options: Options): Effect.Effect<Client, never, HttpClient.
     return { check, checkAll, availableCredits }
   })
 
-/** A batch of up to 50 whatever strings: what the contract would refuse is INVALID_URL. */
+/** Checks up to 50 arbitrary strings. Those that the contract refuses become INVALID_URL. */
 export const checkLeniently = (
   check: Client["check"],
   urls: ReadonlyArray<string>,
@@ -141,7 +141,7 @@ export const checkLeniently = (
       }))
 }
 
-/** The answer to the attempt under way, which the contract's own errors do not carry. */
+/** Holds the response to the current attempt, because the contract's errors do not carry it. */
 class LastAnswer extends Context.Tag("authority/client/LastAnswer")<
   LastAnswer,
   { response: HttpClientResponse | undefined }
@@ -155,7 +155,7 @@ const contract = ({ apiKey, baseUrl }: Options) => {
       httpClient: client.pipe(
         HttpClient.mapRequest(HttpClientRequest.setHeader("x-api-key", key)),
         HttpClient.transformResponse(
-          // A redirect would take the key along to wherever it leads.
+          // Following a redirect would send the API key to another address.
           Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
         ),
         HttpClient.tap((response) =>
@@ -168,7 +168,7 @@ const contract = ({ apiKey, baseUrl }: Options) => {
   )
 }
 
-/** One request and its answer, within the time of one. */
+/** Makes one attempt. Fails with TimedOut when it exceeds its timeout. */
 const attempt = <A, B>(
   { timeout = "1 minute" }: Options,
   call: Effect.Effect<A, Parameters<typeof failureOf>[0], LastAnswer>,
@@ -187,7 +187,7 @@ const attempt = <A, B>(
     )
   })
 
-/** Looked at before it is sent, with every violation at once. */
+/** Validates a batch before it is sent. Fails with every violation at once. */
 const request = (urls: ReadonlyArray<string>, idempotencyKey: string) => {
   const checked = ParseResult.validateEither(BatchRequest, { errors: "all" })({ urls })
   const issues = [
@@ -200,12 +200,12 @@ const request = (urls: ReadonlyArray<string>, idempotencyKey: string) => {
   }
   return Effect.succeed({
     payload: { urls },
-    // A string of RFC 8941.
+    // A string as in RFC 8941.
     headers: { "idempotency-key": `"${idempotencyKey.replaceAll(/["\\]/g, "\\$&")}"` },
   })
 }
 
-/** Of a key that is none, the platform's error would show it. */
+/** Checked first, because the platform's error for an invalid header would contain the API key. */
 const isHeaderValue = (key: string) => /^[\x21-\x7e]*$/.test(key.trim())
 
 const printable = /^[\x20-\x7e]{1,255}$/

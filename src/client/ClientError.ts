@@ -1,38 +1,39 @@
 /**
- * What can go wrong between a client and the service. Each is a class of its own, to be told apart
- * by `_tag` or by `instanceof`, and all are `ClientError`s.
+ * The errors of the client. Each error has its own class, which extends `ClientError`. Use `_tag`
+ * or
+ * `instanceof` to distinguish them.
  */
 import * as Data from "effect/Data"
 import type { Issue } from "../contract/Issues.ts"
 
-interface Told {
+interface Details {
   readonly message: string
-  /** What the operator of the service can find the request by, where there was an answer. */
+  /** The id of the request in the service's log; undefined when there was no answer. */
   readonly requestId?: string | undefined
   readonly cause?: unknown
 }
 
-export abstract class ClientError extends Data.Error<Told> {
+export abstract class ClientError extends Data.Error<Details> {
   abstract readonly _tag: string
-  /** Of the answer; undefined when there was none. */
+  /** The status of the answer; undefined when there was none. */
   abstract readonly status: number | undefined
-  /** The same request may do better in a while. */
+  /** True when the same request may succeed later. */
   readonly isTransient: boolean = false
   override get name() {
     return this._tag
   }
 }
 
-/** The request violates the contract; it may not even have been sent. */
+/** The request violates the contract. The client usually detects this before it sends anything. */
 export class ValidationError extends ClientError {
   readonly _tag = "ValidationError"
   readonly status = 400
   /** Every violation. */
   readonly issues: ReadonlyArray<Issue>
 
-  constructor(told: Told & { readonly issues: ReadonlyArray<Issue> }) {
-    super(told)
-    this.issues = told.issues
+  constructor(details: Details & { readonly issues: ReadonlyArray<Issue> }) {
+    super(details)
+    this.issues = details.issues
   }
 }
 
@@ -42,7 +43,7 @@ export class Unauthorized extends ClientError {
   readonly status = 401
 }
 
-/** The account has fewer credits than the batch may cost; nothing was charged. */
+/** The account has fewer credits than the batch may cost. Nothing was charged. */
 export class InsufficientCredits extends ClientError {
   readonly _tag = "InsufficientCredits"
   readonly status = 402
@@ -56,9 +57,9 @@ export class RequestInProgress extends ClientError {
   /** How long the service asks to wait. */
   readonly retryAfterMs: number
 
-  constructor(told: Told & { readonly retryAfterMs: number }) {
-    super(told)
-    this.retryAfterMs = told.retryAfterMs
+  constructor(details: Details & { readonly retryAfterMs: number }) {
+    super(details)
+    this.retryAfterMs = details.retryAfterMs
   }
 }
 
@@ -68,7 +69,7 @@ export class IdempotencyKeyReused extends ClientError {
   readonly status = 422
 }
 
-/** The account asks more often than the service's operator lets it. */
+/** The account is above its rate limit. */
 export class RateLimited extends ClientError {
   readonly _tag = "RateLimited"
   readonly status = 429
@@ -76,33 +77,33 @@ export class RateLimited extends ClientError {
   /** How long the service asks to wait. */
   readonly retryAfterMs: number
 
-  constructor(told: Told & { readonly retryAfterMs: number }) {
-    super(told)
-    this.retryAfterMs = told.retryAfterMs
+  constructor(details: Details & { readonly retryAfterMs: number }) {
+    super(details)
+    this.retryAfterMs = details.retryAfterMs
   }
 }
 
 /**
- * The service broke, or is not ready: a status of 500 or more. Nothing was charged, or the request's
- * idempotency key collects the answer.
+ * The service failed or is not ready: a status of 500 or more. Either nothing was charged, or a
+ * retry with the same idempotency key gets the answer.
  */
 export class ServiceFailed extends ClientError {
   readonly _tag = "ServiceFailed"
   readonly status: number
   override readonly isTransient = true
-  /** How long the service asks to wait; 0 where it does not say. */
+  /** How long the service asks to wait; 0 when it does not say. */
   readonly retryAfterMs: number
 
-  constructor(told: Told & { readonly status: number; readonly retryAfterMs?: number }) {
-    super(told)
-    this.status = told.status
-    this.retryAfterMs = told.retryAfterMs ?? 0
+  constructor(details: Details & { readonly status: number; readonly retryAfterMs?: number }) {
+    super(details)
+    this.status = details.status
+    this.retryAfterMs = details.retryAfterMs ?? 0
   }
 }
 
 /**
- * The service does not know whether a request without an idempotency key was charged. The account's
- * statement has the charge under the request id.
+ * The service does not know whether it charged a request without an idempotency key. If it did, the
+ * account's statement lists the charge under the request id.
  */
 export class ChargeUndecided extends ClientError {
   readonly _tag = "ChargeUndecided"
@@ -116,25 +117,25 @@ export class ConnectionFailed extends ClientError {
   override readonly isTransient = true
 }
 
-/** There was no answer in time. */
+/** The attempt exceeded its timeout. */
 export class TimedOut extends ClientError {
   readonly _tag = "TimedOut"
   readonly status = undefined
   override readonly isTransient = true
 }
 
-/** The answer is not this service's: another program, or a proxy, has given it. */
+/** The answer is not from this service, but from another program or a proxy. */
 export class UnexpectedAnswer extends ClientError {
   readonly _tag = "UnexpectedAnswer"
   readonly status: number
 
-  constructor(told: Told & { readonly status: number }) {
-    super(told)
-    this.status = told.status
+  constructor(details: Details & { readonly status: number }) {
+    super(details)
+    this.status = details.status
   }
 }
 
-/** Every one of them, for a `switch` over `_tag`. */
+/** The union of all errors, for a `switch` over `_tag`. */
 export type AnyClientError =
   | ValidationError
   | Unauthorized

@@ -1,4 +1,4 @@
-/** Sends a request again when that may help: not at once, and not for ever. */
+/** Retries a request after a transient failure, with back-off and a time limit. */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -6,16 +6,15 @@ import * as Random from "effect/Random"
 import * as ClientError from "./ClientError.ts"
 
 export interface Options {
-  /** How long the service may keep failing. Zero for a single attempt. */
+  /** How long a failing request is retried. Zero for a single attempt. */
   readonly patience: Duration.DurationInput
-  /** Is told of each failure that is not the end, and of the wait that follows. */
+  /** Called after each failure that will be retried, with the wait before the retry. */
   readonly onRetry: (error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>
 }
 
 /**
- * Waits a little longer after each failure, and as long as the service asks for. A rate limit begins
- * the patience anew, because the service is well. A request in progress is no failure that repeats:
- * the wait for its answer does not grow.
+ * Waits for the back-off, or longer when `Retry-After` says so. A 429 restarts the patience,
+ * because the service is up. A request in progress (409) is polled at the shortest back-off.
  */
 export const retry = <A, R>(
   attempt: Effect.Effect<A, ClientError.AnyClientError, R>,
@@ -43,7 +42,7 @@ export const retry = <A, R>(
   return Effect.flatMap(Clock.currentTimeMillis, (now) => from(now, 0))
 }
 
-/** Not all clients of a service that comes back shall ask in the same moment. */
+/** Exponential back-off with jitter, so that clients do not all retry at the same moment. */
 const backoffMs = (failures: number) =>
   Effect.map(Random.nextRange(0.5, 1), (share) =>
     Math.ceil(share * Math.min(longestMs, firstMs * 2 ** failures)),

@@ -1,4 +1,4 @@
-/** What the contract's client fails with becomes an error that says what it means for its caller. */
+/** Maps the errors of the generated HTTP client to the errors of `ClientError`. */
 import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
 import type { HttpClientError } from "@effect/platform/HttpClientError"
 import type { HttpClientResponse } from "@effect/platform/HttpClientResponse"
@@ -7,55 +7,59 @@ import * as Envelope from "../contract/Envelope.ts"
 import * as ClientError from "./ClientError.ts"
 
 type ContractError =
-  // The framework declares it, and this service never sends it.
+  // The framework declares HttpApiDecodeError, but this service never sends it.
   HttpApiDecodeError | Envelope.EnvelopeError | HttpClientError | ParseError
 
-/** `response`: the answer, where there was one. */
+/** Maps one error. `response` is undefined when there was no answer. */
 export const failureOf = (
   error: ContractError,
   response: HttpClientResponse | undefined,
 ): ClientError.AnyClientError => {
   if (response === undefined || isBroken(error)) return connectionFailed(error)
   const { headers, status } = response
-  const told = { message: error.message, requestId: headers["x-request-id"] }
+  const details = { message: error.message, requestId: headers["x-request-id"] }
   if (status === 500 && Envelope.isUndecidedCharge(error.message)) {
-    return new ClientError.ChargeUndecided(told)
+    return new ClientError.ChargeUndecided(details)
   }
   switch (error._tag) {
     case "InvalidRequest":
-      return new ClientError.ValidationError({ ...told, issues: error.issues })
+      return new ClientError.ValidationError({ ...details, issues: error.issues })
     case "Unauthorized":
-      return new ClientError.Unauthorized(told)
+      return new ClientError.Unauthorized(details)
     case "PaymentRequired":
-      return new ClientError.InsufficientCredits(told)
+      return new ClientError.InsufficientCredits(details)
     case "Conflict":
       return new ClientError.RequestInProgress({
-        ...told,
+        ...details,
         retryAfterMs: waitMs(headers["retry-after"]),
       })
     case "UnprocessableContent":
-      return new ClientError.IdempotencyKeyReused(told)
+      return new ClientError.IdempotencyKeyReused(details)
     default:
-      return undeclared(status, isFromService(error) ? told : { ...told, message: says(status) }, {
-        retryAfter: headers["retry-after"],
-        cause: error._tag === "ParseError" ? error : undefined,
-      })
+      return undeclared(
+        status,
+        isFromService(error) ? details : { ...details, message: messageOf(status) },
+        {
+          retryAfter: headers["retry-after"],
+          cause: error._tag === "ParseError" ? error : undefined,
+        },
+      )
   }
 }
 
-/** By the status alone: what a proxy says in the service's place has no body to trust. */
+/** Maps by the status alone, because the body of a proxy's answer cannot be trusted. */
 const undeclared = (
   status: number,
-  told: { readonly message: string; readonly requestId: string | undefined },
+  details: { readonly message: string; readonly requestId: string | undefined },
   { cause, retryAfter }: { readonly cause: unknown; readonly retryAfter: string | undefined },
 ): ClientError.AnyClientError => {
   if (status === 429) {
-    return new ClientError.RateLimited({ ...told, retryAfterMs: waitMs(retryAfter) })
+    return new ClientError.RateLimited({ ...details, retryAfterMs: waitMs(retryAfter) })
   }
   const retryAfterMs = retryAfter === undefined ? 0 : waitMs(retryAfter)
   return status >= 500
-    ? new ClientError.ServiceFailed({ ...told, status, cause, retryAfterMs })
-    : new ClientError.UnexpectedAnswer({ ...told, status, cause })
+    ? new ClientError.ServiceFailed({ ...details, status, cause, retryAfterMs })
+    : new ClientError.UnexpectedAnswer({ ...details, status, cause })
 }
 
 const isFromService = ({ _tag }: ContractError) =>
@@ -64,29 +68,29 @@ const isFromService = ({ _tag }: ContractError) =>
   _tag === "ServiceUnavailable" ||
   _tag === "PayloadTooLarge"
 
-const says = (status: number) =>
+const messageOf = (status: number) =>
   status >= 500
     ? `The service answered with the status ${status}.`
     : `The answer, of status ${status}, is not one of this service: check the base URL.`
 
-/** The answer began, and did not arrive as a whole. Of a strange status the error has no cause. */
+/** True when the answer broke off. For an unexpected status, the error has no cause. */
 const isBroken = (error: ContractError) =>
   error._tag === "ResponseError" && error.cause !== undefined
 
-/** The error itself holds the request, and with it the key, so only its cause is handed on. */
+/** Keeps only the cause, because the error itself contains the request and so the API key. */
 const connectionFailed = (error: ContractError) =>
   new ClientError.ConnectionFailed({
     message: `No connection to the service: ${innermost(error)}.`,
     cause: error.cause,
   })
 
-/** `fetch` says "fetch failed", and what has happened is in the cause of the cause. */
+/** `fetch` only reports "fetch failed". The real reason is the innermost cause. */
 const innermost = (error: Error): string =>
   error.cause instanceof Error
     ? innermost(error.cause)
     : error.message || ("code" in error ? String(error.code) : error.name)
 
-/** Seconds, or a date (RFC 9110); a second where neither is told. */
+/** Parses `Retry-After`: seconds or a date (RFC 9110). One second when absent or invalid. */
 const waitMs = (retryAfter: string | undefined): number => {
   const seconds = Number(retryAfter ?? "1")
   const ms = Number.isNaN(seconds) ? Date.parse(retryAfter ?? "") - Date.now() : seconds * 1000
