@@ -1,7 +1,7 @@
 /**
- * The port to the memory of a long check: what each batch of its list became, so that a run that
- * was stopped, however rudely, is taken up where it was. A batch is named before it is sent, and
- * its name is its idempotency key: sent again, it is not paid for again.
+ * The port to the journal of a bulk check. It stores the answer to each batch of a list, so that a
+ * run can resume after any stop, even a crash. A batch is recorded before it is sent. Its
+ * idempotency key comes from the run id and its number, so sending it again is not charged again.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -12,16 +12,16 @@ import { v4 as uuid } from "uuid"
 import type { CompactOutcome } from "../Metrics.ts"
 
 export interface Answer {
-  /** One for each URL of the batch, in their order. */
+  /** One result per URL of the batch, in the order of the URLs. */
   readonly results: ReadonlyArray<CompactOutcome>
   readonly creditsUsed: number
 }
 
-/** A batch that was sent at least once. */
+/** The record of a batch that was sent, or was about to be sent. */
 export interface Entry {
-  /** A hash of its URLs. */
+  /** A hash of the batch's URLs. */
   readonly fingerprint: string
-  /** Undefined when the run stopped before it came. */
+  /** Undefined when the run stopped before the answer arrived. */
   readonly answer: Answer | undefined
 }
 
@@ -34,25 +34,26 @@ export class JournalFailed extends Data.TaggedError("JournalFailed")<{
 export class CheckJournal extends Context.Tag("authority/CheckJournal")<
   CheckJournal,
   {
-    /** Under this name the batches are sent, each with its number. */
+    /** A batch is sent with the idempotency key `runId-batch`. */
     readonly runId: string
-    /** When the run was begun, in epoch milliseconds; batches that have their answer already. */
+    /** When the run began, in epoch milliseconds. */
     readonly startedAt: number
+    /** How many batches had their answer when the journal was opened. */
     readonly answered: number
-    /** Batches that were sent before `epochMs` and have no answer. */
+    /** Counts the batches that were first sent before `epochMs` and have no answer. */
     readonly unansweredSince: (epochMs: number) => Effect.Effect<number, JournalFailed>
-    /** Batches are numbered from 0. */
+    /** Finds the record of a batch. Batches are numbered from 0. */
     readonly find: (batch: number) => Effect.Effect<Entry | undefined, JournalFailed>
-    /** On the disk before the batch goes out. */
+    /** Records that a batch is about to be sent. Returns when the record is on disk. */
     readonly sending: (batch: number, fingerprint: string) => Effect.Effect<void, JournalFailed>
-    /** On the disk when it returns. */
+    /** Stores the answer to a batch. Returns when it is on disk. */
     readonly keep: (batch: number, answer: Answer) => Effect.Effect<void, JournalFailed>
-    /** How many batches were sent, ever. */
+    /** Counts the batches that were ever sent, including those of earlier runs. */
     readonly size: Effect.Effect<number, JournalFailed>
   }
 >() {}
 
-/** For a list that cannot be given again, as nothing could be taken up. */
+/** A journal that stores nothing, for input that cannot be read again and so cannot be resumed. */
 export const forgetful: Layer.Layer<CheckJournal> = Layer.effect(
   CheckJournal,
   Effect.map(Clock.currentTimeMillis, (startedAt) => ({

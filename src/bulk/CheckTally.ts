@@ -1,20 +1,21 @@
-/** What has become of a list so far, in numbers. */
+/** Counts the outcomes of a bulk check. */
 import type { Answer } from "./CheckJournal.ts"
 import type { FailureReason } from "../Metrics.ts"
 
 export interface Summary {
-  /** Every URL has an outcome. */
+  /** True when every URL has an outcome. */
   readonly complete: boolean
   readonly urls: number
   readonly succeeded: number
-  /** By reason; a reason that did not occur is left out. */
+  /** The count of each reason; a reason that did not occur is absent. */
   readonly failed: Readonly<Partial<Record<FailureReason, number>>>
   readonly creditsUsed: number
-  /** URLs without an outcome. */
+  /** The number of URLs without an outcome. */
   readonly left: number
 }
 
 export interface CheckTally {
+  /** Adds a batch. `answer` is undefined when the batch has none. */
   readonly add: (urls: ReadonlyArray<string>, answer: Answer | undefined) => void
   readonly summary: () => Summary
   readonly batches: () => number
@@ -42,7 +43,7 @@ export const make = (): CheckTally => {
 export const failures = ({ failed }: Summary) =>
   Object.values(failed).reduce((sum, count) => sum + count, 0)
 
-/** One sentence. */
+/** Describes the summary in one sentence. */
 export const tell = (summary: Summary): string => {
   const { creditsUsed, failed, left, succeeded, urls } = summary
   const reasons = Object.entries(failed).map(([reason, n]) => `${count(n)} ${reason}`)

@@ -1,6 +1,7 @@
 /**
- * A long list, batch by batch: what the journal knows is not asked again, what is asked is in the
- * journal first, and the first failure that trying again cannot mend ends the sending.
+ * Checks a long list batch by batch and records each batch in the journal before it is sent. A
+ * batch with an answer in the journal is not sent again. The first failure that outlasts the
+ * client's retries stops the sending.
  */
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
@@ -10,20 +11,20 @@ import type { Outcome } from "../client/Batch.ts"
 import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/Client.ts"
 
-/** The batch is another one than the journal has under its number. */
+/** The URLs of a batch differ from those in the journal: the list was changed between two runs. */
 export class ListChanged extends Data.TaggedError("ListChanged") {}
 
 export interface JournaledCheck {
-  /** Undefined when the batch was not sent, or in vain. Batches are numbered from 0. */
+  /** Returns undefined when the batch was not sent or failed. Batches are numbered from 0. */
   readonly check: (
     batch: number,
     urls: ReadonlyArray<string>,
   ) => Effect.Effect<Answer | undefined, ListChanged | JournalFailed>
-  /** Why no more batches are sent; those under way are waited for all the same. */
+  /** The error that stopped the sending, if any. Batches in flight still get their answer. */
   readonly stoppedBy: () => Client.AnyClientError | undefined
 }
 
-/** `concurrency`: batches at a time. */
+/** Makes a journaled check. `concurrency` is the number of batches in flight. */
 export const make = (
   client: Client.Client,
   concurrency: number,
@@ -40,7 +41,10 @@ export const make = (
           : Effect.fail(stoppedBy),
       )
 
-    /** Credits that seem to be lacking may only be held for the other batches: ask once more, alone. */
+    /**
+     * Other batches may hold the missing credits, so after a 402 retry once with no other in
+     * flight.
+     */
     const sendInTurn = (batch: number, urls: ReadonlyArray<string>) =>
       slots
         .withPermits(1)(send(batch, urls))

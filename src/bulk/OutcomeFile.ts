@@ -1,6 +1,6 @@
 /**
- * Where the outcomes go: stdout, or a file that gets its name when it is complete. Until then it is
- * `FILE.partial`, which nobody takes for the complete list.
+ * Writes the outcomes to a file. The file is named `FILE.partial` until it is complete, so that
+ * nobody mistakes it for the complete list.
  */
 import { lstatSync, realpathSync } from "node:fs"
 import { open, rename } from "node:fs/promises"
@@ -9,15 +9,15 @@ import type * as Scope from "effect/Scope"
 import { OutputFailed } from "./OutputFailed.ts"
 
 export interface OutcomeFile {
-  /** Empties it; to be called once it is certain that nobody else writes it. */
+  /** Empties the file. Call it once it is certain that no other run writes to the file. */
   readonly begin: Effect.Effect<void, OutputFailed>
-  /** Returns when the text is handed over: however slow the reader, memory does not fill. */
+  /** Returns when the text is written, so that a slow output does not fill the memory. */
   readonly write: (text: string) => Effect.Effect<void, OutputFailed>
-  /** It is whole, and on the disk. */
+  /** Flushes the complete file to disk and gives it its final name. */
   readonly finish: Effect.Effect<void, OutputFailed>
 }
 
-/** Fails before anything is paid for when the file could not be written in the end. */
+/** Opens the partial file. Fails when it is not writable, before any credits are spent. */
 export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const target = yield* Effect.try({
@@ -41,10 +41,12 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
     }
   })
 
-/** The file that a link leads to, so that the link stays; devices and folders cannot be replaced. */
+/**
+ * Follows a symbolic link, so that the link survives the rename. Throws for devices and folders.
+ */
 const resolved = (filename: string): string => {
   if (lstatSync(filename, { throwIfNoEntry: false }) === undefined) return filename
   const target = realpathSync(filename)
   if (lstatSync(target).isFile()) return target
-  throw new Error("it is no ordinary file; without --output everything goes to stdout")
+  throw new Error("it is not a regular file; leave out --output to write to stdout")
 }

@@ -1,4 +1,6 @@
-/** Outcomes as text, some at a time: no format needs to see them all before the first is written. */
+/**
+ * The output formats of outcomes. Each one can be written row by row, before all rows are known.
+ */
 import type { Outcome } from "../client/Batch.ts"
 import { csvCell } from "./csvCell.ts"
 
@@ -11,7 +13,7 @@ export interface OutcomeFormat {
   readonly end: string
 }
 
-/** By the end of a file's name; undefined when it tells nothing. */
+/** Returns the format for a file's extension; undefined when there is none. */
 export const ofFile = (filename: string): Name | undefined => {
   const [, extension = ""] = /\.([a-z]+)$/i.exec(filename) ?? []
   const name = extension.toLowerCase().replace("jsonl", "ndjson")
@@ -21,7 +23,7 @@ export const ofFile = (filename: string): Name | undefined => {
 const line = (write: (outcome: Outcome) => string) => (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.map((outcome) => `${write(outcome)}\n`).join("")
 
-/** The URL comes last, so that its length does not matter. */
+/** The URL is the last column, because its length varies. */
 const tableRow = (outcome: Outcome) => {
   const [domain, page, spam, reason] = cellsOf(outcome)
   return [
@@ -29,7 +31,7 @@ const tableRow = (outcome: Outcome) => {
     String(page ?? "").padStart(6),
     String(spam ?? "").padStart(6),
     (reason ?? "").padEnd(14),
-    // A terminal would obey what stands in a list from anywhere.
+    // A terminal would execute control characters in an untrusted URL.
     outcome.url.replaceAll(/\p{Cc}/gu, "\uFFFD"),
   ].join("  ")
 }
@@ -61,7 +63,7 @@ export const formats: Readonly<Record<Name, OutcomeFormat>> = {
   ndjson: { begin: "", rows: line((outcome) => JSON.stringify(outcome)), end: "" },
 }
 
-/** For `--json` with everything on stdout: the outcomes, and beside them the summary. */
+/** For `--json` without an output file: one JSON document of the outcomes and then the summary. */
 export const document: OutcomeFormat = {
   begin: '{"outcomes":[',
   rows: elements,

@@ -1,11 +1,11 @@
 import * as Data from "effect/Data"
 import * as Predicate from "effect/Predicate"
 
-/** The output cannot be written; `message` says why. */
+/** The output cannot be written. `message` says why. */
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   readonly message: string
 }> {
-  /** `name`: what could not be written. */
+  /** Maps a write error. `name` is the file name, or the name of the output. */
   static readonly of =
     (name: string) =>
     (cause: unknown): OutputFailed =>

@@ -1,4 +1,4 @@
-/** Where the list of URLs comes from: a file, or standard input. */
+/** Opens the input of a bulk check: a file, or standard input. */
 import { createReadStream } from "node:fs"
 import { realpath, stat } from "node:fs/promises"
 import * as Effect from "effect/Effect"
@@ -9,13 +9,13 @@ import * as UrlList from "./UrlList.ts"
 
 export interface UrlInput {
   readonly batches: Stream.Stream<ReadonlyArray<string>, UrlList.UnreadableList>
-  /** What can be read again; undefined for a pipe or a terminal. */
+  /** The file, which a later run can read again; undefined for a pipe or a terminal. */
   readonly file: { readonly path: string; readonly urls: number } | undefined
 }
 
-/** A file is read once to its end, so that what is wrong with it is known before anything is paid. */
+/** Opens a list. Reads a file once to its end, to find errors before any credits are spent. */
 export const open = (options: {
-  /** None is standard input. */
+  /** `None` for standard input. */
   readonly file: Option.Option<string>
   readonly column: Option.Option<string>
 }): Effect.Effect<UrlInput, UrlList.UnreadableList> =>

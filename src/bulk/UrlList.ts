@@ -1,26 +1,26 @@
 /**
- * A list of URLs as people have them, read piece by piece: one URL a line, or the column of a CSV.
- * UTF-8 or UTF-16, with or without a byte order mark, with any line ends; blank lines and lines
- * that begin with `#` are passed over.
+ * Reads a list of URLs as a stream: one URL per line, or one column of a CSV. Accepts UTF-8, and
+ * UTF-16 with a byte order mark, with any line ends. Skips blank lines and lines that begin with
+ * `#`.
  */
 import { pipeline, Readable } from "node:stream"
 import { TextDecoder } from "node:util"
 import { parse } from "csv-parse"
 import * as Data from "effect/Data"
 
-/** The list cannot be read; `message` says why. */
+/** The list cannot be read. `message` says why. */
 export class UnreadableList extends Data.TaggedError("UnreadableList")<{
   readonly message: string
 }> {}
 
 export interface Options {
-  /** A CSV's column: its name in the first row, or its number from 1; undefined for plain lines. */
+  /** The CSV column: its name in the first row, or its number from 1; undefined for plain lines. */
   readonly column: string | undefined
   /** URLs in one batch; the last one may have fewer. */
   readonly batchSize: number
 }
 
-/** Throws UnreadableList. */
+/** Yields the URLs in batches. Throws UnreadableList. */
 export async function* batches(
   bytes: AsyncIterable<Uint8Array>,
   { batchSize, column }: Options,
@@ -39,7 +39,7 @@ export async function* batches(
   if (batch.length > 0) yield batch
 }
 
-/** Windows writes UTF-16, and says so with the first two bytes. */
+/** Decodes UTF-16, which Windows programs write with a byte order mark, and else UTF-8. */
 async function* decoded(bytes: AsyncIterable<Uint8Array>) {
   let decoder: TextDecoder | undefined
   let start = new Uint8Array()
@@ -65,14 +65,16 @@ const encodingOf = ([first, second]: Uint8Array) =>
 
 const lineEnd = /[\r\n]+/
 
-/** Lines that are torn apart between two pieces are put together again. */
+/** Splits text into lines. Joins a line that is spread over two chunks. */
 async function* lines(text: AsyncIterable<string>) {
   let rest = ""
   for await (const piece of text) {
     const complete = (rest + piece).split(lineEnd)
     rest = complete.pop() ?? ""
     if (rest.length > maxLineLength) {
-      throw new UnreadableList({ message: "it has a line without end: is it a list of URLs?" })
+      throw new UnreadableList({
+        message: "it has a line of over a million characters: is it a list of URLs?",
+      })
     }
     yield complete.map((line) => line.trim()).filter(isUrl)
   }
@@ -94,7 +96,7 @@ async function* cells(text: AsyncIterable<string>, column: string) {
     skip_empty_lines: true,
     max_record_size: maxLineLength,
   })
-  // Whatever fails on the way to the parser is thrown by the loop below.
+  // The loop below throws the errors of the pipeline.
   pipeline(Readable.from(whole), parser, () => {})
   let index: number | undefined
   for await (const record of parser) {
@@ -125,7 +127,7 @@ const indexOf = (column: string, first: ReadonlyArray<string>): number => {
   })
 }
 
-/** What divides the columns, as the first row has it; spreadsheets of many countries use `;`. */
+/** Detects the delimiter from the first row. Spreadsheets in many countries use `;`. */
 const sniffed = async (text: AsyncIterable<string>) => {
   const pieces = text[Symbol.asyncIterator]()
   let head = ""
