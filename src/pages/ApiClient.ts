@@ -1,4 +1,4 @@
-/** The interface as a page calls it: every answer, and every way of getting none, is a value. */
+/** The API client of the console. It never throws: each kind of failure is a value of `Answer`. */
 import * as v from "valibot"
 import type { BatchResponse, CreditsResponse } from "../contract/Api.ts"
 
@@ -38,19 +38,19 @@ export type Batch = v.InferOutput<typeof Batch>
 
 export type Answer<A> =
   | { readonly _tag: "Answered"; readonly value: A }
-  /** The service said no; `retryAfterMs` when it said how long to wait. */
+  /** The service answered with an error. `retryAfterMs` is its `Retry-After`, if any. */
   | {
       readonly _tag: "Refused"
       readonly status: number
       readonly message: string
       readonly retryAfterMs: number | undefined
     }
-  /** Nothing came back, or something that is not from the service. */
+  /** No answer arrived, or one that is not from the service. */
   | { readonly _tag: "Lost" }
 
 export interface ApiClient {
   readonly credits: (key: string) => Promise<Answer<number>>
-  /** The same name with the same addresses is charged once, however often it is sent. */
+  /** Checks a batch. `name` is its idempotency key: sending it again is not charged again. */
   readonly check: (request: {
     readonly key: string
     readonly name: string
@@ -59,13 +59,13 @@ export interface ApiClient {
   }) => Promise<Answer<Batch>>
 }
 
-/** Only what can stand in a header can be a key. */
+/** True when the text can be sent in a header. */
 export const isKeyLike = (text: string) => /^[\x21-\x7e]{1,200}$/.test(text)
 
 const creditsTimeoutMs = 20_000
 const checkTimeoutMs = 120_000
 
-/** Of the service whose address is `base`. */
+/** Makes a client of the service at the base URL `base`. */
 export const make = (base: string): ApiClient => ({
   credits: async (key) => {
     const answer = await send(Credits, `${base}/v1/quota/available-credits`, {

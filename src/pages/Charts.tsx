@@ -8,7 +8,7 @@ interface Props {
   readonly filter: Signal<TableView.Filter>
 }
 
-/** How the figures of the list are distributed; a bar shows its addresses when it is chosen. */
+/** The distribution of the figures. Choosing a bar filters the table to its addresses. */
 export const Charts = (props: Props) =>
   props.run.checked === 0 ? null : (
     <div class="charts">
@@ -83,5 +83,5 @@ const Chart = ({
   )
 }
 
-/** Figures have fractions, so a range ends where the next begins. */
+/** Figures may have fractions, so a range reaches to below the start of the next one. */
 const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)

@@ -26,8 +26,8 @@ export const Console = () => (
 
 const Synthetic = () => (
   <p class="synthetic" role="note">
-    <strong>Synthetic figures.</strong> This service runs on its sandbox, which makes figures up
-    from the name. They say nothing about real sites.
+    <strong>Synthetic figures.</strong> This service uses its sandbox provider, which computes the
+    figures from the name. They say nothing about real sites.
   </p>
 )
 
@@ -38,8 +38,8 @@ const Nothing = () => (
     </svg>
     <h2 id="nothing">Nothing checked yet</h2>
     <p>
-      Enter a key, paste a list of domains or pages and start. The figures appear here as they come
-      in: a table to sort and filter, and how the authority of the list is distributed.
+      Enter a key, paste a list of domains or pages, and start the check. The figures appear here as
+      they arrive: charts of their distribution, and a table that you can sort and filter.
     </p>
     <p>Only successful checks are charged.</p>
   </section>

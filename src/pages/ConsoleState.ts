@@ -1,12 +1,12 @@
 /**
- * What the page knows, from its opening to its closing: it is kept nowhere else. The key is in
- * memory alone.
+ * The state of the console: the API key, the credits and the runs. It exists only in memory and is
+ * lost when the page is closed.
  */
 import { batch, computed, signal } from "@preact/signals"
 import * as ApiClient from "./ApiClient.ts"
 import { Run } from "./Run.ts"
 
-/** Wherever the service is mounted, it is beside this page. */
+/** The service may be mounted under any path. Its API is beside this page. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
 
 const api = ApiClient.make(base)
@@ -19,10 +19,10 @@ export const isAskingForCredits = signal(false)
 export const runs = signal<ReadonlyArray<Run>>([])
 export const shown = signal<Run | undefined>(undefined)
 
-/** Rises whenever something of a run has changed; runs themselves are no signals. */
+/** Increases after each change of a run. Read it to re-render, because a run is not a signal. */
 export const changes = signal(0)
 
-/** The credits at one moment, and what this visit had spent by then. */
+/** The credits at the last refresh, and what this visit had spent by then. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
 
 const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsUsed, 0)
@@ -44,14 +44,16 @@ export const activeRun = computed(() => {
 })
 
 const wrongKey =
-  "This key is not accepted. It may be mistyped, expired or revoked; ask whoever gave it to you."
+  "This key is not accepted. It may be mistyped, expired or revoked; ask your operator."
 
-/** Takes the key when the service does. */
+/** Uses the key if the service accepts it. Returns false, and sets `keyProblem`, if it does not. */
 export const enterKey = async (text: string): Promise<boolean> => {
   const entered = text.trim()
   if (!ApiClient.isKeyLike(entered)) {
     keyProblem.value =
-      entered === "" ? "Enter a key." : "This is no key: a key starts with am_ and has no spaces."
+      entered === ""
+        ? "Enter a key."
+        : "That is not an API key: a key starts with am_ and has no spaces."
     return false
   }
   return askForCredits(entered)
@@ -60,13 +62,13 @@ export const enterKey = async (text: string): Promise<boolean> => {
 export const refreshCredits = () =>
   key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
 
-/** Of these questions only the last one's answer counts, and none once the key is forgotten. */
+/** Numbers the credit requests. Only the latest answer counts, and none after `forgetKey`. */
 let questions = 0
 
 const askForCredits = async (asked: string): Promise<boolean> => {
   const question = ++questions
   isAskingForCredits.value = true
-  // Ahead of what is shown, which follows the runs in steps.
+  // Not `spent.value`, which is updated only after a delay.
   const spentBefore = spentByNow()
   const answer = await api.credits(asked)
   if (question !== questions) return false
@@ -82,7 +84,7 @@ const askForCredits = async (asked: string): Promise<boolean> => {
     } else {
       keyProblem.value =
         answer._tag === "Refused"
-          ? `The service could not look the key up: ${answer.message}`
+          ? `The service could not check the key: ${answer.message}`
           : navigator.onLine
             ? "The service does not answer. Try again in a moment."
             : "This device is offline."
@@ -99,7 +101,7 @@ export const forgetKey = () => {
   keyProblem.value = undefined
 }
 
-/** Starts a run over the addresses and shows it; false where there is no key. */
+/** Starts a run over the addresses and shows it. Returns false when no key is entered. */
 export const check = (urls: ReadonlyArray<string>) => {
   if (key.value === undefined) {
     keyProblem.value = "Enter a key first."
@@ -128,6 +130,7 @@ export const check = (urls: ReadonlyArray<string>) => {
   return true
 }
 
+/** Continues a run. Returns false when no key is entered. */
 export const goOn = (run: Run) => {
   if (key.value === undefined) {
     keyProblem.value = "Enter a key first."
@@ -142,14 +145,14 @@ const go = (run: Run, entered: string) => {
   run.go(entered)
 }
 
-/** With which key each run was last started. */
+/** The key that each run was last started with. */
 const keys = new WeakMap<Run, string>()
 const wasActive = new WeakMap<Run, boolean>()
 
 const onChange = (run: Run) => {
   announceChange(run)
   if (wasActive.get(run) === true && !run.isActive) {
-    // Another key may have been entered since.
+    // The user may have entered another key since the run started.
     if (run.halt?.kind === "key" && keys.get(run) === key.value) {
       forgetKey()
       keyProblem.value = wrongKey
@@ -160,7 +163,7 @@ const onChange = (run: Run) => {
   wasActive.set(run, run.isActive)
 }
 
-/** At most some times a second: long lists take their time to be sorted and counted. */
+/** Throttles updates to one per 150 ms, or per second for long lists, which are slow to sort. */
 const announceChange = (run: Run) => {
   pending ??= setTimeout(
     () => {
@@ -177,7 +180,7 @@ addEventListener("online", () => {
   for (const run of runs.value) if (run.halt?.kind === "offline") goOn(run)
 })
 
-/** Figures that were paid for and are in no file yet go with the page. */
+/** How many results of each run were exported, to warn before the page closes with unsaved ones. */
 const exported = new WeakMap<Run, number>()
 export const markExported = (run: Run) => exported.set(run, run.checked)
 

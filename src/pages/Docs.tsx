@@ -1,6 +1,6 @@
 /**
- * The OpenAPI document as a page to read, made by the build: no script runs in it, and it asks
- * nobody for anything.
+ * Renders the OpenAPI document as a static HTML page at build time. The page runs no script and
+ * makes no requests.
  */
 import type { ComponentChildren } from "preact"
 import { renderToStaticMarkup } from "preact-render-to-string"
@@ -273,7 +273,9 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
   </section>
 )
 
-/** Most errors have nothing but the message, which the example shows well enough. */
+/**
+ * Most errors have only a message. The example is enough for them, so their field table is omitted.
+ */
 const isPlainError = ({ properties = {} }: Schema) =>
   Object.keys(properties).join() === "success,message"
 
@@ -283,7 +285,7 @@ interface Entry {
   readonly isRequired: boolean
 }
 
-/** Every field below a schema, each by its path. */
+/** Lists every field below a schema with its path. */
 const fieldsOf = (schema: Schema, prefix = ""): ReadonlyArray<Entry> =>
   Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
@@ -348,7 +350,7 @@ const Bounds = ({
 
 const Example = ({ label, of }: { readonly of: Schema | undefined; readonly label: string }) =>
   of?.examples === undefined ? null : (
-    // Keys move what is wider than the screen.
+    // Focusable, so that keys can scroll an example that is wider than the screen.
     <pre tabIndex={0} role="region" aria-label={label}>
       {JSON.stringify(of.examples[0], undefined, 2)}
     </pre>
@@ -370,7 +372,7 @@ const nameOf = ({ $ref }: Schema) => $ref?.split("/").at(-1) ?? ""
 
 const Link = ({ to }: { readonly to: string }) => <a href={`#${to}`}>{to}</a>
 
-/** What stands between backticks is code. */
+/** Renders text between backticks as code. */
 const Marked = ({ text }: { readonly text: string }) => (
   <>
     {text

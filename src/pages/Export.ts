@@ -1,12 +1,12 @@
-/** Results as a file for spreadsheets. */
+/** Formats results as CSV for spreadsheets. */
 import Papa from "papaparse"
 import type { Row } from "./Run.ts"
 
 const columns = ["url", "domainAuthority", "pageAuthority", "spamScore", "reason"]
 
 /**
- * CSV by RFC 4180, with the mark by which spreadsheets know UTF-8. A cell that one of them would
- * compute gets an apostrophe in front: addresses come from anywhere.
+ * CSV as in RFC 4180, with a byte order mark so that spreadsheets detect UTF-8. A cell that looks
+ * like a formula gets a leading apostrophe, because addresses are untrusted input.
  */
 export const csv = (rows: Iterable<Row>): string =>
   `\uFEFF${Papa.unparse(

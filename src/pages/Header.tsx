@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals"
 const themes = ["auto", "light", "dark"] as const
 type Theme = (typeof themes)[number]
 
-/** The one thing that outlasts the visit; where nothing may be kept it is `auto` again. */
+/** The only setting that is stored. `auto` when the browser forbids storage. */
 const kept = (): Theme => {
   try {
     return themes.find((theme) => theme === localStorage.getItem("theme")) ?? "auto"
@@ -19,7 +19,7 @@ effect(() => {
   try {
     localStorage.setItem("theme", theme.value)
   } catch {
-    // Then it lasts as long as the page.
+    // Without storage, the theme lasts until the page is closed.
   }
 })
 
@@ -34,7 +34,7 @@ export const Header = () => (
       </span>
     </h1>
     <nav aria-label="Site">
-      {/* Not in this tab, for the key and the results would go with the page. */}
+      {/* Opens in a new tab, because leaving this page would lose the key and the results. */}
       <a href="docs" target="_blank" rel="noreferrer">
         API<span class="unseen"> (in a new tab)</span>
       </a>

@@ -33,7 +33,7 @@ export const History = () => {
 const summary = (run: Run) =>
   [
     `${number(run.checked)} checked`,
-    ...(run.failed === 0 ? [] : [`${number(run.failed)} not`]),
+    ...(run.failed === 0 ? [] : [`${number(run.failed)} not checked`]),
     ...(run.waiting === 0 ? [] : [`${number(run.waiting)} left`]),
     count(run.creditsUsed, "credit"),
   ].join(" · ")

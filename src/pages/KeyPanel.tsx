@@ -29,7 +29,7 @@ const Entry = () => {
   const field = useRef<HTMLInputElement>(null)
   const submit = async (event: Event) => {
     event.preventDefault()
-    // With the entry gone, the list is next.
+    // The key field disappears, so move the focus to the list.
     if (await enterKey(field.current?.value ?? "")) document.getElementById("list")?.focus()
     else field.current?.focus()
   }
@@ -61,16 +61,16 @@ const Entry = () => {
         {keyProblem.value}
       </p>
       <button type="submit" class="primary" disabled={isAskingForCredits.value}>
-        {isAskingForCredits.value ? "Looking it up…" : "Use this key"}
+        {isAskingForCredits.value ? "Checking the key…" : "Use this key"}
       </button>
       <p id="key-hint" class="hint">
-        It stays in the memory of this page and is gone with it.
+        The key is kept only in memory. It is gone when you close this page.
       </p>
     </form>
   )
 }
 
-/** As much of a key as people need to know it again. */
+/** How many characters of a key are shown, enough to recognise it. */
 const startLength = 8
 
 const Account = ({ entered }: { readonly entered: string }) => (

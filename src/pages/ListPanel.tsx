@@ -4,9 +4,9 @@ import * as UrlList from "./UrlList.ts"
 import { activeRun, check, credits } from "./ConsoleState.ts"
 import { addresses, count, number } from "./Texts.ts"
 
-/** What is in the field. */
+/** The text in the field. */
 const typed = signal("")
-/** A list that is too long for the field, or a file. */
+/** A file, or a pasted list that is too long for the field. */
 const attached = signal<{ readonly name: string; readonly text: string } | undefined>(undefined)
 const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
@@ -16,7 +16,7 @@ const list = computed(() =>
   UrlList.read(attached.value?.text ?? typed.value, { keepsDuplicates: keepsDuplicates.value }),
 )
 
-/** A field with more than that in it makes browsers slow. */
+/** In characters. Browsers become slow with a longer text in a field. */
 const maxTypedLength = 100_000
 const maxFileBytes = 100 * 1024 * 1024
 
@@ -29,13 +29,13 @@ const attach = (name: string, text: string) =>
 const take = async (file: File | undefined) => {
   if (file === undefined) return
   if (file.size > maxFileBytes) {
-    problem.value = `${file.name} is larger than 100 MB. For lists of that length there is the command line: authority check.`
+    problem.value = `${file.name} is larger than 100 MB. For longer lists, use the command line: authority check.`
     return
   }
   try {
     const text = await file.text()
     if (text.includes("\0")) {
-      problem.value = `${file.name} is no text. Save the sheet as CSV and choose that file.`
+      problem.value = `${file.name} is not a text file. Save the sheet as CSV and choose that file.`
       return
     }
     attach(file.name, text)
@@ -47,7 +47,7 @@ const take = async (file: File | undefined) => {
 const paste = (event: ClipboardEvent) => {
   const file = event.clipboardData?.files[0]
   const text = event.clipboardData?.getData("text/plain") ?? ""
-  // Spreadsheets put a picture of the cells beside their text.
+  // Spreadsheets also put an image of the cells on the clipboard: prefer the text.
   if (file !== undefined && text === "") {
     event.preventDefault()
     return void take(file)
@@ -79,7 +79,7 @@ const start = (event: Event) => {
   else document.getElementById(keyFieldId)?.focus()
 }
 
-/** On a narrow screen they are below the list. */
+/** Scrolls to the results. On a narrow screen they are below the list. */
 const showResults = () =>
   requestAnimationFrame(() => {
     const results = document.querySelector(".results")
@@ -88,7 +88,7 @@ const showResults = () =>
     }
   })
 
-// A file that misses its target would replace the page, and the key and the results with it.
+// A file that is dropped beside the target would replace the page and lose the key and the results.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 const keepPage = (event: DragEvent) => {
   if (holdsFile(event)) event.preventDefault()
@@ -124,7 +124,7 @@ export const ListPanel = () => (
       </label>
       <button type="submit" class="primary" disabled={activeRun.value !== undefined}>
         {activeRun.value !== undefined
-          ? "A run is under way"
+          ? "A run is in progress"
           : list.value.urls.length === 0
             ? "Check"
             : `Check ${addresses(list.value.urls.length)}`}
@@ -136,7 +136,7 @@ export const ListPanel = () => (
 
 const Field = () => (
   <>
-    <label for="list">Domains or pages, one a line</label>
+    <label for="list">Domains or pages, one per line</label>
     <textarea
       id="list"
       rows={9}
@@ -156,7 +156,7 @@ const Field = () => (
           accept=".txt,.csv,.tsv,text/plain,text/csv,text/tab-separated-values"
           onChange={(event) => {
             void take(event.currentTarget.files?.[0])
-            // So that the same file can be chosen again.
+            // Clear the input, so that the same file can be chosen again.
             event.currentTarget.value = ""
           }}
         />
@@ -187,11 +187,11 @@ const Attached = ({ name }: { readonly name: string }) => (
   </div>
 )
 
-/** How the list was understood. */
+/** Shows how the list was read: the number of addresses, the column and the duplicates. */
 const Reading = () => {
   const { column, duplicates, urls } = list.value
   const parts = [
-    urls.length === 0 ? "Paste any length, or drop a file here." : addresses(urls.length),
+    urls.length === 0 ? "Paste a list of any length, or drop a file here." : addresses(urls.length),
     ...(column === undefined
       ? []
       : [`from ${column.startsWith("column ") ? column : `the column “${column}”`}`]),
@@ -210,7 +210,7 @@ const Cost = () => {
   return (
     <p class="hint">
       {short
-        ? `The account has ${number(available)} ${available === 1 ? "credit" : "credits"}: the run stops when they are spent, and can be continued.`
+        ? `The account has ${number(available)} ${available === 1 ? "credit" : "credits"}: the run stops when they are spent. You can continue it later.`
         : "Only successful checks are charged."}
     </p>
   )

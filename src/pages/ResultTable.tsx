@@ -14,7 +14,7 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** Browsers stay quick with that many, however long the list is. */
+/** Rows per page. Browsers stay fast with so few rows, even for a long list. */
 const pageLength = 100
 
 export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
@@ -36,7 +36,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
       </div>
       <Filters run={run} filter={filter} found={rows.value.length} />
       <table>
-        <caption class="unseen">Figures of each address; the column heads sort</caption>
+        <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
         <thead>
           <tr>
             <Head sorting={sorting} by="place" name="No." class="place" />
@@ -54,7 +54,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
       </table>
       {rows.value.length === 0 && (
         <p class="none">
-          No address fits the filter.{" "}
+          No address matches the filter.{" "}
           <button type="button" class="quiet" onClick={() => (filter.value = TableView.everything)}>
             Show all
           </button>
@@ -82,7 +82,7 @@ const Head = ({
 }) => {
   const { descending } = sorting.value
   const isSorted = sorting.value.by === by
-  /** Of figures the highest are looked for, of the rest the first. */
+  /** Figures sort from the highest first, other columns from the first. */
   const descendsFirst = by !== "url" && by !== "place"
   return (
     <th
@@ -128,7 +128,7 @@ const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) =
   </tr>
 )
 
-/** The host stands out, for it is what people look for. */
+/** Emphasises the host, because people scan for it. */
 const Address = ({ url }: { readonly url: string }) => {
   const [, scheme = "", host = url, rest = ""] =
     /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]+)(.*)$/is.exec(url) ?? []
@@ -150,7 +150,7 @@ const Cell = ({
 }) => (
   <td class={`figure ${kind} ${kind === "spamScore" ? severity(value) : ""}`}>
     {value === undefined ? (
-      <span class="absent" title="The provider has none">
+      <span class="absent" title="The provider has no figure">
         –<span class="unseen"> none</span>
       </span>
     ) : (
@@ -164,7 +164,7 @@ const Cell = ({
   </td>
 )
 
-/** By Moz's reading of its score: 1–30 % low, 31–60 % medium, 61–100 % high. */
+/** Moz's levels of its spam score: 1–30 % low, 31–60 % medium, 61–100 % high. */
 const severity = (score: number | undefined) =>
   score === undefined || score <= 30 ? "low" : score <= 60 ? "medium" : "high"
 
@@ -205,7 +205,7 @@ const Filters = ({
         <button type="button" class="chip" onClick={() => change({ tenth: undefined })}>
           {tenth.figure === "domainAuthority" ? "Domain" : "Page"} authority {tenth.number * 10}–
           {tenth.number * 10 + 10} <span aria-hidden="true">×</span>
-          <span class="unseen">: take this filter away</span>
+          <span class="unseen">: remove this filter</span>
         </button>
       )}
       <p class="hint" role="status">

@@ -1,59 +1,60 @@
 /**
- * A list on its way through the interface: batches with a few at a time, each under a name of its
- * own, so that what is sent again is charged once. It stops where going on makes no sense, keeps
- * what it has, and can be continued.
+ * Checks one list through the API, in batches with a few in flight. Each batch has its own
+ * idempotency key, so a retry is not charged again. A run stops at an error that retries cannot
+ * fix, keeps its results, and can be continued.
  */
 import type { FailureReason, Metrics } from "../Metrics.ts"
 import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
 import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
 
-/** One line of the list; without figures and reason it waits. */
+/** One line of the list. It is waiting while it has neither figures nor a reason. */
 export interface Row {
-  /** Its place in the list, from 1. */
+  /** The position in the list, from 1. */
   readonly place: number
   readonly url: string
   figures?: Metrics
   reason?: Reason
 }
 
-/** Why there are no figures: the interface's reasons, and what was never sent to it. */
+/** Why there are no figures: the API's reasons, and TOO_LONG for a URL that was never sent. */
 export type Reason = FailureReason | "TOO_LONG"
 
-/** Why a run does not go on by itself. */
+/** Why a run stopped. */
 export type Halt =
   | { readonly kind: "key" }
   | { readonly kind: "credits"; readonly available: number }
-  /** It failed again and again, or did not answer at all. */
+  /** All retries failed. `answers` is true when the service answered with errors. */
   | { readonly kind: "server"; readonly answers: boolean }
   | { readonly kind: "offline" }
   | { readonly kind: "refused"; readonly message: string }
 
-/** What it waits for at the moment. */
+/** What a run is waiting for. */
 export type Delay =
   | { readonly kind: "server"; readonly attempt: number; readonly of: number }
   | { readonly kind: "rate limit"; readonly seconds: number }
-  /** An earlier try of the same batch has no answer yet. */
+  /** An earlier attempt at the same batch has no answer yet. */
   | { readonly kind: "in progress"; readonly seconds: number }
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
+/** What a run needs from the page. Tests replace it. */
 export interface Surroundings {
   readonly api: ApiClient
   readonly isOnline: () => boolean
   /** Resolves after the time, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
-  /** Something of the run has changed. */
+  /** Called after each change of the run. */
   readonly onChange: () => void
 }
 
-/** Rows that are sent, and sent again, as one request. */
+/** Rows that are sent as one request, under the same name at each retry. */
 interface Parcel {
   readonly name: string
   readonly rows: ReadonlyArray<Row>
 }
 
 const maxAtOnce = 4
-/** Some fifteen seconds, time for a service to be started again. */
+/** The back-off between retries: about 15 seconds in all, enough for a restart of the service. */
 const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
@@ -93,7 +94,9 @@ export class Run {
     return this.rows.length - this.checked - this.failed
   }
 
-  /** By the pace since it was last started; undefined before there is one, and during a delay. */
+  /**
+   * Estimated from the speed since the last start. Undefined without results, or during a delay.
+   */
   get secondsLeft(): number | undefined {
     if (this.delay !== undefined) return undefined
     const { at, waiting } = this.#pace
@@ -105,7 +108,7 @@ export class Run {
     return this.status === "running" || this.status === "stopping"
   }
 
-  /** Starts it, or goes on where it stopped; does nothing while it runs. */
+  /** Starts or continues the run. Does nothing while the run is active or done. */
   go(key: string) {
     if (this.isActive || this.status === "done") return
     this.#key = key
@@ -121,7 +124,7 @@ export class Run {
     this.#surroundings.onChange()
   }
 
-  /** Sends no more, and waits for what is on its way; the second time not even for that. */
+  /** Stops after the batches in flight. A second call aborts those batches as well. */
   stop() {
     if (this.status === "stopping") this.#abandon.abort()
     if (this.status === "running") this.status = "stopping"
@@ -179,7 +182,7 @@ export class Run {
     }
   }
 
-  /** The first answer that waiting cannot better, or the last one before the run was stopped. */
+  /** Sends a batch with retries. Returns the final answer, or the last one before a stop. */
   async #ask({ name, rows }: Parcel): Promise<Answer<Batch>> {
     for (let attempt = 1; ; attempt++) {
       const answer = await this.#surroundings.api.check({
@@ -199,7 +202,7 @@ export class Run {
     }
   }
 
-  /** Undefined when there is nothing to wait for. */
+  /** Returns the wait before the next attempt, in milliseconds; undefined when there is none. */
   #delayFor(answer: Answer<Batch>, attempt: number): number | undefined {
     if (answer._tag === "Answered") return undefined
     if (answer._tag === "Refused" && answer.status === 429) {
@@ -225,8 +228,8 @@ export class Run {
   }
 
   /**
-   * The account has fewer credits than the next batch may cost. Batches on their way hold credits
-   * too, so they are awaited first; then what is left pays for a smaller one.
+   * Handles a 402. Batches in flight also hold credits, so the run first waits for them. Then it
+   * sends a smaller batch, which the remaining credits can pay for.
    */
   async #spendTheRest() {
     if (this.#active > 1) {
@@ -241,7 +244,7 @@ export class Run {
     const parcel = this.#parcels[0]
     const size = Math.min(
       Math.floor(available / this.#price),
-      // Without a known price, by halves.
+      // Halve the batch while the price is unknown.
       Math.floor((parcel?.rows.length ?? 0) / (this.checked === 0 ? 2 : 1)),
     )
     if (parcel === undefined || size < 1 || size === parcel.rows.length) {
@@ -259,7 +262,7 @@ export class Run {
     return this.checked === 0 ? 1 : Math.max(1, this.creditsUsed / this.checked)
   }
 
-  /** Both lists keep the order of the request, so one walk finds each row's. */
+  /** Both lists keep the order of the request, so one pass assigns them to the rows. */
   #keep({ rows }: Parcel, { data, quota }: Batch) {
     const successes = data.successUrls.values()
     const failures = data.failedUrls.values()
@@ -289,7 +292,7 @@ export class Run {
   }
 }
 
-/** Not `randomUUID`, which browsers keep from pages that came without TLS. */
+/** Not `randomUUID`, because browsers offer it only to pages that were loaded over TLS. */
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) =>
     byte.toString(16).padStart(2, "0"),

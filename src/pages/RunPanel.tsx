@@ -13,16 +13,7 @@ import {
   hasSyntheticFigures,
   markExported,
 } from "./ConsoleState.ts"
-import {
-  addresses,
-  count,
-  delayed,
-  halted,
-  isWorthRetrying,
-  number,
-  remaining,
-  standing,
-} from "./Texts.ts"
+import { count, delayed, halted, isWorthRetrying, number, remaining, standing } from "./Texts.ts"
 
 export const RunPanel = ({ run }: { readonly run: Run }) => {
   const filter = useSignal(TableView.everything)
@@ -115,7 +106,7 @@ const Count = ({
   </div>
 )
 
-/** Read aloud, so only at each quarter and at the end. */
+/** The text for screen readers. It changes only at each quarter and at the end. */
 const announcement = (run: Run) => {
   if (!run.isActive) return `${standing(run)}. ${count(run.creditsUsed, "credit")} used.`
   const quarters = Math.floor(((run.checked + run.failed) / run.rows.length) * 4)
@@ -126,7 +117,7 @@ const Controls = ({ run }: { readonly run: Run }) => {
   if (run.isActive) {
     return (
       <button type="button" onClick={() => run.stop()}>
-        {run.status === "stopping" ? "Stop at once" : "Stop"}
+        {run.status === "stopping" ? "Stop now" : "Stop"}
       </button>
     )
   }
@@ -153,7 +144,8 @@ const Controls = ({ run }: { readonly run: Run }) => {
         if (!check(again.map(({ url }) => url))) document.getElementById(keyFieldId)?.focus()
       }}
     >
-      Try {again.length === 1 ? "the one" : `the ${addresses(again.length)}`} that failed again
+      Retry{" "}
+      {again.length === 1 ? "the failed address" : `the ${number(again.length)} failed addresses`}
     </button>
   )
 }

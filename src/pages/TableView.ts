@@ -1,4 +1,4 @@
-/** What of a run is looked at: filtered, sorted, counted. */
+/** Filters, sorts and counts the rows of a run. */
 import type { Reason, Row, Run } from "./Run.ts"
 
 export type Figure = "domainAuthority" | "pageAuthority" | "spamScore"
@@ -9,10 +9,10 @@ export interface Sorting {
 }
 
 export interface Filter {
-  /** Part of the address. */
+  /** A part of the address, in any case. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
-  /** Figures of one tenth of the scale, by the tenth's number from 0. */
+  /** Only rows whose figure is in this tenth of the scale; tenths are numbered from 0. */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
 }
 
@@ -31,7 +31,7 @@ export const select = (run: Run, filter: Filter, sorting: Sorting): ReadonlyArra
         (row.figures !== undefined &&
           tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)),
   )
-  // The rows are in the order of the list already.
+  // The rows are already in the order of the list.
   if (sorting.by === "place") return sorting.descending ? rows.reverse() : rows
   return rows.sort(order(sorting))
 }
@@ -51,7 +51,7 @@ const hasOutcome = ({ figures, reason }: Row, outcome: Filter["outcome"]) => {
   }
 }
 
-/** What has no figure comes last, whichever way. */
+/** Rows without a figure come last in both directions. */
 const order = ({ by, descending }: Sorting) => {
   const sign = descending ? -1 : 1
   const valueOf = (row: Row) =>
@@ -66,12 +66,12 @@ const order = ({ by, descending }: Sorting) => {
   }
 }
 
-/** 0 for 0 to below 10, …, 9 for 90 to 100. */
+/** Returns 0 for figures from 0 to below 10, …, and 9 for 90 to 100. */
 export const tenthOf = (figure: number | undefined) =>
   figure === undefined ? undefined : Math.min(9, Math.floor(figure / 10))
 
 export interface Distribution {
-  /** How many figures each tenth of the scale has. */
+  /** The number of figures in each tenth of the scale. */
   readonly counts: ReadonlyArray<number>
   readonly median: number | undefined
 }

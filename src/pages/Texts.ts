@@ -1,4 +1,4 @@
-/** What the console says, in plain words. */
+/** The texts of the console that depend on the state of a run. */
 import type { Delay, Halt, Reason, Run } from "./Run.ts"
 
 const numbers = new Intl.NumberFormat("en")
@@ -17,23 +17,23 @@ export const reasons: Readonly<
 > = {
   INVALID_URL: {
     label: "Not a public web address",
-    explanation: "Nobody was asked, and nothing was charged.",
+    explanation: "Not sent to the provider and not charged.",
   },
   PROVIDER_ERROR: {
     label: "No figures from the provider",
-    explanation: "It failed or gave no answer in time. Not charged; another try may succeed.",
+    explanation: "The provider failed or did not answer in time. Not charged; a retry may succeed.",
   },
   SERVER_ERROR: {
     label: "The service failed",
-    explanation: "Not charged; another try may succeed.",
+    explanation: "Not charged; a retry may succeed.",
   },
   TOO_LONG: {
     label: "Longer than 1,000 characters",
-    explanation: "It was not sent, and nothing was charged.",
+    explanation: "Not sent and not charged.",
   },
 }
 
-/** Whether asking once more may bring figures. */
+/** True when a retry may succeed. */
 export const isWorthRetrying = (reason: Reason) =>
   reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
 
@@ -42,6 +42,7 @@ export interface Notice {
   readonly text: string
 }
 
+/** Explains why a run stopped, and how to continue it. */
 export const halted = (halt: Halt, { waiting }: Run): Notice => {
   const left = `${addresses(waiting)} ${waiting === 1 ? "is" : "are"} left`
   const kept = "The results so far are kept."
@@ -49,7 +50,7 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
     case "credits":
       return {
         title: "Out of credits",
-        text: `${left}, and the account has ${count(halt.available, "credit")}. ${kept} Continue when the operator has granted more.`,
+        text: `${left}, and the account has ${count(halt.available, "credit")}. ${kept} Continue after the operator has granted more credits.`,
       }
     case "key":
       return {
@@ -58,44 +59,45 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
       }
     case "server":
       return {
-        title: halt.answers ? "The service fails" : "The service does not answer",
-        text: `It was asked several times. ${left}. ${kept} Continue when it is back; nothing is charged twice.`,
+        title: halt.answers ? "The service is failing" : "The service does not answer",
+        text: `Several retries failed. ${left}. ${kept} Continue when the service is back; nothing is charged twice.`,
       }
     case "offline":
       return {
         title: "This device is offline",
-        text: `${left}. ${kept} The run goes on by itself when the connection is back.`,
+        text: `${left}. ${kept} The run continues automatically when the connection is back.`,
       }
     case "refused":
       return { title: "The service refused a request", text: `${halt.message} ${left}. ${kept}` }
   }
 }
 
+/** Explains what a run is waiting for. */
 export const delayed = (delay: Delay): string => {
   switch (delay.kind) {
     case "rate limit":
-      return `The account's rate limit is reached: going on in ${count(delay.seconds, "second")}.`
+      return `The account is above its rate limit. Continuing in ${count(delay.seconds, "second")}.`
     case "in progress":
-      return `The service is still busy with an earlier try of a batch: asking again every ${count(delay.seconds, "second")}.`
+      return `The service is still processing an earlier attempt. Retrying in ${count(delay.seconds, "second")}.`
     case "server":
-      return `The service does not answer: trying again (${delay.attempt} of ${delay.of}).`
+      return `The service does not answer. Retrying (${delay.attempt} of ${delay.of}).`
   }
 }
 
-/** Roughly, for nobody knows the provider's next answer. */
+/** A rough estimate, because the speed of the provider varies. */
 export const remaining = (seconds: number): string =>
   seconds < 90
     ? `about ${count(Math.max(1, Math.round(seconds)), "second")} left`
     : `about ${count(Math.round(seconds / 60), "minute")} left`
 
-/** Where a run stands, in a line. */
+/** The status of a run in one line. */
 export const standing = (run: Run): string => {
   const total = addresses(run.rows.length)
   switch (run.status) {
     case "running":
       return `Checking ${total}`
     case "stopping":
-      return "Stopping: waiting for what is on its way"
+      return "Stopping: waiting for the batches in flight"
     case "done":
       return `Done: ${total}`
     case "stopped":

@@ -1,4 +1,4 @@
-/** The console, put into its page. */
+/** Renders the console into its page. */
 import { render } from "preact"
 import { Console } from "./Console.tsx"
 

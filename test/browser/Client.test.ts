@@ -1,4 +1,4 @@
-/** The client in a real browser: a page of one origin, the service on another. */
+/** Tests the client in a real browser, with the page and the service on different origins. */
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -16,7 +16,7 @@ const files: Readonly<Record<string, string>> = {
   "/page.js": `import * as client from "/client.js"\nglobalThis.client = client`,
 }
 
-/** The site of somebody who calls the service from a page; what the build makes lies on it. */
+/** A site whose page imports the built client. */
 const site = Effect.gen(function* () {
   const installed = join(yield* consumer, "node_modules/authority-metrics")
   const client = readFileSync(join(installed, "client.js"), "utf8")
@@ -28,16 +28,18 @@ const site = Effect.gen(function* () {
   return yield* listen(server)
 })
 
-/** A page of the site, and what its scripts say in JSON. */
-const opened = (credits: number, isWelcome: boolean) =>
+/**
+ * Opens the site's page. `evaluate` evaluates an expression there; `isAllowed` allows its origin.
+ */
+const opened = (credits: number, isAllowed: boolean) =>
   Effect.gen(function* () {
     const origin = yield* site
     const cwd = yield* folder
     const { key } = yield* openAccount(cwd, credits)
-    const { url } = yield* serve(cwd, isWelcome ? { AUTHORITY_CORS_ORIGINS: origin } : {})
+    const { url } = yield* serve(cwd, isAllowed ? { AUTHORITY_CORS_ORIGINS: origin } : {})
     const { act, page } = yield* visit(origin, "/", { service: url })
     yield* act(() => page.waitForFunction("globalThis.client !== undefined"))
-    const told = (expression: string) =>
+    const evaluate = (expression: string) =>
       Effect.map(
         act(() =>
           page.evaluate(`(async () => {
@@ -47,15 +49,15 @@ const opened = (credits: number, isWelcome: boolean) =>
         ),
         (text): unknown => JSON.parse(String(text)),
       )
-    return { cwd, told }
+    return { cwd, evaluate }
   })
 
 describe.skipIf(isMissing)("the client in a browser", () => {
   it.scopedLive(
-    "checks a list for a page that may, and tells what went wrong by class",
+    "checks a list from an allowed origin, and reports errors by class",
     () =>
       Effect.gen(function* () {
-        const { cwd, told } = yield* opened(100, true)
+        const { cwd, evaluate } = yield* opened(100, true)
         const urls = JSON.stringify([
           ...Array.from({ length: 69 }, (_, index) => `site-${index}.com`),
           "localhost",
@@ -63,21 +65,21 @@ describe.skipIf(isMissing)("the client in a browser", () => {
         const outcomes = `Array.fromAsync(service.checkAll(${urls}))`
         const count =
           "(all) => [all.length, all.filter((one) => 'reason' in one).length, all[0].url]"
-        assert.deepStrictEqual(yield* told(`${outcomes}.then(${count})`), [70, 1, "site-0.com"])
-        assert.strictEqual(yield* told("service.availableCredits()"), 31)
+        assert.deepStrictEqual(yield* evaluate(`${outcomes}.then(${count})`), [70, 1, "site-0.com"])
+        assert.strictEqual(yield* evaluate("service.availableCredits()"), 31)
 
         const again = `service.check(["site-0.com"], { idempotencyKey: "once" })`
         const replays = `${again}.then(async (one) => [one, await ${again}])`
         const isReplay = `${replays}.then((both) => both.map((one) => one.isReplay))`
-        assert.deepStrictEqual(yield* told(isReplay), [false, true])
+        assert.deepStrictEqual(yield* evaluate(isReplay), [false, true])
 
         const refused = `service.check(${JSON.stringify(
           Array.from({ length: 40 }, (_, index) => `other-${index}.com`),
         )}).catch((error) => [error instanceof client.InsufficientCredits, error.status, typeof error.requestId])`
-        assert.deepStrictEqual(yield* told(refused), [true, 402, "string"])
+        assert.deepStrictEqual(yield* evaluate(refused), [true, 402, "string"])
 
         const stopped = `service.check(["slow.example.com"], { signal: AbortSignal.timeout(200) }).catch((error) => error.name)`
-        assert.strictEqual(yield* told(stopped), "TimeoutError")
+        assert.strictEqual(yield* evaluate(stopped), "TimeoutError")
         const { charged } = yield* json(cwd, "credits", "balance", "--account", "acme")
         assert.strictEqual(charged, 70)
       }),
@@ -85,13 +87,13 @@ describe.skipIf(isMissing)("the client in a browser", () => {
   )
 
   it.scopedLive(
-    "is not let in from a page that is not welcome",
+    "cannot reach the service from an origin that is not allowed",
     () =>
       Effect.gen(function* () {
-        const { told } = yield* opened(1, false)
+        const { evaluate } = yield* opened(1, false)
         const refused =
           "service.availableCredits().catch((error) => error instanceof client.ConnectionFailed)"
-        assert.strictEqual(yield* told(refused), true)
+        assert.strictEqual(yield* evaluate(refused), true)
       }),
     timeout,
   )

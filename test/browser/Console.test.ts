@@ -1,4 +1,4 @@
-/** The console in a real browser, on the real program. */
+/** Tests the console in a real browser against the real program. */
 import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,7 @@ const timeout = 120_000
 
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
-/** 120 addresses, and what each of those that fail is told. */
+/** The addresses that fail, each with the label that the console shows. */
 const failing = {
   localhost: "Not a public web address",
   "ftp://files.example.com": "Not a public web address",
@@ -25,7 +25,7 @@ const enter = async (page: Page, key: string) => {
   await page.getByRole("button", { name: "Use this key" }).click()
 }
 
-/** Enters a key and waits until the service has taken it: no run starts before that. */
+/** Enters a key and waits until the service has accepted it. No run can start before that. */
 const useKey = async (page: Page, key: string) => {
   await enter(page, key)
   await page.getByText("credits available").waitFor()
@@ -34,7 +34,7 @@ const useKey = async (page: Page, key: string) => {
 const paste = async (page: Page, urls: ReadonlyArray<string>) => {
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
   await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(urls.join("\n"))})`)
-  await page.getByLabel("Domains or pages, one a line").focus()
+  await page.getByLabel("Domains or pages, one per line").focus()
   await page.keyboard.press("Control+V")
 }
 
@@ -44,12 +44,12 @@ const heading = (page: Page, name: string | RegExp) => page.getByRole("heading",
 
 const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
 
-/** The addresses that the table shows, from the top. */
+/** The addresses in the table, from the top. */
 const shown = (page: Page) => page.locator("td.url").allInnerTexts()
 
 const batches = "**/v1/metrics/da-pa/batch"
 
-/** Lets so many batches pass; the others wait until `open` is called. */
+/** Lets the first `passing` batches pass. The others wait until `open` is called. */
 const gate = async (page: Page, passing: number) => {
   let open = () => {}
   const opened = new Promise<void>((resolve) => (open = resolve))
@@ -63,7 +63,7 @@ const gate = async (page: Page, passing: number) => {
 
 describe.skipIf(isMissing)("the console", () => {
   it.scopedLive(
-    "checks 120 pasted addresses, shows how far it is, and what became of each",
+    "checks 120 pasted addresses, and shows the progress and each outcome",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -168,7 +168,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "says that a key is wrong, and takes nothing that cannot be one",
+    "reports a wrong key, and rejects text that cannot be a key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -179,7 +179,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act(start)
         yield* act((page) => page.getByText("Enter a key first.").waitFor())
         yield* act((page) => enter(page, "ключ"))
-        yield* act((page) => page.getByText("This is no key").waitFor())
+        yield* act((page) => page.getByText("That is not an API key").waitFor())
         yield* act((page) => enter(page, `${key.slice(0, -1)}!`))
         yield* act((page) => page.getByText("This key is not accepted").waitFor())
         yield* examine("wrong key")
@@ -190,7 +190,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "forgets a key at once, whatever is still asked about it",
+    "forgets a key at once, even while a request for its credits is in flight",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -213,7 +213,7 @@ describe.skipIf(isMissing)("the console", () => {
           return (await answered).status()
         })
         assert.strictEqual(answered, 200)
-        // Once more around, so that the page has taken the answer in.
+        // Wait one turn of the event loop, so that the page has processed the answer.
         yield* act((page) => page.evaluate("new Promise((resolve) => setTimeout(resolve))"))
         yield* act((page) => page.getByLabel("API key").waitFor())
         assert.strictEqual(yield* act((page) => page.getByText("credits available").count()), 0)
@@ -222,7 +222,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "spends the last credits, says how many addresses are left, and goes on when there are more",
+    "spends the last credits, shows how many addresses are left, and continues after a grant",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -251,14 +251,14 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "loses the server in the middle, keeps what it has, and goes on when it is back, paying once",
+    "keeps its results when the server dies, and continues after a restart without a double charge",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
         const { key } = yield* openAccount(cwd, 1000)
         const first = yield* serve(cwd)
         const { act, examine, page } = yield* visit(first.url, "/console")
-        // So that the waits between the tries can be skipped.
+        // A fake clock skips the waits between the retries.
         yield* act((page) => page.clock.install())
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(120)))
@@ -268,7 +268,7 @@ describe.skipIf(isMissing)("the console", () => {
         first.signal("SIGKILL")
         yield* exited(first)
         goOn()
-        yield* act((page) => page.getByText("trying again").waitFor())
+        yield* act((page) => page.getByText("Retrying").waitFor())
         yield* examine("server lost")
         const notice = page.getByText("The service does not answer.", { exact: true })
         while (!(yield* Effect.promise(() => notice.isVisible()))) {
@@ -287,7 +287,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "pays once for a batch whose answer was lost on its way",
+    "pays only once for a batch whose first answer was lost",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -315,7 +315,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "says that the device is offline, and goes on by itself when it no longer is",
+    "reports that the device is offline, and continues automatically when it is online again",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -335,7 +335,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "stops when it is told to, and when its key is revoked, and goes on after either",
+    "stops on request and when the key is revoked, and can continue after both",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -356,7 +356,7 @@ describe.skipIf(isMissing)("the console", () => {
         const revoked = page.getByText("The key is no longer accepted.")
         yield* act((page) => page.unroute(batches))
         yield* act(async (page) => {
-          // The server may know the key for some seconds more.
+          // The server may accept the key from its cache for some more seconds.
           await page.route(batches, async (route) => {
             const response = await route.fetch()
             const isRefused = response.status() === 401
@@ -377,7 +377,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "takes a dropped or chosen file, keeps the runs of the visit, and tries failures again",
+    "accepts a dropped or chosen file, keeps the runs of the visit, and retries failures",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -396,9 +396,13 @@ describe.skipIf(isMissing)("the console", () => {
         )
         yield* act(start)
         yield* act((page) => heading(page, "Done: 3 addresses"))
-        yield* act((page) => page.getByRole("button", { name: /failed again/ }).click())
+        yield* act((page) =>
+          page.getByRole("button", { name: /^Retry the failed address/ }).click(),
+        )
         yield* act((page) => heading(page, "Done: 1 address"))
-        yield* act((page) => page.getByRole("button", { name: /2 checked · 1 not/ }).click())
+        yield* act((page) =>
+          page.getByRole("button", { name: /2 checked · 1 not checked/ }).click(),
+        )
         yield* act((page) => heading(page, "Done: 3 addresses"))
 
         yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
@@ -418,7 +422,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "keeps the key to itself, and shows addresses as the text that they are",
+    "leaks the key nowhere, and shows hostile addresses as plain text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -449,7 +453,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "stays quick with a list of 10,000, and reads one of 100,000",
+    "stays fast with a list of 10,000 addresses, and can read one of 100,000",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -477,7 +481,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "is readable on a phone, with nothing to scroll sideways",
+    "is readable on a phone, without horizontal scrolling",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -503,7 +507,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "needs no mouse",
+    "can be used with the keyboard alone",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -530,7 +534,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "is light or dark as it is told, also after it was opened again",
+    "uses the chosen light or dark theme, also after a reload",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)
@@ -557,7 +561,7 @@ const isFocused = (page: Page, name: string) =>
 
 describe.skipIf(isMissing)("the documents", () => {
   it.scopedLive(
-    "are readable in both themes and on a phone, and ask nobody for anything",
+    "are readable in both themes and on a phone, and make no requests",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)
