@@ -1,4 +1,4 @@
-/** Who is calling: the account that holds the credits, and what identifies it. */
+/** Accounts: who calls the service and owns the credits. Also the port that stores accounts. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
@@ -7,12 +7,12 @@ import * as Schema from "effect/Schema"
 export const AccountId = Schema.String.pipe(Schema.brand("AccountId"))
 export type AccountId = typeof AccountId.Type
 
-/** The form of every id that we give an account. */
+/** The format of account ids (a UUID). */
 const idForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
 /**
- * A name for people, unique, as an operator types it. A name in the form of an id is refused, for
- * the verbs take either.
+ * An account's unique name, for people. It must not look like an id, because commands accept a name
+ * or an id.
  */
 export const AccountName = Schema.String.pipe(
   Schema.pattern(/^[\p{L}\p{N}][\p{L}\p{N}._@+-]{0,99}$/u, {
@@ -27,24 +27,28 @@ export type AccountName = typeof AccountName.Type
 
 export class Account extends Schema.Class<Account>("Account")({
   id: AccountId,
-  /** An account from an earlier version may have a name that `AccountName` refuses. */
+  /**
+   * A plain string, because accounts of earlier versions may have names that `AccountName` refuses.
+   */
   name: Schema.String,
 }) {}
 
-/** The account that the request's key belongs to. */
+/** The account that owns the API key of the current request. */
 export class CurrentAccount extends Context.Tag("authority/CurrentAccount")<
   CurrentAccount,
   AccountId
 >() {}
 
+/** No account has this name or id. */
 export class AccountNotFound extends Data.TaggedError("AccountNotFound")<{
   readonly account: string
 }> {
   override get message() {
-    return `no account has the name or id "${this.account}"; 'authority account list' shows them`
+    return `no account has the name or id "${this.account}"; see 'authority account list'`
   }
 }
 
+/** Another account has this name. */
 export class AccountExists extends Data.TaggedError("AccountExists")<{
   readonly name: string
 }> {
@@ -53,15 +57,15 @@ export class AccountExists extends Data.TaggedError("AccountExists")<{
   }
 }
 
-/** The port to the accounts. */
+/** The port to the accounts. Every method may die with StoreFailure. */
 export class Accounts extends Context.Tag("authority/Accounts")<
   Accounts,
   {
-    /** Opens an account without credits; fails with AccountExists when the name is taken. */
+    /** Creates an account without credits. Fails with AccountExists when the name is taken. */
     readonly create: (name: AccountName) => Effect.Effect<Account, AccountExists>
-    /** By id or by name, the id first; fails with AccountNotFound. */
+    /** Finds an account by its id, or else by its name. Fails with AccountNotFound. */
     readonly find: (nameOrId: string) => Effect.Effect<Account, AccountNotFound>
-    /** Every account, by name. */
+    /** All accounts, sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Account>>
   }
 >() {}

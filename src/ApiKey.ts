@@ -1,4 +1,4 @@
-/** The secret that a client sends, and what is kept of it. */
+/** API keys: the secret that a client sends, and the record that a store keeps of the key. */
 import { createHash, randomBytes } from "node:crypto"
 import * as Duration from "effect/Duration"
 import * as Redacted from "effect/Redacted"
@@ -10,38 +10,38 @@ import { latestTime } from "./TimeSpan.ts"
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
 
-/** SHA-256 of the whole key, in hexadecimal: all that a store ever sees of it. */
+/** SHA-256 of the whole key, in hexadecimal. Stores save this hash and never the key. */
 export const KeyHash = Schema.String.pipe(Schema.brand("KeyHash"))
 export type KeyHash = typeof KeyHash.Type
 
-/** What an operator may see of a key. Times are epoch milliseconds. */
+/** The record of a key, without its secret. Times are epoch milliseconds. */
 export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   accountId: AccountId,
   label: Schema.NullOr(Schema.String),
-  /** The first characters of the key, for people to recognise it. */
+  /** The first characters of the key, so that people recognize the key. */
   start: Schema.String,
   createdAt: Schema.Int,
-  /** Null for a key that lives until it is revoked. */
+  /** Null for a key that does not expire. */
   expiresAt: Schema.NullOr(Schema.Int),
-  /** What it was issued for, in milliseconds; a rotation ends a key sooner. Null is for ever. */
+  /** The lifetime at issue, in milliseconds; null for no limit. A rotation ends the key earlier. */
   lifetimeMs: Schema.NullOr(Schema.Int),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
 })
 export type ApiKey = typeof ApiKey.Type
 
-/** A key whose record cannot be read. It lets nobody in, and it can be revoked. */
+/** A key whose stored record is damaged. It cannot be used, but it can be revoked. */
 export interface UnreadableKey {
   readonly id: ApiKeyId
   readonly problem: string
 }
 
-/** Neither revoked nor expired at `now`, in epoch milliseconds. */
+/** True when the key is neither revoked nor expired at `now`, in epoch milliseconds. */
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
-/** A time that can be shown. A later one is a defect, so it is never stored. */
+/** A time that fits a `Date`. A later time is a defect, so it is not stored. */
 const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -66,24 +66,24 @@ const sha256 = (text: string) => createHash("sha256").update(text).digest()
 
 const checksum = (body: string) => base62(sha256(body).subarray(0, 8), checksumLength)
 
-/** A new key: `am_`, 256 random bits in base62, and six characters that betray a typo. */
+/** Makes a new key: `am_`, 256 random bits in base62, and a checksum of six characters. */
 const generate = (): Redacted.Redacted<string> => {
   const body = prefix + base62(randomBytes(secretBytes), secretLength)
   return Redacted.make(body + checksum(body))
 }
 
-/** A key at the only moment when its secret is known. */
+/** A new key with its secret. Only this value contains the secret; no store keeps it. */
 export interface IssuedKey {
   readonly key: Redacted.Redacted<string>
   readonly record: ApiKey
-  /** The key that this one replaces, and when the rotation ends it; absent without a rotation. */
+  /** For a rotation: the replaced key, and when it ends, in epoch milliseconds. */
   readonly replaces?: { readonly former: ApiKey; readonly endsAt: number }
 }
 
-/** What a key is issued for; a rotated key's successor is issued for the same. */
+/** The properties of a key that a rotation passes on to the new key. */
 export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs">
 
-/** A new key and its record, in force from `now`. */
+/** Makes a new key, valid from `now` (epoch milliseconds). Throws when it would expire too late. */
 export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): IssuedKey => {
   const key = generate()
   const record: ApiKey = {
@@ -100,13 +100,13 @@ export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): Iss
   return { key, record }
 }
 
-/** The successor of a key rotated at `now`. The former key ends after the grace at most. */
+/** Makes the new key of a rotation at `now`. The old key ends after `graceMs`, or earlier. */
 export const rotate = (former: ApiKey, now: number, graceMs: number): Required<IssuedKey> => {
   const endsAt = Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
   return { ...issue(former, now), replaces: { former, endsAt: Expiry.make(endsAt) } }
 }
 
-/** The terms as a caller gives them. */
+/** Makes Terms from a caller's options. Without `expiresIn` the key does not expire. */
 export const terms = (options: {
   readonly account: AccountId
   readonly label?: string | undefined
@@ -117,7 +117,7 @@ export const terms = (options: {
   lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
 })
 
-/** False for what cannot be one of our keys, so that a typo costs no query. */
+/** Checks the format and the checksum, so that a mistyped key costs no query. */
 export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
   const text = Redacted.value(key)
   return (
@@ -125,9 +125,10 @@ export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
   )
 }
 
+/** The hash that identifies a key in a store. */
 export const hash = (key: Redacted.Redacted<string>): KeyHash =>
   KeyHash.make(sha256(Redacted.value(key)).toString("hex"))
 
-/** As much of a key as may be shown: `am_` and six characters. */
+/** The part of a key that may be shown: `am_` and six characters. */
 const start = (key: Redacted.Redacted<string>): string =>
   Redacted.value(key).slice(0, prefix.length + 6)

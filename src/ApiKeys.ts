@@ -1,4 +1,4 @@
-/** The port to the keys. */
+/** The port to the API keys. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -9,62 +9,64 @@ import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
-/** Absent, malformed, unknown, revoked or expired: to a client they are one and the same. */
+/** The key is absent, malformed, unknown, revoked or expired. Clients do not learn which. */
 export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
   override get message() {
     return "The API key is invalid or expired."
   }
 }
 
+/** No key has this id, or the key has already ended. */
 export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
   readonly id: string
 }> {
   override get message() {
-    return `no usable key has the id "${this.id}"; 'authority key list --account NAME' shows them`
+    return `no usable key has the id "${this.id}"; see 'authority key list --account NAME'`
   }
 }
 
+/** Every method may die with StoreFailure. */
 export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
   {
     /**
-     * What is known of a key that may be used now. Fails with InvalidApiKey, or with StoreTimeout when
-     * the store did not answer by the Deadline.
+     * Returns the record of a usable key. Fails with InvalidApiKey, or with StoreTimeout when the
+     * store does not answer by the Deadline.
      */
     readonly authenticate: (
       key: Redacted.Redacted<string>,
     ) => Effect.Effect<ApiKey, InvalidApiKey | StoreTimeout>
-    /** A new key for an account; without `expiresIn` it lives until it is revoked. */
+    /** Issues a key for an account. Without `expiresIn` the key does not expire. */
     readonly issue: (options: {
       readonly account: AccountId
       readonly label?: string | undefined
       readonly expiresIn?: Duration.Duration | undefined
     }) => Effect.Effect<IssuedKey>
     /**
-     * A new key with the same account, label and lifetime; the former one ends after `grace`.
-     * Fails with ApiKeyNotFound when there is no such key, or it has ended already.
+     * Issues a key with the same account, label and lifetime, and ends the old key after `grace`.
+     * Fails with ApiKeyNotFound when the old key does not exist or has already ended.
      */
     readonly rotate: (
       id: ApiKeyId,
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
     /**
-     * Takes back a key that nobody has seen. The new key ends now, and a former key that its rotation
-     * ended lives on as before.
+     * Undoes `issue` or `rotate` for a key that could not be shown. Ends the new key now. For a
+     * rotation, restores the old key's expiry.
      */
     readonly withdraw: (issued: IssuedKey) => Effect.Effect<void>
-    /** Ends a key now; ending it again is no error. Fails with ApiKeyNotFound. */
+    /** Revokes a key now. Revoking it again is no error. Fails with ApiKeyNotFound. */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
-    /** An account's keys, ended ones included, oldest first. */
+    /** All keys of an account, oldest first, including ended ones. */
     readonly list: (
       account: AccountId,
     ) => Effect.Effect<ReadonlyArray<Either.Either<ApiKey, UnreadableKey>>>
-    /** The keys of all accounts whose records cannot be read. */
+    /** The damaged key records of all accounts. */
     readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
   }
 >() {}
 
-/** Times are epoch milliseconds. */
+/** The result of a revocation. Times are epoch milliseconds. */
 export interface RevokedKey {
   readonly id: ApiKeyId
   readonly revokedAt: number

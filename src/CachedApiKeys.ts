@@ -1,6 +1,6 @@
 /**
- * Keys that were found good are known for a few seconds, so that a client's next request costs no
- * query. A key that is revoked in another process works for that long at most.
+ * Caches usable API keys for a few seconds, so that a client's next request costs no query. A key
+ * that another process revokes works until its cache entry expires.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,27 +12,30 @@ import { Deadline, waitUntil } from "./Deadline.ts"
 import * as Stopwatch from "./Stopwatch.ts"
 import { StoreTimeout } from "./StoreTimeout.ts"
 
-/** Below the 5 s within which a revocation is seen everywhere. */
+/** Less than 5 s, because a revocation must take effect in all processes within 5 s. */
 const timeToLiveMs = 3000
 
-/** How many keys are known at once; the one known for longest goes first. */
+/** Maximum number of cached keys. The oldest entry is evicted first. */
 const capacity = 10_000
 
 interface Known {
   readonly record: ApiKey.ApiKey
-  /** When it was asked for, on the stopwatch. */
+  /** Stopwatch time at which the query started. */
   readonly since: number
 }
 
-/** A key that is known to be usable at a time in epoch milliseconds; undefined for any other. */
+/**
+ * Returns the cached record of a key that is usable at `nowMs` (epoch milliseconds), else
+ * undefined.
+ */
 export type Recall = (key: string, nowMs: number) => ApiKey.ApiKey | undefined
 
 const recalls = new WeakMap<ApiKeys["Type"], Recall>()
 
-/** For keys that this layer has made, a look into its memory; undefined for any others. */
+/** Synchronous access to this layer's cache. Undefined for an ApiKeys of another layer. */
 export const recallOf = (keys: ApiKeys["Type"]): Recall | undefined => recalls.get(keys)
 
-/** ApiKeys over ApiKeys. */
+/** Adds the cache to an existing ApiKeys. */
 export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   ApiKeys,
   Effect.gen(function* () {
@@ -40,7 +43,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     const clock = yield* Effect.clock
     const known = new Map<string, Known>()
 
-    /** How often all was forgotten: what was asked for before that is out of date. */
+    /** Counts cache resets. The result of a query that started before a reset is not cached. */
     let generation = 0
 
     const remember = (secret: string, record: ApiKey.ApiKey, since: number, asOf: number) => {
@@ -55,7 +58,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
       }
     }
 
-    /** What this process changes, it sees at once. */
+    /** Clears the cache, so that changes in this process take effect at once. */
     const forgetAll = Effect.sync(() => {
       generation++
       known.clear()
@@ -82,7 +85,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           const asked = Effect.tap(keys.authenticate(key), (record) =>
             Effect.sync(() => remember(secret, record, since, asOf)),
           )
-          // An answer that comes too late is known to the next request.
+          // The query goes on after a timeout, so the next request may find its result.
           return Deadline.pipe(
             Effect.flatMap((deadline) => waitUntil(deadline)(asked)),
             Effect.flatMap(orTimeout),

@@ -5,22 +5,22 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 
 /**
- * When the present request must have its answer, in epoch milliseconds. A provider that waits for
- * several things at once gives what it has by then; without a request there is no deadline.
+ * The deadline of the current request, in epoch milliseconds. Infinite outside a request. At the
+ * deadline a provider returns the outcomes that it has.
  */
 export class Deadline extends Context.Reference<Deadline>()("authority/Deadline", {
   defaultValue: () => Number.POSITIVE_INFINITY,
 }) {}
 
-/** How long past the deadline a provider may take to return what it has, in milliseconds. */
+/** How long after the deadline a provider may still return its outcomes, in milliseconds. */
 export const lookupGraceMs = 500
 
-/** How long past the deadline the last commit of a request may take, in milliseconds. */
+/** How long after the deadline the last commit of a request may end, in milliseconds. */
 export const commitGraceMs = 1000
 
 /**
- * Waits for an effect until a time in epoch milliseconds, and returns none after that. The effect
- * then goes on in the background.
+ * Waits for an effect until `time`, in epoch milliseconds. Returns none after that, while the
+ * effect continues in the background.
  */
 export const waitUntil =
   (time: number) =>
@@ -30,14 +30,14 @@ export const waitUntil =
       : Effect.gen(function* () {
           const fiber = yield* Effect.forkDaemon(effect)
           const now = yield* Clock.currentTimeMillis
-          // Where the caller cannot be interrupted, the wait can.
+          // Keeps the wait interruptible when the caller is not.
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
 
 /**
- * Milliseconds until the deadline; below 0 after it, infinite without one. Whoever waits reads it
- * once, at the start, so that a clock which is set meanwhile makes nobody wait longer.
+ * Milliseconds until the deadline: negative after it, infinite without one. Callers read the value
+ * once, at the start, so that a change of the system clock does not make them wait longer.
  */
 export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   Deadline,
@@ -45,7 +45,7 @@ export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   (deadline, now) => deadline - now,
 )
 
-/** Runs the effect with a deadline so many milliseconds from now. */
+/** Runs the effect with a deadline `ms` milliseconds from now. */
 export const within =
   (ms: number) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>

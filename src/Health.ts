@@ -1,23 +1,25 @@
-/** The port to whether the stores can do their work. */
+/** The port to the health of the stores. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StoreFailure } from "./StoreFailure.ts"
 
 export interface Stores {
-  /** What they are, in words. */
+  /** The database and its schema version, for people. */
   readonly description: string
-  /** Whether they have been through every migration that this program knows. */
+  /** True when every migration of this program has run. */
   readonly isMigrated: boolean
-  /** Why no commit of this process succeeded lately, in words; undefined where one did. */
+  /** Why commits of this process fail at present, for people; undefined when they succeed. */
   readonly trouble: string | undefined
 }
 
 export class Health extends Context.Tag("authority/Health")<
   Health,
   {
-    /** Fails with StoreFailure when the stores do not answer. */
+    /** Reads the state of the stores. Fails with StoreFailure when they do not answer. */
     readonly stores: Effect.Effect<Stores, StoreFailure>
-    /** Writes something and removes it again. Fails with StoreFailure when the stores refuse. */
+    /**
+     * Writes a test row and deletes it. Fails with StoreFailure when the stores refuse the write.
+     */
     readonly write: Effect.Effect<void, StoreFailure>
   }
 >() {}

@@ -1,8 +1,8 @@
 /**
- * A map of limited size that forgets what has not been used for long. It has a younger and an elder
- * generation: what is used is in the younger one, and when that is full it becomes the elder one,
- * whose rest is forgotten. So a use costs a look, where an exact order would cost a removal and an
- * insertion; what is used survives at least as many insertions as half the capacity.
+ * A map of limited size that evicts entries that were not used recently. It has two generations. A
+ * used entry moves to the younger one. When the younger one is full, it becomes the elder one, and
+ * the old elder one is dropped. So a hit usually costs one lookup; an exact LRU order would cost a
+ * removal and an insertion. A used entry survives at least half the capacity in insertions.
  */
 export class Lru<K, V> {
   private younger = new Map<K, V>()

@@ -1,8 +1,8 @@
-/** What is known about a target, or why nothing is. */
+/** The figures of a target, and the outcome of a check. */
 import * as Data from "effect/Data"
 import * as Schema from "effect/Schema"
 
-/** A figure on the scale that every provider is brought to: 0 to 100, fractions allowed. */
+/** A figure from 0 to 100, fractions allowed. Every provider converts its figures to this scale. */
 export const Score = Schema.Number.pipe(
   Schema.between(0, 100, {
     title: "Score",
@@ -20,14 +20,14 @@ export const Metrics = Schema.Struct({
   spamScore: Schema.optionalWith(
     Score.annotations({
       description:
-        "How much the domain resembles spam, from 0 to 100; absent when the provider has no score.",
+        "How much the domain resembles spam, from 0 to 100. Absent when the provider has no score.",
     }),
     { exact: true },
   ),
 })
 export type Metrics = typeof Metrics.Type
 
-/** `spamScore` is left out where there is none. */
+/** Makes Metrics. Leaves `spamScore` out when it is null or undefined. */
 export const metricsOf = (
   domainAuthority: number,
   pageAuthority: number,
@@ -39,25 +39,28 @@ export const metricsOf = (
 
 const isScore = (figure: number) => figure >= 0 && figure <= 100
 
-/** As the schema has it, without its machinery: it is asked of every figure of every answer. */
+/**
+ * Same rule as the schema `Score`, but faster, because it runs for every figure of every answer.
+ */
 export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Metrics): boolean =>
   isScore(domainAuthority) &&
   isScore(pageAuthority) &&
   (spamScore === undefined || isScore(spamScore))
 
-/** Why a URL could not be checked, in the words of the interface. */
+/** Why a URL could not be checked, as the HTTP interface reports it. */
 export const FailureReason = Schema.Literal(
   "PROVIDER_ERROR",
   "SERVER_ERROR",
   "INVALID_URL",
 ).annotations({
   description:
-    "`INVALID_URL`: it cannot be a public web address; nobody was asked. `PROVIDER_ERROR`: the " +
-    "provider failed for it, or gave no answer in time. `SERVER_ERROR`: the service failed for it.",
+    "`INVALID_URL`: the URL is not a public web address, so no provider was asked. " +
+    "`PROVIDER_ERROR`: the provider failed for this URL or did not answer in time. " +
+    "`SERVER_ERROR`: the service itself failed for this URL.",
 })
 export type FailureReason = typeof FailureReason.Type
 
-/** What became of one target. `detail` is for the operator's log, never for the client. */
+/** The result for one target. `detail` is for the operator's log and is not sent to the client. */
 export type Outcome = Data.TaggedEnum<{
   Checked: { readonly metrics: Metrics }
   Failed: { readonly reason: FailureReason; readonly detail: string }
@@ -67,14 +70,16 @@ export const Outcome = Data.taggedEnum<Outcome>()
 const CompactMetrics = Schema.Tuple(Score, Score, Schema.optionalElement(Score))
 type CompactMetrics = typeof CompactMetrics.Type
 
-/** An outcome as it is stored: domain authority, page authority and spam score, or a reason. */
+/** The stored form of an outcome: `[domain authority, page authority, spam score?]` or a reason. */
 export const CompactOutcome = Schema.Union(FailureReason, CompactMetrics)
 export type CompactOutcome = typeof CompactOutcome.Type
 
+/** Converts metrics to their stored form. */
 export const compact = ({ domainAuthority, pageAuthority, spamScore }: Metrics): CompactMetrics =>
   spamScore === undefined
     ? [domainAuthority, pageAuthority]
     : [domainAuthority, pageAuthority, spamScore]
 
+/** Converts metrics from their stored form. */
 export const expand = ([domainAuthority, pageAuthority, spamScore]: CompactMetrics): Metrics =>
   metricsOf(domainAuthority, pageAuthority, spamScore)

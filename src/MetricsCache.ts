@@ -1,14 +1,15 @@
-/** The port to the figures that outlive a process. Losing them costs money, but breaks nothing. */
+/** The port to the stored figures. Losing them costs money, but breaks nothing. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Metrics } from "./Metrics.ts"
 import type { StoreFailure } from "./StoreFailure.ts"
 
+/** The figures of one page from one provider. */
 export interface Figures {
-  /** Whose they are. */
+  /** The name of the provider that gave the figures. */
   readonly provider: string
-  /** `Target.page`. */
+  /** `page` of the target. */
   readonly page: string
   readonly metrics: Metrics
   /** Epoch milliseconds. */
@@ -18,15 +19,17 @@ export interface Figures {
 export class MetricsCache extends Context.Tag("authority/MetricsCache")<
   MetricsCache,
   {
-    /** What is known of the pages, fetched after `since`; fails with StoreFailure. */
+    /**
+     * Returns the figures fetched after `since`, in epoch milliseconds. Fails with StoreFailure.
+     */
     readonly get: (
       provider: string,
       pages: NonEmptyReadonlyArray<string>,
       since: number,
     ) => Effect.Effect<ReadonlyArray<Figures>, StoreFailure>
-    /** Keeps figures in place of what was known; fails with StoreFailure. */
+    /** Stores figures and replaces older ones of the same pages. Fails with StoreFailure. */
     readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void, StoreFailure>
-    /** Forgets what was fetched at `until` or before; fails with StoreFailure. */
+    /** Deletes the figures fetched at or before `until`. Fails with StoreFailure. */
     readonly sweep: (until: number) => Effect.Effect<void, StoreFailure>
   }
 >() {}

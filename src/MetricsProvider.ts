@@ -1,4 +1,4 @@
-/** The port to whoever sells the figures. */
+/** The port to a provider of figures. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -9,21 +9,20 @@ import type { Outcome } from "./Metrics.ts"
 import type { Target } from "./Target.ts"
 
 /**
- * A whole call to a provider came to nothing.
+ * A call to a provider failed as a whole. The reasons are:
  *
- * - `Unreachable`: no connection, or it broke
+ * - `Unreachable`: the connection failed
  * - `Timeout`: no answer in time
- * - `Throttled`: the provider asks to slow down
- * - `Unavailable`: the provider says that it is broken (5xx)
- * - `Refused`: the provider will not answer this call or this caller (other 4xx); asking again the
- *   same way does no good
- * - `Malformed`: the answer is not what the provider documents
+ * - `Throttled`: the provider's rate limit was exceeded
+ * - `Unavailable`: the provider reports an error of its own (5xx), or the circuit is open
+ * - `Refused`: the provider rejects this call or this caller (other 4xx); a retry does not help
+ * - `Malformed`: the answer does not match the provider's documentation
  */
 export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly provider: string
   readonly reason: "Unreachable" | "Timeout" | "Throttled" | "Unavailable" | "Refused" | "Malformed"
   readonly detail: string
-  /** How long the provider asks to be left alone, when it says so. */
+  /** How long to wait before the next call, when the provider says so. */
   readonly retryAfter?: Duration.Duration
 }> {
   override get message() {
@@ -31,51 +30,53 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   }
 }
 
-/** What a subscription allows in its present period. */
+/** The usage of a subscription in its current period. */
 export interface Quota {
-  /** What is counted, in the vendor's word. */
+  /** The unit that is counted, in the vendor's terms, such as `rows`. */
   readonly unit: string
   readonly allotted: number
   readonly used: number
-  /** Epoch milliseconds, when the vendor tells. */
+  /** Epoch milliseconds; null when the vendor does not say. */
   readonly resetsAt: number | null
 }
 
-/** Whether a vendor that has failed again and again is being left alone for a while. */
+/** The state of a vendor's circuit breaker. */
 export interface Circuit {
-  /** The vendor's name, of a chain of them too. */
+  /** The name of one vendor, also within a fallback chain. */
   readonly provider: string
-  /** Why it is not asked at present; undefined when it is. */
+  /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
 }
 
-/** The method `known` of a provider without a memory. */
+/** The method `known` for a provider without a cache. */
 export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succeedNone
 
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
-    /** As in the setting AUTHORITY_PROVIDER; for logs and counters. */
+    /** The name in the setting AUTHORITY_PROVIDER, for logs and metrics. */
     readonly name: string
     /**
-     * One outcome for each target, in the order of the targets, which are distinct. What fails for
-     * one target is its outcome; fails with ProviderError when the provider gave none at all.
+     * Returns one outcome for each target, in order. The targets must be distinct. The failure of a
+     * single target is its outcome. Fails with ProviderError when the whole lookup failed.
      */
     readonly lookup: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
     /**
-     * The outcomes of all targets, in their order, where nobody has to be asked; none otherwise. They
-     * count as cache hits.
+     * Returns the outcomes of all targets, in order, when all of them are available without a call
+     * to the vendor; else none. Counts them as cache hits.
      */
     readonly known: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
-    /** How many targets one call to the provider takes; absent where there is no such limit. */
+    /** Maximum number of targets in one call to the vendor; absent without a limit. */
     readonly batchSize?: number
-    /** What is left of the subscription; absent where there is none. Free of charge. */
+    /** Asks the vendor for the usage of the subscription, free of charge. Absent without one. */
     readonly quota?: Effect.Effect<Quota, ProviderError>
-    /** Of each vendor that is behind this; absent where none is. Nobody is asked for it. */
+    /**
+     * The circuits of all vendors behind this provider, without a call. Absent when there are none.
+     */
     readonly circuits?: Effect.Effect<ReadonlyArray<Circuit>>
   }
 >() {}

@@ -1,4 +1,4 @@
-/** What became of a batch and what it costs: pure rules. */
+/** Pure rules for a batch: its outcomes, its cost, and its stored answer. */
 import { hash } from "node:crypto"
 import * as Either from "effect/Either"
 import type { AccountId } from "./Account.ts"
@@ -9,30 +9,30 @@ import type { RequestId } from "./RequestId.ts"
 import * as StoredAnswer from "./StoredAnswer.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
-/** A batch of an account. */
+/** A batch that an account submits. */
 export interface Request {
   readonly accountId: AccountId
   readonly requestId: RequestId
   readonly urls: ReadonlyArray<string>
-  /** The client's name for the request. */
+  /** The client's name for the request; absent when the client sent none. */
   readonly idempotencyKey?: string | undefined
 }
 
-/** What became of the submitted URLs, and what it cost. */
+/** The outcomes of the submitted URLs, and their cost. */
 export interface Report {
-  /** As they were submitted. */
+  /** The URLs as submitted. */
   readonly urls: ReadonlyArray<string>
-  /** One for each URL, in their order. */
+  /** One outcome for each URL, in order. */
   readonly outcomes: ReadonlyArray<Outcome>
   readonly creditsUsed: Credits
-  /** True for the stored answer of an earlier request: nothing was charged this time. */
+  /** True for a replay of a stored answer, which charges nothing. */
   readonly isReplay: boolean
 }
 
-/** A target for each URL, or why it is none. */
+/** Parses each URL to a target, or to the reason why it is invalid. */
 export const parse = (urls: ReadonlyArray<string>) => urls.map((url) => Target.parse(url))
 
-/** `outcomes` are of the targets, in their order; `price` is of one successful check. */
+/** Makes a report. `outcomes` belong to the valid targets, in order. `price` is for one success. */
 export const make = (
   urls: ReadonlyArray<string>,
   parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>,
@@ -49,14 +49,14 @@ export const make = (
   return { urls, outcomes: all, creditsUsed: creditsOf(price * successes), isReplay: false }
 }
 
-/** The report of an earlier request, from its stored answer. */
+/** Makes the report of a replay. Dies when `answer` is not a stored answer. */
 export const replay = (urls: ReadonlyArray<string>, answer: string): Report => ({
   urls,
   ...StoredAnswer.decode(answer),
   isReplay: true,
 })
 
-/** The credits that the request may cost, which is when all its targets succeed. */
+/** The hold for a request: the cost if all targets succeed. */
 export const holdOf = (
   { accountId, idempotencyKey: key, requestId, urls }: Request,
   targets: ReadonlyArray<Target>,
@@ -68,21 +68,25 @@ export const holdOf = (
   idempotencyKey: key === undefined ? undefined : { key, fingerprint: fingerprint(urls) },
 })
 
+/** The charge for a report. */
 export const chargeOf = ({ creditsUsed }: Report, price: Credits): Charge => ({
   amount: creditsUsed,
   urls: creditsUsed / price,
 })
 
-/** Undefined where the client has not named the request. */
+/** The answer to store; undefined when the request has no idempotency key. */
 export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string | undefined =>
   idempotencyKey === undefined ? undefined : StoredAnswer.encode(report)
 
-/** The same URLs in the same order are the same question. */
+/** Two requests are the same when they have the same URLs in the same order. */
 const fingerprint = (urls: ReadonlyArray<string>): string => hash("sha256", JSON.stringify(urls))
 
+/** The outcome of a target that has no answer by the deadline. */
 export const unanswered = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer in time" })
 
-/** No response can carry a figure off the scale, and what cannot be answered must not be charged. */
+/**
+ * Turns figures outside 0 to 100 into a failure, because the response cannot carry or charge them.
+ */
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale
 

@@ -1,5 +1,5 @@
 import * as Schema from "effect/Schema"
 
-/** Names one request from its header `x-request-id` to its line in the statement. */
+/** Identifies one request, in the header `x-request-id`, the log and the account's statement. */
 export const RequestId = Schema.String.pipe(Schema.brand("RequestId"))
 export type RequestId = typeof RequestId.Type

@@ -1,9 +1,9 @@
-/** Keeps secrets out of logs, traces and what the verbs print. */
+/** Removes secrets from logs, traces and the output of commands. */
 import { identity } from "effect/Function"
 
 /**
- * An address without its password and the values of its query. A user name without a password is
- * hidden too, for some services take a token there. Any other text comes back as it is.
+ * Hides the password and the query values of a URL. Also hides a user name without a password,
+ * because some services expect a token there. Returns a text that is not a URL unchanged.
  */
 export const hideIn = (text: string): string =>
   /^[a-z][a-z\d+.-]*:\/\//i.test(text)
@@ -17,33 +17,34 @@ const hiddenUser = (userinfo: string) => {
 
 const hiddenQuery = (query: string) => query.replaceAll(/[^?&=]+(?=&|$)|(?<==)[^&]+/g, "…")
 
-/** What may be a secret in an address: user name, password, and the values of its query. */
+/** The possible secrets in a URL: user name, password and query values. */
 export const partsOf = (address: string): ReadonlyArray<string> => {
   const url = URL.parse(address)
   if (url === null) return []
   const values = Array.from(url.searchParams, ([name, value]) => (value === "" ? name : value))
-  // Shorter words stand in too many texts by chance.
+  // Shorter words occur in too many texts by chance.
   return [url.username, url.password, ...values].filter((part) => part.length >= shortest)
 }
 
+/** In characters. */
 const shortest = 4
 
 /**
- * Replaces the secrets in texts that somebody else wrote, however they are spelt: plain,
- * percent-encoded, JSON-escaped, or in base64, by themselves or as a part of something longer.
+ * Returns a function that replaces the secrets in a text. It finds secrets that are plain,
+ * percent-encoded, JSON-escaped or in base64, also within a longer encoded text.
  */
 export const remover = (secrets: ReadonlyArray<string>): ((text: string) => string) => {
   const spellings = secrets.filter((secret) => secret !== "").flatMap(spellingsOf)
   if (spellings.length === 0) return identity
   let pattern: RegExp | undefined
   return (text) => {
-    // The pattern is large, so it is made when it is needed first.
+    // The pattern is large, so it is compiled at the first use.
     pattern ??= new RegExp(spellings.toSorted(byLength).map(patternOf).join("|"), "g")
     return text.replaceAll(pattern, "<redacted>")
   }
 }
 
-/** The longest first, for it may contain another one. */
+/** Longest first, because a secret may contain a shorter one. */
 const byLength = (a: string, b: string) => b.length - a.length
 
 const spellingsOf = (secret: string): ReadonlyArray<string> => {
@@ -53,8 +54,8 @@ const spellingsOf = (secret: string): ReadonlyArray<string> => {
 }
 
 /**
- * What stands in base64 for a secret that begins `offset` bytes after a group of three. Characters
- * that also depend on the bytes before and after it are left out.
+ * The base64 form of a secret that starts `offset` bytes into a group of three. Leaves out the
+ * characters that also depend on neighbouring bytes.
  */
 const base64Of = (secret: string, offset: number): string => {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])
@@ -62,7 +63,7 @@ const base64Of = (secret: string, offset: number): string => {
   return bytes.toString("base64").slice(from, Math.floor((bytes.length * 8) / 6))
 }
 
-/** Matches a text with any of its characters percent-encoded or JSON-escaped, or none. */
+/** A pattern that matches the text, with each character plain, percent-encoded or JSON-escaped. */
 const patternOf = (text: string): string => Array.from(text, characterPattern).join("")
 
 const characterPattern = (character: string): string => {
@@ -74,7 +75,7 @@ const characterPattern = (character: string): string => {
   return `(?:${plain}|${percents.join("")}|${units.join("")}${space})`
 }
 
-/** Digits in either letter case. */
+/** A pattern for a hexadecimal number in upper or lower case. */
 const hex = (code: number, length: number) =>
   code
     .toString(16)

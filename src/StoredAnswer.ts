@@ -1,25 +1,25 @@
 /**
- * The answer to a batch as it is stored for a client that sends the request again. The client sends
- * the URLs again, so they are not stored: an answer takes a few kilobytes at most.
+ * The stored answer of a batch, for a replay. A repeated request brings the URLs again, so they are
+ * not stored. A stored answer takes a few kilobytes at most.
  */
 import * as Schema from "effect/Schema"
 import { Credits } from "./ledger/LedgerEntry.ts"
 import { compact, CompactOutcome, expand, Outcome } from "./Metrics.ts"
 
-/** What a client learns beside the URLs. */
+/** The content of an answer, without the URLs. */
 export interface StoredAnswer {
-  /** One for each URL, in the order of the request. */
+  /** One outcome for each URL, in the order of the request. */
   readonly outcomes: ReadonlyArray<Outcome>
   readonly creditsUsed: Credits
 }
 
-/** Answers outlive versions of the program: what this wrote once, `decode` reads for ever. */
+/** Encodes an answer. `decode` must read the output of every earlier version of this function. */
 export const encode = ({ creditsUsed, outcomes }: StoredAnswer): string => {
   const stored: typeof Stored.Encoded = { creditsUsed, outcomes: outcomes.map(encodeOutcome) }
   return JSON.stringify(stored)
 }
 
-/** Dies when the text is not a stored answer. The details of failures are not stored. */
+/** Decodes an answer. Throws when the text is not one. Details of failures are not stored. */
 export const decode = (text: string): StoredAnswer => {
   const { creditsUsed, outcomes } = decodeStored(text)
   return { creditsUsed, outcomes: outcomes.map(decodeOutcome) }

@@ -1,13 +1,13 @@
 /**
- * What a client submits, made into what a provider can be asked about: a string becomes a
- * `Target`, or an `InvalidUrl` that says why it cannot be a public web address. Pure.
+ * Parses a submitted string to a `Target`, which can be sent to a provider. A string that is not a
+ * public web address gives an `InvalidUrl` with the problem. Pure.
  */
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import { parse as parseHost } from "tldts"
 import { Lru } from "./Lru.ts"
 
-/** The input cannot be a public web address; `problem` says why in a few words. */
+/** The input is not a public web address. `problem` says why, in a few words. */
 export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
   readonly input: string
   readonly problem: string
@@ -18,15 +18,15 @@ export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
 }
 
 /**
- * A public web page. Two submissions that differ only in the scheme, letter case of the host, a
- * trailing dot, a default port or a fragment are one target; `www.` and the bare host are two.
+ * A public web page in canonical form. URLs that differ only in scheme, letter case of the host,
+ * trailing dot, default port or fragment give the same target. `www.` gives another target.
  */
 export class Target {
-  /** Host name in its ASCII form, lower case, without a trailing dot: `www.example.co.uk`. */
+  /** Host name in ASCII and lower case, without a trailing dot: `www.example.co.uk`. */
   readonly host: string
-  /** The domain somebody registered, by the Public Suffix List: `example.co.uk`. */
+  /** The registered domain, by the Public Suffix List: `example.co.uk`. */
   readonly domain: string
-  /** Host, path and query, the identity of the target: `www.example.co.uk/a?b`. */
+  /** Host, path and query. Identifies the target: `www.example.co.uk/a?b`. */
   readonly page: string
 
   private constructor(host: string, domain: string, page: string) {
@@ -35,12 +35,12 @@ export class Target {
     this.page = page
   }
 
-  /** The address to send to a provider that wants an absolute one. */
+  /** The absolute URL, always with https. */
   get url(): string {
     return `https://${this.page}`
   }
 
-  /** Never throws, whatever the string. */
+  /** Parses a submitted string. Does not throw for any string. */
   static parse(input: string): Either.Either<Target, InvalidUrl> {
     const known = parsed.get(input)
     if (known !== undefined) return known
@@ -80,17 +80,19 @@ export class Target {
 }
 
 /**
- * What was submitted lately and what it is: popular addresses come again and again, and to read one
- * takes longer than everything else that is done for it.
+ * Caches parse results. Popular URLs come often, and parsing is the slowest step of a check with a
+ * cache hit.
  */
 const parsed = new Lru<string, Either.Either<Target, InvalidUrl>>(10_000)
 
-/** With as many of these, some 5 MB. */
+/** In UTF-16 code units. With this limit the cache takes about 5 MB at most. */
 const maxKeptLength = 200
 
 const maxHostLength = 253
 
-/** Private suffixes such as `github.io` are sites like any other, so only ICANN's count. */
+/**
+ * Only ICANN suffixes count. Private suffixes such as `github.io` are treated as normal domains.
+ */
 const hostOptions = {
   allowPrivateDomains: false,
   detectIp: false,
@@ -98,7 +100,7 @@ const hostOptions = {
   validateHostname: false,
 }
 
-/** WHATWG URL drops inner tabs and newlines in silence, which would check another address. */
+/** WHATWG URL silently removes inner tabs and newlines, which would give another address. */
 const hasControlCharacter = (text: string) => {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -108,9 +110,8 @@ const hasControlCharacter = (text: string) => {
 }
 
 /**
- * The text as an absolute http(s) address; undefined when it names another scheme. In
- * `example.com:8080` WHATWG URL would see the scheme `example.com`, a person sees a port; in
- * `com.example.app://callback` both see a scheme.
+ * Returns an absolute http(s) URL; undefined for another scheme. Unlike WHATWG URL, takes
+ * `example.com:8080` for a host with a port; `com.example.app://callback` has another scheme.
  */
 const withScheme = (text: string): string | undefined => {
   if (/^https?:/i.test(text)) return text
@@ -124,18 +125,19 @@ const withScheme = (text: string): string | undefined => {
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
 }
 
-/** An empty user name counts: WHATWG URL drops it in silence. */
+/** True for an empty user name too, because WHATWG URL silently removes it. */
 const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
-/** WHATWG URL has already turned every spelling of an IPv4 address into dotted numbers. */
+/** WHATWG URL has already converted every form of an IPv4 address to dotted decimal. */
 const isAddress = (host: string) => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)
 
-/** Underscores are no host name by RFC 1123, but exist in the wild below a registered domain. */
+/** Allows underscores. RFC 1123 forbids them, but they occur below registered domains. */
 const isLabel = (label: string) =>
   label.length <= 63 && /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label)
 
 /**
- * Of the special-use names, `.test`, `.invalid`, `.local`, `.internal`, `.localhost` and `.example`
- * are no public suffix at all; these two are, though no web page lives there (RFC 7686, RFC 3172).
+ * Public suffixes without web pages (RFC 7686, RFC 3172). The special-use names `.test`,
+ * `.invalid`, `.local`, `.internal`, `.localhost` and `.example` need no check: they are not public
+ * suffixes.
  */
 const isSpecialUse = (host: string) => host.endsWith(".onion") || host.endsWith(".arpa")

@@ -5,15 +5,15 @@ import * as Schema from "effect/Schema"
 const unitMs = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const
 const isUnit = (unit: string): unit is keyof typeof unitMs => unit in unitMs
 
-/** The last moment that a `Date` can hold, in epoch milliseconds. */
+/** The latest time that a `Date` can hold, in epoch milliseconds. */
 export const latestTime = 8_640_000_000_000_000
 
-/** Ten years: a time that far from now can still be stored and read. */
+/** Ten years. A time that far in the future can still be stored and read. */
 const maxMs = 3650 * unitMs.d
 
 /**
- * A length of time as people type it: a whole number and a unit, `500ms`, `10s`, `5m`, `24h`, `90d`.
- * At most 3,650 days.
+ * A duration as people type it: a whole number and a unit, such as `500ms`, `10s`, `5m`, `24h` or
+ * `90d`. At most 3,650 days.
  */
 export const TimeSpan = Schema.transformOrFail(Schema.String, Schema.DurationFromSelf, {
   strict: true,

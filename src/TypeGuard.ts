@@ -1,7 +1,7 @@
 /**
- * A schema's own filters without its machinery. Nearly every value is as it should be, and to see
- * that takes a few comparisons; the decoder, which is there to tell what is wrong, takes many times
- * as long to say that nothing is.
+ * Compiles a schema to a fast type guard. Nearly every value is valid, and the guard finds that
+ * with a few comparisons. The schema's decoder can explain what is wrong, but it is many times
+ * slower, also for valid values.
  */
 import * as Either from "effect/Either"
 import { constTrue } from "effect/Function"
@@ -14,15 +14,15 @@ import * as SchemaAST from "effect/SchemaAST"
 type Test = (value: unknown) => boolean
 
 /**
- * True for a value that the schema takes as it is. False says nothing: the value may be wrong, or
- * the schema have a part that only its decoder knows.
+ * Makes a guard. True means that the schema accepts the value unchanged. False means that the value
+ * may be invalid, or that the guard does not support a part of the schema: ask the decoder.
  */
 export const make = <A, I>(schema: Schema.Schema<A, I>): ((value: unknown) => value is A) => {
   const test = testOf(schema.ast)
   return (value): value is A => test(value)
 }
 
-/** As the schema's decoder, but that it takes a value with more properties than it knows as it is. */
+/** A fast decoder for the schema. Unlike the schema's decoder, it may keep unknown properties. */
 export const decoder = <A, I>(
   schema: Schema.Schema<A, I>,
 ): ((value: unknown) => Either.Either<A, ParseResult.ParseIssue>) => {
@@ -31,7 +31,7 @@ export const decoder = <A, I>(
   return (value) => (isAsItShouldBe(value) ? Either.right(value) : decode(value))
 }
 
-/** `size`: what the refinements around a string or an array leave of its lengths. */
+/** `size`: the lengths that the refinements around a string or an array allow. */
 const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
   switch (ast._tag) {
     case "StringKeyword":
@@ -82,7 +82,7 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
 
-/** Of plain members only: the decoder of any other one may change a value that a later one takes. */
+/** Supports unions of plain types only. Another member may transform a value before a later one. */
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))
   const arePlain = types.every(({ _tag }) => plain.has(_tag))
@@ -103,7 +103,7 @@ const narrowed = (one: Size, other: Size): Size => ({
   max: Math.min(one.max, other.max),
 })
 
-/** Of a filter that bounds a length and does nothing else. */
+/** The size that a refinement allows, if it only limits a length; undefined for others. */
 const boundOf = (ast: SchemaAST.Refinement): Size | undefined => {
   const name = boundNames.get(Option.getOrUndefined(SchemaAST.getSchemaIdAnnotation(ast)))
   const bounds = Option.getOrUndefined(SchemaAST.getJSONSchemaAnnotation(ast))

@@ -1,4 +1,4 @@
-/** The program: checks that it can run here at all, then hands over to the verb. */
+/** The entry point: checks the Node version, then runs the command. */
 import "./cli/nodeVersion.ts"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as Effect from "effect/Effect"
@@ -7,8 +7,8 @@ import * as ExitStatus from "./cli/ExitStatus.ts"
 const [verb, ...options] = process.argv.slice(2)
 const isJson = options[0] === "--json"
 
-// The parser of the command line is larger than all that `serve` needs, and a service that is
-// started again is waited for: spelt plainly, it does without.
+// `serve`, alone or with `--json`, does not load the command-line parser, which is larger than the
+// rest of the program. So a restarted service is ready sooner.
 const program =
   verb === "serve" && options.length === (isJson ? 1 : 0)
     ? Effect.flatMap(

@@ -12,7 +12,7 @@ const decodeBytes = Body.bytesDecoder(BatchRequest)
 const decode = (body: unknown) => decodeBytes(Buffer.from(JSON.stringify(body)))
 const decodeWhole = ParseResult.decodeUnknownEither(BatchRequest, { errors: "all" })
 
-/** Empty for a body that keeps the contract. */
+/** The issues of a body; empty when the body is valid. */
 const issuesOf = (body: unknown): ReadonlyArray<Issue> =>
   Either.match(decode(body), { onLeft: ({ issues }) => issues, onRight: () => [] })
 
@@ -65,7 +65,7 @@ const wrongType = (expected: string, received: string, path: ReadonlyArray<strin
     path,
   }) as const
 
-describe("a body within the contract has no issues", () => {
+describe("a valid body has no issues", () => {
   it.each<[name: string, body: unknown]>([
     ["one URL", { urls: [url] }],
     ["50 URLs", { urls: Array(50).fill(url) }],
@@ -78,12 +78,12 @@ describe("a body within the contract has no issues", () => {
     assert.deepStrictEqual(issuesOf(body), [])
   })
 
-  it("and loses its unknown fields", () => {
+  it("and unknown fields are removed", () => {
     assert.deepStrictEqual(decodeWhole({ urls: [url], more: 1 }), Either.right({ urls: [url] }))
   })
 })
 
-describe("a violated constraint is one issue, which says what and where", () => {
+describe("a violated constraint gives one issue with a path", () => {
   it.each<[name: string, body: unknown, issue: Issue]>([
     ["no URLs", { urls: [] }, urlsTooFew],
     ["51 URLs", { urls: Array(51).fill(url) }, urlsTooMany],
@@ -124,8 +124,8 @@ describe("a violated constraint is one issue, which says what and where", () => 
   })
 })
 
-describe("all violations are told at once", () => {
-  it("of the elements, in their order", () => {
+describe("all violations are reported at once", () => {
+  it("those of the elements, in their order", () => {
     assert.deepStrictEqual(issuesOf({ urls: ["", 3, url, null, "a".repeat(1001), {}] }), [
       urlTooShort("0"),
       wrongType("string", "number", ["urls", "1"]),
@@ -135,7 +135,7 @@ describe("all violations are told at once", () => {
     ])
   })
 
-  it("of the array and of its elements", () => {
+  it("those of the array and of its elements", () => {
     const issues = issuesOf({ urls: ["", ...Array(49).fill(url), false] })
     assert.sameDeepMembers(
       [...issues],
@@ -144,8 +144,8 @@ describe("all violations are told at once", () => {
   })
 })
 
-describe("what is no body at all", () => {
-  it("text that is no JSON has a reason and no path", () => {
+describe("a body that is not JSON", () => {
+  it("malformed JSON has a message and an empty path", () => {
     assert.deepStrictEqual(invalidJson("The body is not valid JSON"), {
       code: "invalid_json",
       message: "The body is not valid JSON",
@@ -159,11 +159,11 @@ describe("what is no body at all", () => {
   })
 })
 
-/** What the contract asks of an element, in other words than the schema's. */
+/** The contract's rule for an element, written without the schema. */
 const isValidUrl = (value: unknown) =>
   Predicate.isString(value) && 1 <= value.length && value.length <= 1000
 
-describe("whatever the body", () => {
+describe("any body", () => {
   const element = fc.oneof(
     { weight: 3, arbitrary: fc.constant(url) },
     { weight: 1, arbitrary: fc.constantFrom("", "a".repeat(1000), "a".repeat(1001)) },
@@ -178,7 +178,7 @@ describe("whatever the body", () => {
   )
 
   it.prop(
-    "it is decoded, or has at least one issue, each as the contract describes it",
+    "is decoded, or has at least one issue that matches the contract",
     { body: fc.oneof(nearlyValid, fc.jsonValue()) },
     ({ body }) => {
       const decoded = decode(body)
@@ -198,7 +198,7 @@ describe("whatever the body", () => {
   )
 
   it.prop(
-    "each bad element has one issue at its index, and the array one for its size",
+    "has one issue for each bad element, and one for the size of the array",
     { urls: fc.array(element, { maxLength: 60, size: "max" }) },
     ({ urls }) => {
       const paths = issuesOf({ urls }).map(({ path }) => path.join("."))
@@ -210,7 +210,7 @@ describe("whatever the body", () => {
   )
 
   it.prop(
-    "up to 100 items, its issues are those of the schema's own decoder",
+    "of up to 100 items has the same issues as from the schema's own decoder",
     { urls: fc.array(element, { maxLength: 100, size: "max" }) },
     ({ urls }) => {
       const whole = decodeWhole({ urls })
@@ -223,12 +223,12 @@ describe("whatever the body", () => {
   )
 })
 
-describe("of a long list", () => {
+describe("a long list", () => {
   it.each<[name: string, item: unknown, count: number]>([
     ["numbers", 1, 101],
     ["empty strings", "", 101],
     ["strings that are valid", "a", 1],
-  ])("of %s, the first 100 items and the length are judged", (_, item, count) => {
+  ])("of %s: only the first 100 items and the length are validated", (_, item, count) => {
     const issues = issuesOf({ urls: Array(170_000).fill(item) })
     assert.lengthOf(issues, count)
     assert.deepInclude(issues, urlsTooMany)
@@ -239,7 +239,7 @@ describe("of a long list", () => {
   const decodeTags = (tags: ReadonlyArray<unknown>) =>
     decodeBytes(Buffer.from(JSON.stringify({ tags })))
 
-  it("that may be of any length, a later item is still judged", () => {
+  it("without a maximum length: an item after the first 100 is validated", () => {
     const tags = [...Array(200).fill("a"), 7]
     const decoded = Either.flip(decodeTags(tags))
     assert.deepStrictEqual(
@@ -248,7 +248,7 @@ describe("of a long list", () => {
     )
   })
 
-  it("that may be of any length, nothing is lost", () => {
+  it("without a maximum length: all items are decoded", () => {
     const tags = Array(200).fill("a")
     assert.deepStrictEqual(decodeTags(tags), Either.right({ tags }))
   })

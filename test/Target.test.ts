@@ -16,10 +16,10 @@ const problemOf = (input: string): string =>
   })
 
 const label63 = "a".repeat(63)
-/** 253 characters, the longest name there is. */
+/** 253 characters, the maximum length of a host name. */
 const longestHost = [label63, label63, label63, "a".repeat(57), "com"].join(".")
 
-describe("a submitted string becomes a target", () => {
+describe("a submitted string is parsed to a target", () => {
   it.each<[input: string, host: string, domain: string, page: string]>([
     ["example.com", "example.com", "example.com", "example.com/"],
     ["www.example.com", "www.example.com", "example.com", "www.example.com/"],
@@ -31,31 +31,31 @@ describe("a submitted string becomes a target", () => {
     ["example.com/a/b?c=d&e", "example.com", "example.com", "example.com/a/b?c=d&e"],
     ["example.com?q", "example.com", "example.com", "example.com/?q"],
     ["a.b.example.co.uk/x", "a.b.example.co.uk", "example.co.uk", "a.b.example.co.uk/x"],
-    // Example names are registered like any other.
+    // Example domains are accepted like any other domain.
     ["example.org", "example.org", "example.org", "example.org/"],
     ["example.net", "example.net", "example.net", "example.net/"],
     ["example.com/@a", "example.com", "example.com", "example.com/@a"],
     ["https://example.com?a@b", "example.com", "example.com", "example.com/?a@b"],
     ["https:\\\\example.com\\@a", "example.com", "example.com", "example.com/@a"],
     ["example.com#@a", "example.com", "example.com", "example.com/"],
-    // A colon that is no port, after the host.
+    // A colon after the host that does not start a port.
     ["example.com/a:b", "example.com", "example.com", "example.com/a:b"],
     ["example.com?a:b", "example.com", "example.com", "example.com/?a:b"],
-    // Spaces around it are an accident of copying.
+    // Surrounding spaces are removed.
     ["  example.com\n", "example.com", "example.com", "example.com/"],
     ["\uFEFFexample.com", "example.com", "example.com", "example.com/"],
     ["example.com/a b", "example.com", "example.com", "example.com/a%20b"],
-    // WHATWG reads these as a browser does.
+    // Forms that browsers and WHATWG URL accept.
     ["https:\\\\example.com\\a", "example.com", "example.com", "example.com/a"],
     ["ex%61mple.com", "example.com", "example.com", "example.com/"],
     ["example.com/a/../b", "example.com", "example.com", "example.com/b"],
-    // Private suffixes are sites.
+    // Private suffixes are treated as domains.
     ["github.io", "github.io", "github.io", "github.io/"],
     ["octocat.github.io", "octocat.github.io", "github.io", "octocat.github.io/"],
     // Exceptions of the Public Suffix List.
     ["www.ck", "www.ck", "www.ck", "www.ck/"],
     ["city.kawasaki.jp", "city.kawasaki.jp", "city.kawasaki.jp", "city.kawasaki.jp/"],
-    // Not of RFC 1123, yet in the wild.
+    // Underscores: not allowed by RFC 1123, but in use.
     ["a_b.example.com", "a_b.example.com", "example.com", "a_b.example.com/"],
     ["_dmarc.example.com", "_dmarc.example.com", "example.com", "_dmarc.example.com/"],
     ["1.com", "1.com", "1.com", "1.com/"],
@@ -66,7 +66,7 @@ describe("a submitted string becomes a target", () => {
     assert.strictEqual(target.url, `https://${page}`)
   })
 
-  it("labels of 63 characters and hosts of 253 are the longest", () => {
+  it("a label has at most 63 characters, and a host at most 253", () => {
     assert.strictEqual(ok(`${label63}.com`).host, `${label63}.com`)
     assert.strictEqual(longestHost.length, 253)
     assert.strictEqual(ok(longestHost).host, longestHost)
@@ -74,7 +74,7 @@ describe("a submitted string becomes a target", () => {
   })
 })
 
-describe("a host in letters beyond ASCII is its ASCII form", () => {
+describe("a host with non-ASCII letters is converted to ASCII", () => {
   it.each([
     ["faß.de", "xn--fa-hia.de"],
     ["bücher.example.com", "xn--bcher-kva.example.com"],
@@ -92,7 +92,7 @@ describe("a host in letters beyond ASCII is its ASCII form", () => {
   })
 })
 
-describe("what makes two submissions the same page", () => {
+describe("two URLs that give the same or different targets", () => {
   it.each([
     ["the scheme", "http://example.com/a", "https://example.com/a"],
     ["no scheme", "example.com/a", "https://example.com/a"],
@@ -122,7 +122,7 @@ describe("what makes two submissions the same page", () => {
   })
 })
 
-describe("what cannot be a public web address is refused", () => {
+describe("a string that is not a public web address is refused", () => {
   const scheme = "only http and https addresses can be checked"
   const unparseable = "it is not a domain or a URL"
   const port = "only the default ports can be checked"
@@ -134,8 +134,8 @@ describe("what cannot be a public web address is refused", () => {
   const control = "it contains a control character"
 
   it.each<[kind: string, problem: string, inputs: ReadonlyArray<string>]>([
-    ["nothing", unparseable, ["", " ", "\t\n", "/", "//", "https://", "?example.com", "#"]],
-    ["what is no address", unparseable, ["exa mple.com", "https://exa mple.com/", "a<b.com"]],
+    ["no host", unparseable, ["", " ", "\t\n", "/", "//", "https://", "?example.com", "#"]],
+    ["a bad character", unparseable, ["exa mple.com", "https://exa mple.com/", "a<b.com"]],
     [
       "a scheme other than http and https",
       scheme,
@@ -151,13 +151,13 @@ describe("what cannot be a public web address is refused", () => {
         "about:blank",
         "tel:+15550100",
         "httpss://example.com",
-        // A scheme may have dots, and then looks like a host with an empty port.
+        // A scheme with dots looks like a host with an empty port.
         "com.example.app://callback",
         "example.com://callback",
       ],
     ],
     [
-      "an IPv4 address, however it is spelt",
+      "an IPv4 address in any form",
       address,
       [
         "127.0.0.1",
@@ -182,7 +182,7 @@ describe("what cannot be a public web address is refused", () => {
       ["com", "uk", "co.uk", "https://co.uk/", "公司.cn", "foo.ck", "kawasaki.jp", "com."],
     ],
     [
-      "a user",
+      "a user name",
       user,
       [
         "user@example.com",
@@ -212,9 +212,9 @@ describe("what cannot be a public web address is refused", () => {
         "example.com:0",
       ],
     ],
-    ["a port that is none", unparseable, ["example.com:65536", "https://example.com:http/"]],
+    ["an invalid port", unparseable, ["example.com:65536", "https://example.com:http/"]],
     [
-      "a label that DNS does not take",
+      "a label that is not valid in DNS",
       host,
       [
         "-bad-.com",
@@ -254,7 +254,7 @@ describe("what cannot be a public web address is refused", () => {
     ],
     ["an unknown ending", ending, ["example.notatld", "example.c0m", "example.com.nope"]],
     [
-      "a control character inside, which WHATWG would drop in silence",
+      "a control character, which WHATWG URL would silently remove",
       control,
       [
         "exam\tple.com",
@@ -274,7 +274,7 @@ describe("what cannot be a public web address is refused", () => {
     )
   })
 
-  it("the message shows the input so that what is invisible in it can be seen", () => {
+  it("the message shows invisible characters of the input", () => {
     const message = Either.match(Target.parse("exam\tple.com"), {
       onLeft: (invalid) => invalid.message,
       onRight: () => "",
@@ -283,13 +283,13 @@ describe("what cannot be a public web address is refused", () => {
   })
 })
 
-/** Any UTF-16, halves of surrogate pairs included. */
+/** Any UTF-16 code units, including single surrogates. */
 const codeUnits = (maxLength: number, min = 0) =>
   fc
     .array(fc.integer({ min, max: 0xffff }), { maxLength })
     .map((units) => String.fromCharCode(...units))
 
-/** Characters that mean something in an address. */
+/** Characters with a special meaning in a URL. */
 const telling = fc.constantFrom(
   ..."abz019-_.:/\\@?#[]%&=+~*'\"<>| \t\n\0ßü。．",
   "%2e",
@@ -310,7 +310,7 @@ const nearlyUrl = fc
   )
   .map((parts) => parts.join(""))
 
-describe("whatever the string", () => {
+describe("any string", () => {
   const anything = fc.oneof(
     { weight: 1, arbitrary: codeUnits(1000).filter((text) => text !== "") },
     { weight: 2, arbitrary: fc.string({ unit: telling, minLength: 1, maxLength: 30 }) },
@@ -319,7 +319,7 @@ describe("whatever the string", () => {
   )
 
   it.prop(
-    "parsing never throws, and a target's own url is the same target",
+    "parsing does not throw, and a target's URL parses to the same target",
     { input: anything },
     ({ input }) => {
       const parsed = Target.parse(input)
@@ -339,7 +339,7 @@ describe("whatever the string", () => {
   )
 
   it.prop(
-    "a path of any characters beyond ASCII is a page of its host",
+    "a path with non-ASCII characters is a page of its host",
     { tail: codeUnits(900, 0x80) },
     ({ tail }) => {
       const { host, page } = ok(`example.com/${tail}`)

@@ -11,7 +11,7 @@ import { Score } from "../src/Metrics.ts"
 const isBatch = TypeGuard.make(BatchRequest)
 const decodeBatch = Schema.decodeUnknownEither(BatchRequest)
 
-/** Lists of strings around the bounds of the contract, and what is none at all. */
+/** Bodies around the limits of the contract, and other JSON values. */
 const bodies = FastCheck.oneof(
   FastCheck.record({
     urls: FastCheck.array(FastCheck.string({ maxLength: 1002, size: "max" }), {
@@ -24,11 +24,11 @@ const bodies = FastCheck.oneof(
 )
 
 describe("a guard", () => {
-  it.prop("says the same of a body as the decoder", [bodies], ([body]) => {
+  it.prop("accepts the same bodies as the decoder", [bodies], ([body]) => {
     assert.strictEqual(isBatch(body), Either.isRight(decodeBatch(body)))
   })
 
-  it.prop("takes every valid body", [Arbitrary.make(BatchRequest)], ([body]) => {
+  it.prop("accepts every valid body", [Arbitrary.make(BatchRequest)], ([body]) => {
     assert.isTrue(isBatch(body))
   })
 
@@ -36,7 +36,7 @@ describe("a guard", () => {
   const decodeFigures = TypeGuard.decoder(Figures)
 
   it.prop(
-    "has a decoder that gives what the schema's own gives",
+    "has a decoder with the same result as the schema's own decoder",
     [
       FastCheck.oneof(
         FastCheck.record(
@@ -57,7 +57,7 @@ describe("a guard", () => {
     },
   )
 
-  it("knows the bounds", () => {
+  it("checks the length limits of lists and strings", () => {
     const urls = (count: number, length: number) => ({
       urls: Array(count).fill("x".repeat(length)),
     })
@@ -69,7 +69,7 @@ describe("a guard", () => {
     assert.isFalse(isBatch(urls(1, 1001)))
   })
 
-  it("knows a filter that bounds a length from one that does more", () => {
+  it("runs a filter that does more than limit a length", () => {
     const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
     assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
     const isWord = TypeGuard.make(
@@ -90,14 +90,14 @@ describe("a guard", () => {
     ])
   })
 
-  it("knows a value that may be null", () => {
+  it("accepts null where the schema allows null", () => {
     const isText = TypeGuard.make(Schema.NullOr(Schema.String))
     assert.deepStrictEqual([null, "", 1, undefined].map(isText), [true, true, false, false])
     const isTime = TypeGuard.make(Schema.Union(Schema.DateFromString, Schema.String))
     assert.isFalse(isTime("2026-01-01"))
   })
 
-  it("leaves what only the decoder knows to it", () => {
+  it("returns false for schemas that only the decoder supports", () => {
     const transformed = TypeGuard.make(
       Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })),
     )

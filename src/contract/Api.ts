@@ -1,6 +1,6 @@
 /**
- * The interface's contract, and nothing of how it is kept: from it come the decoding of requests,
- * the encoding of responses, the OpenAPI document and the typed client.
+ * The contract of the HTTP interface, without its implementation. The request decoders, the
+ * response encoders, the OpenAPI document and the typed client are derived from it.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -23,26 +23,27 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // The innermost bound is the only one that is told of beside bad elements; too few have none.
+  // Only the innermost bound is reported together with bad elements. `minItems` can be outside,
+  // because an empty list has no bad elements.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({
-      description: "1 to 50 domains or URLs; each is a check of its own.",
+      description: "1 to 50 domains or URLs. Each one is a separate check.",
     }),
 }).annotations({
   identifier: "BatchRequest",
-  description: "What to check.",
+  description: "The domains or URLs to check.",
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
-/** Takes any value: what is wrong with one is told in the envelope, not by the framework. */
+/** Accepts any value. The handler validates the key, so that its error has our envelope. */
 const IdempotencyHeaders = Schema.Struct({
   "idempotency-key": Schema.optionalWith(
     Schema.String.annotations({
       description:
-        "A name for this request, unique to it, 1 to 255 characters in quotes. The same key with the " +
-        "same body within 24 hours brings the same answer back, without a second charge and with " +
-        "the header `idempotent-replayed: true`.",
+        "A unique name for this request: 1 to 255 characters in quotes. Within 24 hours, a " +
+        "repeat with the same key and the same body gets the stored answer, without a second " +
+        "charge and with the header `idempotent-replayed: true`.",
       examples: ['"9f0e6c1a-list-7"'],
     }),
     { exact: true },
@@ -51,14 +52,14 @@ const IdempotencyHeaders = Schema.Struct({
 
 const Count = Schema.Number.pipe(Schema.int(), Schema.greaterThanOrEqualTo(0))
 
-const url = Schema.String.annotations({ description: "As it was submitted." })
+const url = Schema.String.annotations({ description: "The URL as it was submitted." })
 
 const Success = Schema.Struct({ url, ...Metrics.fields }).annotations({
-  description: "A URL that was checked, and its figures.",
+  description: "A checked URL and its figures.",
 })
 
 const Failure = Schema.Struct({ url, reason: FailureReason }).annotations({
-  description: "A URL that was not checked, and why.",
+  description: "A URL that could not be checked, and the reason.",
 })
 
 export const BatchResponse = Schema.Struct({
@@ -72,7 +73,7 @@ export const BatchResponse = Schema.Struct({
   }),
 }).annotations({
   identifier: "BatchResponse",
-  description: "What became of each URL.",
+  description: "The result for each URL.",
   examples: [
     {
       success: true,
@@ -91,15 +92,17 @@ export const BatchResponse = Schema.Struct({
 export const CreditsResponse = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({
-    availableCredits: Count.annotations({ description: "Granted, less charged and held." }),
+    availableCredits: Count.annotations({
+      description: "Granted credits minus charged credits and held credits.",
+    }),
   }),
 }).annotations({
   identifier: "CreditsResponse",
-  description: "What may still be spent.",
+  description: "The credits that the account can still spend.",
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
-/** Runs before anything else of a request is examined; fails with 401, 429 and 503. */
+/** Authenticates the request before any other check. Fails with 401, 429 or 503. */
 export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Authorization", {
   failure: Schema.Union(
     Envelope.Unauthorized.body,
@@ -109,7 +112,7 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
   provides: CurrentAccount,
   security: {
     apiKey: HttpApiSecurity.apiKey({ in: "header", key: "x-api-key" }).pipe(
-      HttpApiSecurity.annotate(OpenApi.Description, "A key that the operator has given out."),
+      HttpApiSecurity.annotate(OpenApi.Description, "An API key from the operator."),
     ),
   },
 }) {}
@@ -131,20 +134,21 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
       .annotate(OpenApi.Summary, "Check the authority of 1 to 50 domains or URLs")
       .annotate(
         OpenApi.Description,
-        "Each URL is judged on its own and appears, as it was submitted, either in `successUrls` or " +
-          "in `failedUrls`, both in the order of the request. Only successes are charged.",
+        "Each URL is checked separately. It appears as it was submitted, either in `successUrls` " +
+          "or in `failedUrls`. Both lists keep the order of the request. Only successes are " +
+          "charged.",
       ),
   )
 
 const quota = HttpApiGroup.make("quota", { topLevel: true })
-  .annotate(OpenApi.Description, "The account behind the key.")
+  .annotate(OpenApi.Description, "The account that owns the API key.")
   .add(
     HttpApiEndpoint.get("availableCredits", "/v1/quota/available-credits")
       .addSuccess(CreditsResponse)
-      .annotate(OpenApi.Summary, "The credits that the account may still spend")
+      .annotate(OpenApi.Summary, "The credits that the account can still spend")
       .annotate(
         OpenApi.Description,
-        "What was granted, less what was charged and what requests in flight hold.",
+        "Granted credits, minus charged credits and the credits held by requests in progress.",
       ),
   )
 
@@ -157,12 +161,12 @@ export class Api extends HttpApi.make("authority-metrics")
   .annotate(OpenApi.Title, "Authority metrics")
   .annotate(OpenApi.Version, "1.0.0")
   .annotate(OpenApi.License, { name: "MIT", url: "https://opensource.org/license/mit" })
-  .annotate(OpenApi.Servers, [{ url: "/", description: "The service that this document is from." }])
+  .annotate(OpenApi.Servers, [{ url: "/", description: "The service that serves this document." }])
   .annotate(OpenApi.Transform, OpenApiDocument.complete)
   .annotate(
     OpenApi.Description,
     "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.\n\n" +
-      'Every error is `{"success": false, "message": "…"}`, a 400 with `error` beside it. What is ' +
-      "no operation of this document is answered in the same way: 404 for another path, 405 for " +
-      "another method, 415 for a body with a Content-Encoding.",
+      'Every error body is `{"success": false, "message": "…"}`. A 400 also has the field ' +
+      "`error`. Requests outside this document get the same form of error: 404 for an unknown " +
+      "path, 405 for another method, 415 for a body with a Content-Encoding.",
   ) {}

@@ -1,6 +1,6 @@
 /**
- * The one shape of every answer: `success`, and either the data or a message. Errors of the domain
- * get their status and body here; nothing of the inside shows in either.
+ * The envelope of every answer: `success`, and either the data or a message. This module gives each
+ * domain error its HTTP status and body. Neither shows internal details.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
@@ -9,10 +9,14 @@ import { maxJudgedItems } from "./Limits.ts"
 
 export const internalErrorMessage = "Internal server error."
 
+/** For a timeout that certainly charges nothing. */
 export const unavailableMessage =
   "The database did not answer in time, and nothing is charged; try again in a while."
 
-/** A named request may be charged, and its answer is then collected by its key. */
+/**
+ * For a timeout of a request with an idempotency key. The request may be charged; a repeat gets the
+ * answer.
+ */
 export const undecidedMessage =
   "The database did not answer in time; send the same request with the same Idempotency-Key again."
 
@@ -20,20 +24,25 @@ const undecidedCharge =
   "The database did not answer in time, and this request may have been charged: " +
   "look in the account's statement for the request id "
 
-/** The message of a 500 whose request has no idempotency key and must not be sent again blindly. */
+/** For a 500 without an idempotency key, where a blind retry may be charged again. */
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
+/** True for a message of `undecidedChargeMessage`. */
 export const isUndecidedCharge = (message: string) => message.startsWith(undecidedCharge)
 
-/** The header `Retry-After` of a 409 and a 503, in seconds. A killed process is found gone within 8. */
+/**
+ * The `Retry-After` of a 409 and a 503, in seconds. A killed process is detected within 8 seconds.
+ */
 export const retryAfterSeconds = 1
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
-/** The body of an error of `status`; the typed client makes the error out of it again. */
+/**
+ * The schema of an error body with `status`. The typed client decodes the body to the same error.
+ */
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
-  /** Without validation: the message is a string, and no start builds a parser for an example. */
+  /** Skips validation, because building a parser for an example would slow the program's start. */
   make: (message: string) => E,
   status: number,
   identifier: string,
@@ -52,14 +61,14 @@ const invalidRequestMessage =
   "Send the header Content-Type: application/json and a valid JSON body."
 
 export const invalidRequestDescription =
-  "The request violates the contract; `error.issues` names every violation, in a list those of its " +
-  `first ${maxJudgedItems} items.`
+  "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
+  `violations in its first ${maxJudgedItems} items.`
 
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   message: Schema.String,
   issues: Schema.Array(Issue),
 }) {
-  /** The violations, with the message of every 400. */
+  /** Makes the error of a 400 from the violations. */
   static because(issues: ReadonlyArray<Issue>) {
     return new InvalidRequest({ message: invalidRequestMessage, issues }, true)
   }
@@ -125,7 +134,7 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
     (message) => new PaymentRequired({ message }, true),
     402,
     "PaymentRequired",
-    "The account has fewer credits than the request may cost; nothing was charged.",
+    "The account has fewer credits than the request may cost. Nothing is charged.",
     "This request needs 2 credits and the account has 1.",
   )
 }
@@ -138,7 +147,8 @@ export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
     (message) => new Conflict({ message }, true),
     409,
     "Conflict",
-    "A request with the same Idempotency-Key is in progress; `Retry-After` tells how long to wait.",
+    "A request with the same Idempotency-Key is in progress. `Retry-After` gives the seconds to " +
+      "wait.",
     "A request with this Idempotency-Key is in progress; try again when it has ended.",
   )
 }
@@ -178,7 +188,8 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
     (message) => new TooManyRequests({ message }, true),
     429,
     "TooManyRequests",
-    "The account asks too often, where the operator has set a limit; `Retry-After` tells how long to wait.",
+    "The account exceeds the rate limit that the operator has set. `Retry-After` gives the " +
+      "seconds to wait.",
     "This account may make 600 requests in 1m.",
   )
 }
@@ -192,9 +203,9 @@ export class InternalServerError extends Schema.TaggedError<InternalServerError>
     (message) => new InternalServerError({ message }, true),
     500,
     "InternalServerError",
-    "Something broke inside the service. Nothing was charged, unless the database was lost, or did not " +
-      "answer in time, in the very moment of the charge: such a charge is in the account's statement " +
-      "under the request's `x-request-id`, and its answer is collected by the `Idempotency-Key`.",
+    "An internal error. Nothing is charged, unless the database failed or timed out during the " +
+      "charge. In that case the account's statement shows the charge under the request's " +
+      "`x-request-id`, and a repeat with the same `Idempotency-Key` gets the answer.",
     internalErrorMessage,
   )
 }
@@ -208,14 +219,14 @@ export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()
     (message) => new ServiceUnavailable({ message }, true),
     503,
     "ServiceUnavailable",
-    "The database did not answer in time. `Retry-After` tells how long to wait before the same request " +
-      "is sent again. Nothing is charged for it, unless it has an `Idempotency-Key`: then the same key " +
-      "collects the answer that was charged, or starts anew.",
+    "The database did not answer in time. `Retry-After` gives the seconds to wait before a " +
+      "retry. A request without an `Idempotency-Key` is not charged. A retry with the same " +
+      "`Idempotency-Key` gets the answer that was charged, or starts the request again.",
     unavailableMessage,
   )
 }
 
-/** Every error of the contract. */
+/** All errors of the contract. */
 export type EnvelopeError =
   | InvalidRequest
   | Unauthorized

@@ -1,4 +1,4 @@
-/** What is wrong with a body, as the contract tells it: every violation, and where. */
+/** The issues of a 400: every violation of the contract in a request, with its path. */
 import * as Option from "effect/Option"
 import type { ParseIssue } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
@@ -6,7 +6,7 @@ import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
 
 const path = Schema.Array(Schema.String).annotations({
-  description: 'Where it is: field names and indexes, for example `["urls", "3"]`.',
+  description: 'The path to the violation: field names and indexes, for example `["urls", "3"]`.',
 })
 const message = Schema.String
 
@@ -60,18 +60,19 @@ export const invalidContentType: Issue = {
 
 export const invalidIdempotencyKey: Issue = {
   code: "invalid_idempotency_key",
-  message: "The header Idempotency-Key must be 1 to 255 printable ASCII characters, best in quotes",
+  message:
+    "The header Idempotency-Key must be 1 to 255 printable ASCII characters, preferably in quotes",
   path: [],
 }
 
-/** Of a header of HTTP itself. */
+/** The issue of a header that HTTP itself defines, such as `Host`. */
 export const invalidHeader = (message: string): Issue => ({
   code: "invalid_header",
   message,
   path: [],
 })
 
-/** Every leaf of a decoding failure, in the order of the document. */
+/** Converts a decoding failure to issues, one for each leaf, in the order of the body. */
 export const fromParseIssue = (issue: ParseIssue): ReadonlyArray<Issue> => collect(issue, [])
 
 const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<Issue> => {
@@ -100,7 +101,7 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
   }
 }
 
-/** The annotation that a size filter leaves, and what is told when its bound is violated. */
+/** The JSON Schema annotation of each size filter, and the message for a violation. */
 const sizes = [
   {
     bound: "minItems",

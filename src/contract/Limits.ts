@@ -1,16 +1,19 @@
-/** The contract's limits, shared by server, client, console and documents. */
+/** The limits of the contract, shared by server, client, console and OpenAPI document. */
 
-/** URLs in one batch. */
+/** Maximum number of URLs in one batch. */
 export const maxUrls = 50
 
-/** Length of one URL, in UTF-16 code units. */
+/** Maximum length of one URL, in UTF-16 code units. */
 export const maxUrlLength = 1000
 
 /**
- * Size of a request's body, in bytes. The longest valid batch, 50 URLs of 1,000 code units that are
- * each escaped to 6 bytes, has 300 kB.
+ * Maximum size of a request body, in bytes. The largest valid batch has about 300 kB: 50 URLs of
+ * 1,000 code units, each code unit escaped to 6 bytes.
  */
 export const maxBodyBytes = 512 * 1024
 
-/** How many items of a list a 400 judges. It lies above `maxUrls`, so a longer list is too long too. */
+/**
+ * Only this many items of a list are validated for a 400. Above `maxUrls`, so the size issue
+ * remains.
+ */
 export const maxJudgedItems = 100

@@ -1,10 +1,11 @@
 /**
- * The OpenAPI document as the wire has it: the framework's own, without what the framework would
- * answer by default and what its schemas are called inside, and with the headers of the answers.
+ * Completes the framework's OpenAPI document, so that it describes what the service really sends.
+ * Removes the framework's default errors and internal schema names, and adds the response headers.
  */
 import * as Predicate from "effect/Predicate"
 import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 
+/** Returns the completed document; `generated` is the framework's document. */
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
   for (const operation of operationsOf(document)) {
@@ -40,14 +41,14 @@ const isFrameworkError = (schema: unknown) =>
 
 const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
   frameworkSchemas.includes(key) ||
-  // A response whose only body would be the framework's.
+  // A 400 that has no other body than the framework's.
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||
-  // The names of the filters, and closed objects where the interface ignores unknown fields.
+  // Titles are filter names. Objects are not closed, because unknown fields are ignored.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
-  // An empty list here would take back the key that every endpoint needs.
+  // An empty `security` would remove the API key that every endpoint requires.
   ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
 
 const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown>]> =>
@@ -63,34 +64,30 @@ const header = (description: string, type: "string" | "integer", example: string
 
 const headersOf = (status: string, isBatch: boolean) => ({
   "x-request-id": header(
-    "The name of this request in the service's log and on the account's statement.",
+    "The id of this request, as in the service's log and in the account's statement.",
     "string",
     "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
   ),
   ...(status === "200" &&
     isBatch && {
       "idempotent-replayed": header(
-        "`true` when this is the kept answer to an earlier request with the same Idempotency-Key.",
+        "`true` for the stored answer of an earlier request with the same Idempotency-Key.",
         "string",
         "true",
       ),
     }),
   ...((status === "409" || status === "503") && {
-    "retry-after": header(
-      "Seconds to wait before the same request is sent again.",
-      "integer",
-      retryAfterSeconds,
-    ),
+    "retry-after": header("Seconds to wait before a retry.", "integer", retryAfterSeconds),
   }),
   ...(status === "429" && {
     "retry-after": header("Seconds to wait before the next request.", "integer", 12),
     "ratelimit-policy": header(
-      "The limit: how many requests (`q`) in how many seconds (`w`).",
+      "The rate limit: `q` requests in `w` seconds.",
       "string",
       '"account";q=600;w=60',
     ),
     ratelimit: header(
-      "What is left of it (`r`), and the seconds until it starts anew (`t`).",
+      "The remaining requests (`r`), and the seconds until the limit resets (`t`).",
       "string",
       '"account";r=0;t=12',
     ),

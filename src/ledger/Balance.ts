@@ -24,6 +24,7 @@ export const Balance = Schema.Struct({
 })
 export type Balance = typeof Balance.Type
 
+/** The balance of an account without entries. */
 export const empty: Balance = {
   granted: creditsOf(0),
   charged: creditsOf(0),

@@ -33,6 +33,7 @@ export interface CircuitBreaker {
   readonly openReason: Effect.Effect<string | undefined>
 }
 
+/** Makes a breaker with a closed circuit. Its state is in memory, so each process has its own. */
 export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,

@@ -16,6 +16,9 @@ import { Rankings } from "../dataset/Rankings.ts"
 import type { Target } from "../Target.ts"
 import { failed } from "./Batches.ts"
 
+/**
+ * The provider `dataset`. A failure of the store is a ProviderError with the reason Unavailable.
+ */
 export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect(
   MetricsProvider,
   Effect.map(Rankings, (rankings) =>

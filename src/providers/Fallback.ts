@@ -15,6 +15,7 @@ import { recallOf, remembering } from "./Recall.ts"
 type Provider = MetricsProvider["Type"]
 type Lookup = Provider["lookup"]
 
+/** Builds the chain in the given order. The returned lookup of several providers does not fail. */
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
 

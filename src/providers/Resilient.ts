@@ -22,6 +22,7 @@ export interface Options extends CircuitBreaker.Options {
   readonly retries: number
 }
 
+/** Decorates one vendor. While the circuit is open, `lookup` fails at once with Unavailable. */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
   const breaker = CircuitBreaker.make(options)

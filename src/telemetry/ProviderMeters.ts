@@ -15,6 +15,7 @@ import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 
+/** One function for each metric; `waiting` sets a gauge, the others add to their metric. */
 export interface Meters {
   readonly calls: (count: number) => void
   readonly callSeconds: (seconds: number) => void

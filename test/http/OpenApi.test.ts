@@ -51,7 +51,7 @@ describe("the document", () => {
       type: "apiKey",
       name: "x-api-key",
       in: "header",
-      description: "A key that the operator has given out.",
+      description: "An API key from the operator.",
     })
     const { urls } = document.components.schemas.BatchRequest.properties
     assert.deepInclude(urls, { type: "array", minItems: 1, maxItems: 50 })
