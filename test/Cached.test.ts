@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -33,7 +33,7 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
           const now = yield* Clock.currentTimeMillis
           // The plain call says the same.
           const recalled = Recall.recallOf(provider)?.(targets(...urls), now)
-          expect(recalled).toEqual(Option.getOrUndefined(known))
+          assert.deepStrictEqual(recalled, Option.getOrUndefined(known))
           return recalled
         }),
     }
@@ -48,12 +48,13 @@ describe("Cached", () => {
       const { lookup, vendor } = yield* setUp()
       yield* lookup("example.com")
       yield* TestClock.adjust("23 hours")
-      expect(yield* lookup("example.com", "example.org")).toEqual(
+      assert.deepStrictEqual(
+        yield* lookup("example.com", "example.org"),
         ["example.com/", "example.org/"].map(checked),
       )
       yield* TestClock.adjust("1 hours")
       yield* lookup("example.com", "example.org")
-      expect(vendor.calls).toEqual([["example.com/"], ["example.org/"], ["example.com/"]])
+      assert.deepStrictEqual(vendor.calls, [["example.com/"], ["example.org/"], ["example.com/"]])
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
@@ -61,7 +62,8 @@ describe("Cached", () => {
     Effect.gen(function* () {
       const { lookup } = yield* setUp()
       yield* lookup("example.com", "example.org")
-      expect(Effect.runSync(lookup("example.org", "example.com"))).toEqual(
+      assert.deepStrictEqual(
+        Effect.runSync(lookup("example.org", "example.com")),
         ["example.org/", "example.com/"].map(checked),
       )
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
@@ -71,10 +73,10 @@ describe("Cached", () => {
     Effect.gen(function* () {
       const { known, lookup } = yield* setUp()
       yield* lookup("example.com")
-      expect(yield* known("example.com")).toEqual([checked("example.com/")])
-      expect(yield* known("example.com", "example.org")).toBeUndefined()
+      assert.deepStrictEqual(yield* known("example.com"), [checked("example.com/")])
+      assert.isUndefined(yield* known("example.com", "example.org"))
       yield* TestClock.adjust("24 hours")
-      expect(yield* known("example.com")).toBeUndefined()
+      assert.isUndefined(yield* known("example.com"))
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
@@ -85,10 +87,13 @@ describe("Cached", () => {
         ScriptedVendor.lacks((page) => page === "example.org/"),
         ScriptedVendor.fails("Unavailable"),
       )
-      expect(tags(yield* lookup("example.com", "example.org"))).toEqual(["ok", "PROVIDER_ERROR"])
+      assert.deepStrictEqual(tags(yield* lookup("example.com", "example.org")), [
+        "ok",
+        "PROVIDER_ERROR",
+      ])
       yield* Effect.flip(lookup("example.org"))
-      expect(tags(yield* lookup("example.org", "example.com"))).toEqual(["ok", "ok"])
-      expect(vendor.calls.slice(1)).toEqual([["example.org/"], ["example.org/"]])
+      assert.deepStrictEqual(tags(yield* lookup("example.org", "example.com")), ["ok", "ok"])
+      assert.deepStrictEqual(vendor.calls.slice(1), [["example.org/"], ["example.org/"]])
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
@@ -112,10 +117,10 @@ describe("Cached", () => {
       yield* TestClock.adjust("200 millis")
       reads = 0
       yield* lookup("a.example.com", "c.example.com")
-      expect(reads).toBe(0)
+      assert.strictEqual(reads, 0)
       yield* lookup("b.example.com")
-      expect(reads).toBe(1)
-      expect(vendor.calls).toHaveLength(3)
+      assert.strictEqual(reads, 1)
+      assert.lengthOf(vendor.calls, 3)
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
@@ -124,15 +129,15 @@ describe("Cached", () => {
       const asking = Effect.scoped(
         Effect.gen(function* () {
           const { lookup, vendor } = yield* setUp()
-          expect(yield* lookup("example.com")).toEqual([checked("example.com/")])
+          assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
           return vendor.calls.length
         }),
       )
-      expect(yield* asking).toBe(1)
+      assert.strictEqual(yield* asking, 1)
       yield* TestClock.adjust("12 hours")
-      expect(yield* asking).toBe(0)
+      assert.strictEqual(yield* asking, 0)
       yield* TestClock.adjust("12 hours")
-      expect(yield* asking).toBe(1)
+      assert.strictEqual(yield* asking, 1)
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
@@ -146,8 +151,8 @@ describe("Cached", () => {
           const { lookup, vendor } = yield* setUp()
           yield* lookup("example.com")
           yield* TestClock.adjust("1 minute")
-          expect(yield* lookup("example.com")).toEqual([checked("example.com/")])
-          expect(vendor.calls).toHaveLength(1)
+          assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
+          assert.lengthOf(vendor.calls, 1)
         }),
       ).pipe(storeWith(method)),
     )
@@ -159,8 +164,8 @@ describe("Cached", () => {
         const { lookup } = yield* setUp()
         const first = yield* Effect.fork(lookup("example.com"))
         yield* TestClock.adjust("1 second")
-        expect(yield* first).toEqual([checked("example.com/")])
-        expect(yield* lookup("example.org")).toEqual([checked("example.org/")])
+        assert.deepStrictEqual(yield* first, [checked("example.com/")])
+        assert.deepStrictEqual(yield* lookup("example.org"), [checked("example.org/")])
       }),
     ).pipe(storeWith(Effect.never)),
   )

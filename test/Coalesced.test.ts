@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -38,11 +38,12 @@ describe("sharing", () => {
       yield* TestClock.adjust("500 millis")
       const late = yield* ask("example.com", "example.org")
       yield* TestClock.adjust("2 seconds")
-      expect(yield* Fiber.join(Fiber.all(early))).toEqual(
+      assert.deepStrictEqual(
+        yield* Fiber.join(Fiber.all(early)),
         Arr.replicate([checked("example.com/")], 3),
       )
-      expect(yield* late).toEqual(["example.com/", "example.org/"].map(checked))
-      expect(vendor.calls).toEqual([["example.com/"], ["example.org/"]])
+      assert.deepStrictEqual(yield* late, ["example.com/", "example.org/"].map(checked))
+      assert.deepStrictEqual(vendor.calls, [["example.com/"], ["example.org/"]])
     }),
   )
 
@@ -51,15 +52,15 @@ describe("sharing", () => {
       const { ask, vendor } = yield* setUp({ batchSize: 3 })
       const first = yield* ask("example.com/1", "example.com/2")
       yield* TestClock.adjust("1 millis")
-      expect(vendor.calls).toEqual([])
+      assert.deepStrictEqual(vendor.calls, [])
       const second = yield* ask("example.com/3")
       yield* second
       yield* first
-      expect(vendor.calls).toEqual([["example.com/1", "example.com/2", "example.com/3"]])
+      assert.deepStrictEqual(vendor.calls, [["example.com/1", "example.com/2", "example.com/3"]])
       const third = yield* ask("example.com/4")
       yield* TestClock.adjust("2 millis")
       yield* third
-      expect(vendor.calls).toHaveLength(2)
+      assert.lengthOf(vendor.calls, 2)
     }),
   )
 
@@ -69,12 +70,15 @@ describe("sharing", () => {
       vendor.always(after("1 second"))
       const asking = yield* ask(...pages("a", 35))
       yield* TestClock.adjust("900 millis")
-      expect(vendor.calls).toHaveLength(2)
+      assert.lengthOf(vendor.calls, 2)
       yield* TestClock.adjust("1200 millis")
-      expect(vendor.calls).toHaveLength(4)
-      expect(vendor.calls.map((call) => call.length)).toEqual([10, 10, 10, 5])
+      assert.lengthOf(vendor.calls, 4)
+      assert.deepStrictEqual(
+        vendor.calls.map((call) => call.length),
+        [10, 10, 10, 5],
+      )
       yield* TestClock.adjust("1 second")
-      expect(yield* asking).toEqual(pages("a", 35).map(checked))
+      assert.deepStrictEqual(yield* asking, pages("a", 35).map(checked))
     }),
   )
 })
@@ -89,8 +93,8 @@ describe("leaving", () => {
       yield* TestClock.adjust("100 millis")
       yield* Fiber.interrupt(leaves)
       yield* TestClock.adjust("1 second")
-      expect(yield* stays).toEqual([checked("example.com/")])
-      expect(vendor.calls).toHaveLength(1)
+      assert.deepStrictEqual(yield* stays, [checked("example.com/")])
+      assert.lengthOf(vendor.calls, 1)
     }),
   )
 
@@ -107,7 +111,7 @@ describe("leaving", () => {
       yield* TestClock.adjust("3 seconds")
       yield* first
       yield* stays
-      expect(vendor.calls).toEqual([["example.com/"], ["kept.example.com/"]])
+      assert.deepStrictEqual(vendor.calls, [["example.com/"], ["kept.example.com/"]])
     }),
   )
 
@@ -124,10 +128,10 @@ describe("leaving", () => {
         const hasty = yield* asking(5000)
         const patient = yield* asking(90_000)
         yield* TestClock.adjust("5 seconds")
-        expect(tags(yield* hasty)).toEqual(["ok", "PROVIDER_ERROR"])
+        assert.deepStrictEqual(tags(yield* hasty), ["ok", "PROVIDER_ERROR"])
         yield* TestClock.adjust("1 minute")
-        expect(tags(yield* patient)).toEqual(["ok", "ok"])
-        expect(vendor.calls).toHaveLength(2)
+        assert.deepStrictEqual(tags(yield* patient), ["ok", "ok"])
+        assert.lengthOf(vendor.calls, 2)
       }),
   )
 
@@ -144,7 +148,7 @@ describe("leaving", () => {
         yield* adjust("1 second")
         putBack("1 hour")
         yield* adjust("4 seconds")
-        expect(tags(yield* fiber)).toEqual(["PROVIDER_ERROR"])
+        assert.deepStrictEqual(tags(yield* fiber), ["PROVIDER_ERROR"])
       }).pipe(Effect.withClock(clock))
     }),
   )
@@ -162,15 +166,15 @@ describe("leaving", () => {
           return fiber
         }),
       )
-      expect(tags(yield* asking)).toEqual(["SERVER_ERROR", "SERVER_ERROR"])
+      assert.deepStrictEqual(tags(yield* asking), ["SERVER_ERROR", "SERVER_ERROR"])
     }),
   )
 
   it.effect("whoever asks after the scope has closed is answered at once", () =>
     Effect.gen(function* () {
       const { provider, vendor } = yield* Effect.scoped(setUp())
-      expect(tags(yield* provider.lookup(targets("example.com")))).toEqual(["SERVER_ERROR"])
-      expect(vendor.calls).toEqual([])
+      assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["SERVER_ERROR"])
+      assert.deepStrictEqual(vendor.calls, [])
     }),
   )
 
@@ -188,12 +192,12 @@ describe("leaving", () => {
         )
         yield* TestClock.adjust("1 second")
       }
-      expect(ended).toEqual([3000])
+      assert.deepStrictEqual(ended, [3000])
       yield* TestClock.adjust("3 seconds")
-      expect(ended).toEqual([3000, 6000])
+      assert.deepStrictEqual(ended, [3000, 6000])
       yield* TestClock.adjust("3 seconds")
-      expect(ended).toEqual([3000, 6000, 9000])
-      expect(vendor.calls).toHaveLength(1)
+      assert.deepStrictEqual(ended, [3000, 6000, 9000])
+      assert.lengthOf(vendor.calls, 1)
     }),
   )
 })
@@ -209,7 +213,7 @@ describe("failing", () => {
         yield* TestClock.adjust("2 millis")
         outcomes.push(tags(yield* asking))
       }
-      expect(outcomes).toEqual([
+      assert.deepStrictEqual(outcomes, [
         ["PROVIDER_ERROR", "PROVIDER_ERROR"],
         ["SERVER_ERROR", "SERVER_ERROR"],
         ["ok", "PROVIDER_ERROR"],
@@ -230,13 +234,14 @@ describe("fairness", () => {
       yield* TestClock.adjust("10 millis")
       const modest = yield* Effect.fork(provider.lookup(targets(...pages("b", 4))).pipe(on("b")))
       yield* TestClock.adjust("3100 millis")
-      expect(tags(yield* modest)).toEqual(["ok", "ok", "ok", "ok"])
-      expect(
+      assert.deepStrictEqual(tags(yield* modest), ["ok", "ok", "ok", "ok"])
+      assert.lengthOf(
         vendor.calls
           .slice(1, 3)
           .flat()
           .filter((page) => page.startsWith("b")),
-      ).toHaveLength(4)
+        4,
+      )
       yield* TestClock.adjust("20 seconds")
       yield* greedy
     }),
@@ -248,8 +253,8 @@ describe("fairness", () => {
       const a = yield* Effect.fork(provider.lookup(targets(...pages("a", 5))).pipe(on("a")))
       const b = yield* Effect.fork(provider.lookup(targets(...pages("b", 3))).pipe(on("b")))
       yield* TestClock.adjust("2 millis")
-      expect(tags(yield* a)).toEqual(["ok", "ok", "ok", "SERVER_ERROR", "SERVER_ERROR"])
-      expect(tags(yield* b)).toEqual(["ok", "ok", "ok"])
+      assert.deepStrictEqual(tags(yield* a), ["ok", "ok", "ok", "SERVER_ERROR", "SERVER_ERROR"])
+      assert.deepStrictEqual(tags(yield* b), ["ok", "ok", "ok"])
     }),
   )
 })

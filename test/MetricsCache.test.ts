@@ -1,5 +1,5 @@
 /** One suite for every store of figures. */
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -37,11 +37,11 @@ for (const [name, layer] of stores) {
         yield* cache.put([figures("example.com/a", 15, "dataset")])
         const pages = ["example.com/a", "example.com/b", "example.com/c"] as const
         const known = yield* cache.get("moz", pages, 0)
-        expect(known.toSorted((a, b) => a.fetchedAt - b.fetchedAt)).toEqual([
-          figures("example.com/a", 10),
-          bare,
-        ])
-        expect(yield* cache.get("other", pages, 0)).toEqual([])
+        assert.deepStrictEqual(
+          known.toSorted((a, b) => a.fetchedAt - b.fetchedAt),
+          [figures("example.com/a", 10), bare],
+        )
+        assert.deepStrictEqual(yield* cache.get("other", pages, 0), [])
       }),
     )
 
@@ -51,7 +51,9 @@ for (const [name, layer] of stores) {
         const cache = yield* MetricsCache
         yield* cache.put([figures("example.com/", 10)])
         yield* cache.put([figures("example.com/", 20)])
-        expect(yield* cache.get("moz", ["example.com/"], 0)).toEqual([figures("example.com/", 20)])
+        assert.deepStrictEqual(yield* cache.get("moz", ["example.com/"], 0), [
+          figures("example.com/", 20),
+        ])
       }),
     )
 
@@ -65,14 +67,15 @@ for (const [name, layer] of stores) {
         const fetched = Effect.map(cache.get("moz", pages, 0), (found) =>
           found.map(({ fetchedAt }) => fetchedAt).toSorted((a, b) => a - b),
         )
-        expect((yield* cache.get("moz", pages, 1000)).map(({ fetchedAt }) => fetchedAt)).toEqual([
-          2500,
-        ])
-        expect(yield* fetched).toEqual([999, 1000, 2500])
+        assert.deepStrictEqual(
+          (yield* cache.get("moz", pages, 1000)).map(({ fetchedAt }) => fetchedAt),
+          [2500],
+        )
+        assert.deepStrictEqual(yield* fetched, [999, 1000, 2500])
         yield* cache.sweep(999)
-        expect(yield* fetched).toEqual([1000, 2500])
+        assert.deepStrictEqual(yield* fetched, [1000, 2500])
         yield* cache.sweep(2499)
-        expect(yield* fetched).toEqual([2500])
+        assert.deepStrictEqual(yield* fetched, [2500])
       }),
     )
   })

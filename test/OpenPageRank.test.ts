@@ -1,4 +1,4 @@
-import { expect, it } from "@effect/vitest"
+import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../src/Metrics.ts"
 import * as FakeOpenPageRank from "./support/FakeOpenPageRank.ts"
@@ -13,11 +13,12 @@ const checked = (domain: string) => {
 it.scoped("sends each domain once, and gives its figure to all its pages", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
-    expect(
+    assert.deepStrictEqual(
       yield* lookup(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
-    ).toEqual(["example.co.uk", "example.co.uk", "example.org"].map(checked))
-    expect(opr.asked()).toEqual([["example.co.uk", "example.org"]])
-    expect(opr.calls[0]).toMatchObject({
+      ["example.co.uk", "example.co.uk", "example.org"].map(checked),
+    )
+    assert.deepStrictEqual(opr.asked(), [["example.co.uk", "example.org"]])
+    assert.containSubset(opr.calls[0], {
       method: "GET",
       headers: { "api-opr": FakeOpenPageRank.key },
     })
@@ -27,7 +28,7 @@ it.scoped("sends each domain once, and gives its figure to all its pages", () =>
 it.scoped("an unknown domain fails instead of getting 0", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
-    expect(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org"))).toEqual([
+    assert.deepStrictEqual(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
       "PROVIDER_ERROR",
       "ok",
     ])
@@ -46,7 +47,7 @@ for (const change of [
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
       opr.script(FakeOpenPageRank.item("example.com", change))
-      expect(tags(yield* lookup(opr, "example.com", "example.org"))).toEqual([
+      assert.deepStrictEqual(tags(yield* lookup(opr, "example.com", "example.org")), [
         "PROVIDER_ERROR",
         "ok",
       ])
@@ -58,7 +59,7 @@ it.scoped("an error status in the body fails the call", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     opr.script(FakeVendor.answer(200, `{"status_code":429,"error":"slow down"}`))
-    expect(yield* Effect.flip(lookup(opr, "example.com"))).toMatchObject({ reason: "Throttled" })
+    assert.containSubset(yield* Effect.flip(lookup(opr, "example.com")), { reason: "Throttled" })
   }),
 )
 
@@ -68,8 +69,8 @@ for (const [reason, fault] of FakeVendor.failures) {
       const opr = yield* FakeOpenPageRank.make
       opr.script(fault)
       const error = yield* Effect.flip(lookup(opr, "example.com"))
-      expect(error).toMatchObject({ provider: "open-page-rank", reason })
-      expect(yield* lookup(opr, "example.com")).toEqual([checked("example.com")])
+      assert.containSubset(error, { provider: "open-page-rank", reason })
+      assert.deepStrictEqual(yield* lookup(opr, "example.com"), [checked("example.com")])
     }),
   )
 }

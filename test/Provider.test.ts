@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Stream from "effect/Stream"
@@ -34,8 +34,8 @@ describe("the provider of the settings", () => {
       Effect.gen(function* () {
         const layer = started({ AUTHORITY_PROVIDER: names })
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
-        expect(error.message).toContain(`${variable} is not set`)
-        expect(error.message).not.toContain("\n")
+        assert.include(error.message, `${variable} is not set`)
+        assert.notInclude(error.message, "\n")
       }),
     )
   }
@@ -45,7 +45,7 @@ describe("the provider of the settings", () => {
       Effect.gen(function* () {
         const layer = started({ AUTHORITY_PROVIDER: names, AUTHORITY_MOZ_TOKEN: "x" })
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
-        expect(error.message).toMatch(/^AUTHORITY_PROVIDER: expected one or more of sandbox, moz/)
+        assert.match(error.message, /^AUTHORITY_PROVIDER: expected one or more of sandbox, moz/)
       }),
     )
   }
@@ -63,11 +63,11 @@ describe("the provider of the settings", () => {
         const provider = yield* MetricsProvider
         const rankings = yield* Rankings
         yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]))
-        expect(yield* provider.lookup(targets("example.org", "example.com"))).toEqual([
+        assert.deepStrictEqual(yield* provider.lookup(targets("example.org", "example.com")), [
           Outcome.Checked({ metrics: { domainAuthority: 75, pageAuthority: 75 } }),
           Outcome.Checked({ metrics: FakeMoz.figures("example.com/") }),
         ])
-        expect(provider.name).toBe("moz,dataset")
+        assert.strictEqual(provider.name, "moz,dataset")
       }).pipe(Effect.provide(layer))
     }),
   )

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
@@ -38,7 +38,7 @@ const tranco = "1,google.com\r\n2,Example.ORG\r\n"
 describe("RankList", () => {
   it.effect("Common Crawl's reversed names are put in normal order", () =>
     Effect.gen(function* () {
-      expect(yield* read(commonCrawl, "common-crawl")).toEqual({
+      assert.deepStrictEqual(yield* read(commonCrawl, "common-crawl"), {
         rows: [
           { name: "facebook.com", rank: 1 },
           { name: "www.google.com", rank: 2 },
@@ -51,7 +51,7 @@ describe("RankList", () => {
   it.effect("Majestic's names are read in ASCII form", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(majestic, "majestic")
-      expect(rows).toEqual([
+      assert.deepStrictEqual(rows, [
         { name: "google.com", rank: 1 },
         { name: "xn--fa-hia.de", rank: 2 },
       ])
@@ -61,7 +61,7 @@ describe("RankList", () => {
   it.effect("Tranco is read without a header", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(tranco, "tranco")
-      expect(rows).toEqual([
+      assert.deepStrictEqual(rows, [
         { name: "google.com", rank: 1 },
         { name: "example.org", rank: 2 },
       ])
@@ -82,8 +82,11 @@ describe("RankList", () => {
         "9,g.com",
       ]
       const { broken, rows } = yield* read(text.join("\n"), "tranco")
-      expect(rows.map(({ name }) => name)).toEqual(["a.com", "c.com", "g.com"])
-      expect(broken).toEqual([3, 5, 6, 7, 8])
+      assert.deepStrictEqual(
+        rows.map(({ name }) => name),
+        ["a.com", "c.com", "g.com"],
+      )
+      assert.deepStrictEqual(broken, [3, 5, 6, 7, 8])
     }),
   )
 
@@ -100,7 +103,7 @@ describe("RankList", () => {
       it.effect(`a file in ${name} format is refused as ${format} at its first line`, () =>
         Effect.gen(function* () {
           const error = yield* Effect.flip(read(text, format))
-          expect(error.message).toContain(`not in the format ${format}`)
+          assert.include(error.message, `not in the format ${format}`)
         }),
       )
     }
@@ -118,8 +121,8 @@ describe("RankList", () => {
       const error = yield* Effect.flip(
         Stream.runDrain(RankList.read(endless, { format: "tranco", top: 1 })),
       )
-      expect(error).toMatchObject({ _tag: "WrongFormat" })
-      expect(pieces).toBeLessThan(20)
+      assert.containSubset(error, { _tag: "WrongFormat" })
+      assert.isBelow(pieces, 20)
     }),
   )
 
@@ -134,8 +137,8 @@ describe("RankList", () => {
         const lines = Array.from({ length: 12 }, (_, i) => (i === 5 ? "?" : `${i + 1},n${i}.com`))
         const whole = yield* read(lines.join("\n"), "tranco")
         const cut = yield* read(lines.join("\n"), "tranco", { pieceSize, top })
-        expect(cut.rows).toEqual(whole.rows.slice(0, top))
-        expect(cut.broken).toEqual(top > 5 ? [6] : [])
+        assert.deepStrictEqual(cut.rows, whole.rows.slice(0, top))
+        assert.deepStrictEqual(cut.broken, top > 5 ? [6] : [])
       }),
     { fastCheck: { numRuns: 40 } },
   )
