@@ -21,7 +21,7 @@ import { newAccountWith } from "../support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, listen, request } from "../support/Wire.ts"
+import { connect, eventually, listen, request } from "../support/Wire.ts"
 
 /** A service on a database of its own, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>
@@ -56,6 +56,7 @@ const serviceOf = (lookup: Lookup, port = 0) =>
     const stop = Scope.close(scope, Exit.void)
     yield* Effect.addFinalizer(() => stop)
     return {
+      url,
       stop,
       calls: provider.calls,
       /** What the account's books say in the end. */
@@ -70,11 +71,14 @@ describe("a service that is told to stop", () => {
   it.scopedLive("answers the requests in flight before its database closes", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
-      const { check, stop } = yield* service(gate)
+      const { calls, check, stop, url } = yield* service(gate)
       const inFlight = yield* Effect.fork(check)
-      yield* Effect.sleep("100 millis")
+      yield* eventually("the provider is asked", () => calls.length === 1)
       const stopping = yield* Effect.fork(stop)
-      yield* Effect.sleep("100 millis")
+      yield* eventually(
+        "no connection is accepted",
+        Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
+      )
       yield* Deferred.succeed(gate, undefined)
       const answer = yield* Fiber.join(inFlight)
       assert.strictEqual(answer.status, 200, answer.text)
