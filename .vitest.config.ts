@@ -1,14 +1,72 @@
-import { defineConfig } from "vitest/config"
+import { availableParallelism } from "node:os"
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from "vitest/config"
+
+const postgres = "test/support/PostgresServer.ts"
+const builtPages = "test/support/BuiltPages.ts"
+const builtProgram = "test/support/BuiltProgram.ts"
+const chromium = "test/support/Chromium.ts"
+
+/** Tests on PostgreSQL that start no program. A new one outside the folders below is added here. */
+const stores = [
+  "test/{Accounts,ApiKeys,Audit,CrashAndReplay,CreditLedger,Heartbeat}.test.ts",
+  "test/{IdempotencyKeys,MetricsCache,Rankings,Transaction}.test.ts",
+  "test/http/Idempotency.test.ts",
+  "test/support/*.test.ts",
+  "test/faults/{Network,Processes,Sqlite,Tampering}.test.ts",
+]
+
+/** The service over HTTP, in the process of the test. */
+const http = ["test/{http,express}/**/*.test.ts"]
+
+/** The program that ships, in a process of its own. */
+const program = ["test/{program,upgrade}/**/*.test.ts"]
+
+const browser = ["test/browser/**/*.test.ts"]
+
+/** Rare faults, most of which wait for real time. `npm test` leaves them out. */
+const faults = ["test/faults/**/*.test.ts"]
+
+/** These files share processes, so that each library is loaded once. */
+const sharing = { pool: "forks", poolOptions: { forks: { isolate: false } } } as const
+
+type Test = NonNullable<TestProjectInlineConfiguration["test"]>
+
+const project = (name: string, test: Test): TestProjectInlineConfiguration => ({
+  extends: true,
+  test: { ...test, name, exclude: [...configDefaults.exclude, ...(test.exclude ?? [])] },
+})
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
-    globalSetup: [
-      "test/support/PostgresServer.ts",
-      "test/support/BuiltPages.ts",
-      "test/support/Chromium.ts",
-    ],
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    // By default Vitest leaves one processor idle.
+    maxWorkers: availableParallelism(),
+    minWorkers: 1,
+    ...sharing,
+    projects: [
+      project("unit", {
+        include: ["test/**/*.test.ts"],
+        exclude: [...stores, ...http, ...program, ...browser, ...faults],
+      }),
+      project("stores", { include: stores, globalSetup: [postgres] }),
+      project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
+      project("program", {
+        include: program,
+        globalSetup: [postgres, builtProgram],
+        pool: "threads",
+      }),
+      project("browser", {
+        include: browser,
+        globalSetup: [builtProgram, chromium],
+        pool: "threads",
+      }),
+      project("faults", {
+        include: faults,
+        exclude: stores,
+        globalSetup: [postgres, builtProgram],
+        pool: "threads",
+      }),
+    ],
   },
 })

@@ -1,23 +1,17 @@
-/** A server that restarts, connections that break, and several processes on one database. */
+/** A server that restarts, and connections that break. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
-import * as Deferred from "effect/Deferred"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { newAccountWith } from "../support/accounts.ts"
-import { charge, expire, figures, hold, problemsOf, settle, statement } from "../support/ledger.ts"
+import { charge, endLeases, expire, figures, problemsOf } from "../support/ledger.ts"
 import { newLoad, nothingIsLost, run } from "../support/load.ts"
 import * as Postgres from "../support/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../support/Wire.ts"
-
-/** As if the lease of every hold were over. */
-const endLeases = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`UPDATE holds SET expires_at = 0`)
 
 describe("a server that restarts under load", () => {
   it.scopedLive("loses nothing, and the ledger recovers by itself", () =>
@@ -77,158 +71,6 @@ describe("connections that break", () => {
         yield* nothingIsLost(load, account)
         yield* charge(account, 1)
       }).pipe(Effect.provide(postgresDatabase(url)))
-    }),
-  )
-})
-
-describe("a database with defaults of its own", () => {
-  const settingsUnder = (synchronousCommit: string) =>
-    Effect.gen(function* () {
-      const url = yield* temporaryDatabase
-      const name = new URL(Redacted.value(url)).pathname.slice(1)
-      const alter = Effect.flatMap(SqlClient.SqlClient, (sql) =>
-        Effect.zipRight(
-          sql.unsafe(`ALTER DATABASE ${name} SET synchronous_commit = ${synchronousCommit}`),
-          sql.unsafe(`ALTER DATABASE ${name} SET default_transaction_isolation = serializable`),
-        ),
-      )
-      yield* Effect.provide(alter, postgresDatabase(url))
-      const shown = Effect.flatMap(
-        SqlClient.SqlClient,
-        (sql) => sql`
-          SELECT current_setting('synchronous_commit') AS commit,
-            current_setting('transaction_isolation') AS isolation`,
-      )
-      return yield* Effect.provide(
-        Effect.flatMap(SqlClient.SqlClient, (sql) => sql.withTransaction(shown)),
-        postgresDatabase(url),
-      )
-    })
-
-  it.scopedLive("commits to disk, and to the standbys that it was told to wait for", () =>
-    Effect.gen(function* () {
-      const isolation = "read committed"
-      assert.deepStrictEqual(yield* settingsUnder("off"), [{ commit: "on", isolation }])
-      for (const commit of ["local", "remote_write", "remote_apply"]) {
-        assert.deepStrictEqual(yield* settingsUnder(commit), [{ commit, isolation }])
-      }
-    }),
-  )
-})
-
-describe("two processes on one database", () => {
-  const processes = Effect.gen(function* () {
-    const url = yield* temporaryDatabase
-    return [
-      yield* Layer.build(postgresDatabase(url)),
-      yield* Layer.build(postgresDatabase(url)),
-    ] as const
-  })
-
-  it.scopedLive("never hold or charge more than there is, together", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(200), one)
-      const outcomes = yield* Effect.forEach(
-        Array(600).keys(),
-        (i) =>
-          hold(account, 1).pipe(
-            Effect.tap((held) => settle(held, i % 3 === 0 ? 0 : 1)),
-            Effect.either,
-            Effect.provide(i % 2 === 0 ? one : other),
-          ),
-        { concurrency: 64 },
-      )
-      const { available, charged, held } = yield* Effect.provide(figures(account), one)
-      assert.deepStrictEqual([charged + available, held], [200, 0])
-      assert.isAtLeast(available, 0)
-      assert.isAtLeast(outcomes.filter(Either.isRight).length, charged)
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
-    }),
-  )
-
-  it.scopedLive("respect each other's holds, to the last credit", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(50), one)
-      const outcomes = yield* Effect.forEach(
-        Array(120).keys(),
-        (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
-        { concurrency: "unbounded" },
-      )
-      const held = outcomes.filter(Either.isRight)
-      assert.strictEqual(held.length, 50)
-      // Each is settled by the process that has not opened it.
-      yield* Effect.forEach(
-        held,
-        ({ right }, i) => Effect.provide(settle(right, 1), i % 2 === 0 ? other : one),
-        { concurrency: "unbounded" },
-      )
-      assert.deepInclude(yield* Effect.provide(figures(account), other), { charged: 50, held: 0 })
-      assert.strictEqual((yield* Effect.provide(statement(account), one)).length, 51)
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
-    }),
-  )
-
-  it.scopedLive("on accounts in any order never wait for each other in a circle", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const accounts = yield* Effect.provide(
-        Effect.forEach(Array(8).fill(100), newAccountWith),
-        one,
-      )
-      const outcomes = yield* Effect.forEach(
-        Array(400).keys(),
-        (i) => {
-          const account = accounts[(i * 5) % accounts.length] ?? accounts[0]
-          return account === undefined
-            ? Effect.dieMessage("no account")
-            : Effect.exit(Effect.provide(charge(account, 1), i % 2 === 0 ? one : other))
-        },
-        { concurrency: "unbounded" },
-      )
-      assert.isTrue(outcomes.every(Exit.isSuccess))
-    }),
-  )
-
-  it.scopedLive("return each other's holds once their leases are over", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(50), one)
-      const held = yield* Effect.provide(
-        Effect.forEach(Array(20).keys(), () => hold(account, 2), { concurrency: "unbounded" }),
-        one,
-      )
-      yield* Effect.provide(endLeases, one)
-      const counts = yield* Effect.all(
-        [Effect.provide(expire, one), Effect.provide(expire, other)],
-        { concurrency: "unbounded" },
-      )
-      assert.strictEqual(counts[0] + counts[1], 20)
-      assert.deepInclude(yield* Effect.provide(figures(account), one), { held: 0, available: 50 })
-      const late = yield* Effect.forEach(held, (hold) =>
-        Effect.exit(Effect.provide(settle(hold, 2), one)),
-      )
-      assert.isTrue(late.every(Exit.isFailure))
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
-    }),
-  )
-
-  it.scopedLive("go on when one of them freezes in the middle of a commit", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(10), one)
-      const sql = Context.get(one, SqlClient.SqlClient)
-      const isLocked = yield* Deferred.make<void>()
-      yield* sql`SELECT held FROM balances WHERE account_id = ${account} FOR UPDATE`.pipe(
-        Effect.zipRight(Deferred.succeed(isLocked, undefined)),
-        Effect.zipRight(Effect.never),
-        sql.withTransaction,
-        Effect.forkScoped,
-      )
-      yield* Deferred.await(isLocked)
-      yield* Effect.provide(charge(account, 1), other)
-      assert.strictEqual((yield* Effect.provide(figures(account), other)).charged, 1)
     }),
   )
 })

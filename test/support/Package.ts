@@ -1,15 +1,14 @@
-/** The package as another project has it installed, with the client that the build makes. */
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+/** The package as another project has it installed, with the client that the run has built. */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
-import { bundleClient } from "../../scripts/bundle-client.ts"
 
 const root = join(import.meta.dirname, "../..")
 
 /** A folder of a project that depends on the package; gone with the scope. */
 export const consumer = Effect.acquireRelease(
-  Effect.promise(async () => {
+  Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "authority-test-consumer-"))
     const modules = join(folder, "node_modules")
     const installed = join(modules, "authority-metrics")
@@ -18,7 +17,9 @@ export const consumer = Effect.acquireRelease(
     for (const name of ["effect", "@effect", "uuid", "@types"]) {
       symlinkSync(join(root, "node_modules", name), join(modules, name), "junction")
     }
-    await bundleClient(installed)
+    for (const name of ["client.js", "client-effect.js", "types", "package.json"]) {
+      cpSync(join(root, "dist", name), join(installed, name), { recursive: true })
+    }
     return folder
   }),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),

@@ -1,6 +1,6 @@
 /**
- * One real PostgreSQL for the whole run. Where it cannot start the run fails: a suite that nobody
- * sees skipped proves nothing.
+ * One real PostgreSQL for the whole run, whichever projects need it. Where it cannot start the run
+ * fails: a suite that nobody sees skipped proves nothing.
  */
 import type { TestProject } from "vitest/node"
 import * as Postgres from "./Postgres.ts"
@@ -12,10 +12,13 @@ declare module "vitest" {
   }
 }
 
-export default async function setup(project: TestProject) {
+export default async function setup({ vitest }: TestProject) {
+  const root = vitest.getRootProject()
+  // Another project of this run has started it.
+  if (root.getProvidedContext().postgresUrl !== undefined) return undefined
   // The tests end processes, never the machine.
   const server = await Postgres.start({ durable: false }).catch(giveUp)
-  project.provide("postgresUrl", server.url)
+  root.provide("postgresUrl", server.url)
   return server.destroy
 }
 

@@ -1,45 +1,24 @@
-/**
- * The program itself, as a process in a folder of its own; it never outlives the test's scope. It
- * is bundled once for each file of tests, for from its sources every start would take a second.
- */
+/** The program as it ships, as a process in a folder of its own; it never outlives the test's scope. */
 import { execFile, spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync } from "node:fs"
+import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { afterAll, beforeAll } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { build } from "esbuild"
+import * as Redacted from "effect/Redacted"
+import { AccountName, Accounts } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/ledger/LedgerEntry.ts"
+import { sqliteFile } from "./Stores.ts"
 import { eventually } from "./Wire.ts"
 
+const root = join(import.meta.dirname, "../..")
+
 /** The program as it stands in the repository. */
-export const source = join(import.meta.dirname, "../../src/main.ts")
+export const source = join(root, "src/main.ts")
 
-/** The pages, as the run of the tests has built them. */
-const pages = join(import.meta.dirname, "../../dist/pages.json")
-
-const bundleFolder = mkdtempSync(join(tmpdir(), "authority-test-program-"))
-/** The program in one file, while the tests of this file run. */
-export const bundle = join(bundleFolder, "authority.cjs")
-
-beforeAll(() =>
-  build({
-    entryPoints: [source],
-    outfile: bundle,
-    bundle: true,
-    platform: "node",
-    format: "cjs",
-    keepNames: true,
-    define: {
-      // Only sources look for their pages in a folder.
-      "import.meta.dirname": '""',
-      PAGES: JSON.stringify(readFileSync(pages, "utf8")),
-    },
-    alias: { "better-sqlite3": `better-sqlite3/${process.platform}-${process.arch}` },
-    loader: { ".node": "copy" },
-  }),
-)
-
-afterAll(() => rmSync(bundleFolder, { recursive: true, force: true }))
+/** The program as `npm run build` makes it, which the run of the tests has done. */
+export const bundle = join(root, "dist/authority.cjs")
 
 /** An empty folder to work in, gone with the scope. */
 export const folder = Effect.acquireRelease(
@@ -51,8 +30,6 @@ export const folder = Effect.acquireRelease(
 const environment = (settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
   ...(express !== undefined && { AUTHORITY_EXPRESS: express }),
-  // Compiled code is kept, for the sake of the next start.
-  NODE_COMPILE_CACHE: join(bundleFolder, "compiled"),
   ...settings,
 })
 
@@ -162,13 +139,14 @@ export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
     }),
   )
 
-/** The account `acme` with a key, by the verbs. */
+/** The account `acme` with a key, in the database that the program uses in this folder. */
 export const openAccount = (cwd: string, credits: number) =>
   Effect.gen(function* () {
-    yield* json(cwd, "account", "create", "acme", "--credits", String(credits))
-    const issued = yield* json(cwd, "key", "create", "--account", "acme")
-    return { id: String(issued.id), key: String(issued.key) }
-  })
+    const { id } = yield* (yield* Accounts).create(AccountName.make("acme"))
+    yield* (yield* CreditLedger).grant(id, Credits.make(credits), null)
+    const { key, record } = yield* (yield* ApiKeys).issue({ account: id })
+    return { id: String(record.id), key: Redacted.value(key) }
+  }).pipe(Effect.provide(sqliteFile(join(cwd, "authority.db"))))
 
 /** `authority serve` on a free port, once it listens. */
 export const serve = (
