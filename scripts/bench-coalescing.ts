@@ -1,7 +1,7 @@
 /**
- * 100,000 checks of one host each, over 10,000 hosts of which few are popular (Zipf), against a
- * vendor on real HTTP that takes 50 ms for a call. Every host must be bought once and no more; what
- * sharing calls costs is told as the latency added to that of the call itself.
+ * Measures request coalescing: 100,000 checks of one host each, over 10,000 hosts with a Zipf
+ * distribution. A fake vendor on real HTTP takes 50 ms per call. Fails unless each host is bought
+ * exactly once. Prints the latency that coalescing adds to the vendor's call.
  *
  *     node scripts/bench-coalescing.ts [CLIENTS]
  */
@@ -19,7 +19,7 @@ import * as FakeVendor from "../test/support/FakeVendor.ts"
 
 const checks = 100_000
 const hosts = 10_000
-/** Requests at a time. */
+/** The number of concurrent requests. */
 const clients = Number(process.argv[2] ?? 50)
 const vendorMs = 50
 
@@ -29,7 +29,7 @@ const options: Composed.Options = {
   cache: { ttl: Duration.hours(24), capacity: 100_000 },
 }
 
-/** Random numbers that are the same on every run (mulberry32). */
+/** A random generator with a seed, so that every run gets the same numbers (mulberry32). */
 const random = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
@@ -37,7 +37,7 @@ const random = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
 }
 
-/** The n-th host comes up in proportion to 1/n. */
+/** Draws hosts: the n-th host with a probability in proportion to 1/n. */
 const zipf = (next: () => number) => {
   const sums = new Float64Array(hosts)
   let sum = 0
@@ -52,7 +52,7 @@ const zipf = (next: () => number) => {
 const percentile = (sorted: ReadonlyArray<number>, share: number) =>
   (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(2)
 
-const tell = (what: string, latencies: ReadonlyArray<number>) => {
+const print = (what: string, latencies: ReadonlyArray<number>) => {
   const sorted = latencies.toSorted((a, b) => a - b)
   console.log(
     `${what}: ${sorted.length}, added p50 ${percentile(sorted, 0.5)} ms, p99 ${percentile(sorted, 0.99)} ms`,
@@ -62,7 +62,7 @@ const tell = (what: string, latencies: ReadonlyArray<number>) => {
 const bench = Effect.gen(function* () {
   const moz = yield* FakeMoz.make
   moz.always(FakeVendor.delay(vendorMs))
-  /** How long the call took that a page was in. */
+  /** For each page, how long the vendor call that contained it took. */
   const callMs = new Map<string, number>()
   const timed = Layer.map(moz.layer, (context) => {
     const vendor = Context.get(context, MetricsProvider)
@@ -108,8 +108,8 @@ const bench = Effect.gen(function* () {
   const seconds = (performance.now() - startedAt) / 1000
   console.log(`${checks} checks in ${seconds.toFixed(1)} s by ${clients} clients`)
   console.log(`${seen.size} hosts, ${moz.rows()} rows in ${moz.calls.length} calls`)
-  tell("first of their host", bought)
-  tell("known or under way", remembered)
+  print("first check of a host", bought)
+  print("cached or in flight", remembered)
   if (moz.rows() !== seen.size) throw new Error("rows bought and hosts asked for differ")
 })
 

@@ -1,8 +1,8 @@
 /**
- * What a request costs the ledger when there are ten million entries, beside what it costs when
- * there are none: hold/settle pairs on two databases in turns, so that both see the same machine.
- * Half of the entries are the account's own. Their hashes are no chain, for none is ever read
- * again by a request; an examination of these books would rightly complain.
+ * Compares the cost of a request on a ledger with ten million entries and on an empty one. Runs
+ * hold/settle pairs on both databases in turn, so that both see the same conditions. Half of the
+ * entries belong to the measured account. Their hashes do not form a chain, because no request
+ * reads them again. `credits verify` would fail on this ledger.
  *
  *     node scripts/bench-large-ledger.ts [--entries 10000000] [--database sqlite|postgres]
  *       [--pairs 2000] [--turns 20]
@@ -46,7 +46,7 @@ const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
     Layer.provideMerge(client),
   )
 
-/** Entries 2 to `count`, with request ids that grow from account to account, and are no UUIDs. */
+/** Inserts entries 2 to `count`. Request ids grow from account to account and are not UUIDs. */
 const fill = (account: AccountId, count: number, before: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -83,14 +83,14 @@ const fill = (account: AccountId, count: number, before: number) =>
 const credit = 1_000_000_000_000
 const otherAccounts = 1000
 
-/** A ledger with this many entries, half of them the account's own. */
+/** Fills a ledger with `count` entries, half of them of the account that is returned. */
 const prepare = (count: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const quickly = sql.onDialectOrElse({
       sqlite: () => ({
         begin: sql`PRAGMA synchronous = OFF`,
-        // In this order, or the turns would wait for the disk to take in what was filled.
+        // Checkpoint now, so that the turns do not wait for the disk to write the filled entries.
         end: Effect.zip(sql`PRAGMA synchronous = FULL`, sql`PRAGMA wal_checkpoint(TRUNCATE)`),
       }),
       orElse: () => ({
@@ -108,7 +108,7 @@ const prepare = (count: number) =>
     return account
   })
 
-/** Milliseconds for all pairs of one turn. */
+/** Runs all pairs of one turn. Returns the time in milliseconds. */
 const turn = (account: AccountId) =>
   Effect.gen(function* () {
     const ledger = yield* CreditLedger
@@ -145,7 +145,7 @@ const compare = <E>(empty: Layer.Layer<Stores, E>, large: Layer.Layer<Stores, E>
     yield* Effect.all([none, many])
     const times: Array<readonly [none: number, many: number]> = []
     for (let i = 0; i < turns; i++) {
-      // Whoever goes second may find the machine warmer, or busier with what the first left.
+      // Alternate the order, because the first turn of a pair may affect the second.
       if (i % 2 === 0) times.push([yield* none, yield* many])
       else times.push(yield* Effect.map(Effect.all([many, none]), ([b, a]) => [a, b] as const))
     }
@@ -171,7 +171,7 @@ try {
     const server = await Postgres.start({ durable: true })
     try {
       const databaseOf = (name: string) =>
-        // To fill a database and to tidy it up takes its time.
+        // Filling and vacuuming a database takes long, so allow long silence.
         inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`), { silence: "1 hour" }))
       await Effect.runPromise(
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(

@@ -1,14 +1,13 @@
 /**
- * Hold/settle pairs on one hot account, many at a time, on each store: the balance at the end must
- * be exact. The rate is printed beside that of one transaction for each operation, taken on the
- * same database in the same run, before and after; on a shared machine only the ratio means
- * something.
+ * Measures hold/settle pairs on one hot account, many at a time, on each store. The final balance
+ * must be exact. Also measures one transaction per operation, on the same database before and
+ * after, and prints the ratio. With other load on the computer, only the ratio is meaningful.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
  *       [--stores memory,sqlite,postgres] [--slow-disk]
  *
- * With `--slow-disk` SQLite's file is in memory, where it can be, and each fsync takes a millisecond
- * more, by a few lines of C that are put before the C library's; that takes a compiler, and Linux.
+ * With `--slow-disk`, SQLite's file is in /dev/shm if possible, and a preloaded C function makes
+ * each fsync 1 ms slower. That needs Linux and a C compiler.
  */
 import assert from "node:assert/strict"
 import { spawnSync } from "node:child_process"
@@ -43,12 +42,12 @@ const { values: options } = parseArgs({
 })
 const pairs = Number(options.pairs)
 const concurrency = Number(options.concurrency)
-/** Half of them before the others and half after. */
+/** Pairs with one transaction per operation: half of them before the others, half after. */
 const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
-/** Every second hold is charged. */
+/** The number of charges in `count` pairs: every second hold is charged. */
 const charged = (count: number) => Math.floor(count / 2)
 
-/** Operations a second; each pair is two. */
+/** Runs pairs. Returns operations per second; a pair is two operations. */
 const rate = <R>(count: number, pair: (i: number) => Effect.Effect<void, unknown, R>) =>
   Effect.gen(function* () {
     const start = performance.now()
@@ -152,7 +151,7 @@ int fsync(int fd) { return slowly("fsync", fd); }
 int fdatasync(int fd) { return slowly("fdatasync", fd); }
 `
 
-/** This program once more, on the slow disk; gives its exit code. */
+/** Runs this program again with the slow disk. Returns its exit code. */
 const onSlowDisk = (folder: string) => {
   const [source, library] = [join(folder, "slow.c"), join(folder, "slow.so")]
   writeFileSync(source, slowDisk)
@@ -162,7 +161,7 @@ const onSlowDisk = (folder: string) => {
     return 1
   }
   const rest = process.argv.slice(1).filter((argument) => argument !== "--slow-disk")
-  console.log("Each fsync takes a millisecond more.")
+  console.log("Each fsync takes 1 ms longer.")
   return spawnSync(process.execPath, rest, {
     stdio: "inherit",
     env: { ...process.env, LD_PRELOAD: library },

@@ -1,7 +1,7 @@
 /**
- * Makes `dist/authority`: a Node with the program, its libraries and SQLite's addon inside. With
- * `--target` it makes `dist/authority-TARGET` for another platform. What goes in is pinned, and
- * nothing of the machine does, so that one commit always makes the same bytes.
+ * Builds `dist/authority`: a Node executable that contains the program, its libraries and SQLite's
+ * addon. With `--target` it builds `dist/authority-TARGET` for another platform. The build is
+ * reproducible: all inputs are pinned, so one commit always gives the same bytes.
  */
 import assert from "node:assert/strict"
 import { execFileSync } from "node:child_process"
@@ -26,7 +26,7 @@ import { type Addon, bundle, dist, root, type Step as BundleStep } from "./bundl
 import { flags } from "./code-cache.ts"
 
 interface Target {
-  /** The npm package that brings Node for it. */
+  /** The npm package that contains Node for the target. */
   readonly base: keyof typeof lock.packages & `node_modules/node-${string}`
   readonly node: string
   readonly addon: Addon
@@ -34,8 +34,8 @@ interface Target {
 }
 
 /**
- * Node 24 and not 26, whose builds need libatomic.so.1: neither a plain Debian nor the image of
- * `deploy/Dockerfile` has it, so the executable would not start there.
+ * These packages are Node 24. Node 26 needs libatomic.so.1, which a plain Debian and the image of
+ * `deploy/Dockerfile` lack, so the executable would not start there.
  */
 const targets: Record<string, Target> = {
   "linux-x64": {
@@ -58,7 +58,7 @@ const targets: Record<string, Target> = {
   },
 }
 
-/** The Node of a target: as `npm ci` installed it, or fetched, and held to the same hash. */
+/** Finds or downloads the Node of a target. A download must match the hash in package-lock.json. */
 const baseOf = ({ base, node }: Target): string => {
   if (existsSync(join(root, base, node))) return join(root, base, node)
   const { integrity, version } = lock.packages[base]
@@ -79,14 +79,14 @@ const baseOf = ({ base, node }: Target): string => {
   assert.equal(`sha512-${hash}`, integrity, `${specifier} is what package-lock.json names`)
   execFileSync("tar", ["-xzf", file, `package/${node}`], { cwd: cache })
   rmSync(archive)
-  // Under its own name only when it is whole, for the next build takes what it finds there.
+  // Rename it only when it is complete, because the next build uses any file with this name.
   mkdirSync(join(cache, "bin"), { recursive: true })
   renameSync(join(cache, "package", node), join(cache, node))
   rmSync(join(cache, "package"), { recursive: true })
   return join(cache, node)
 }
 
-/** A step that `bench/ablation.ts` leaves out. */
+/** A build step that `bench/ablation.ts` can leave out. */
 export type Step = "code cache" | BundleStep
 
 export interface Options {
@@ -94,7 +94,7 @@ export interface Options {
   readonly plugins?: ReadonlyArray<Plugin>
 }
 
-/** The executable's first lines. */
+/** The main script of the executable. */
 const mainOf = (has: (step: Step) => boolean) => {
   const main = readFileSync(join(root, "scripts/embedded-main.cjs"), "utf8")
   return has("code cache") ? main : main.replace(/^  cachedData: .*\n/m, "")
@@ -110,7 +110,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       addon: target.addon,
       without: options.without ?? [],
       rest: {
-        // A function, to be called with what an executable's only module gets.
+        // Wrap the program in a function, which `embedded-main.cjs` calls.
         banner: { js: "(function(require,module){" },
         footer: { js: "})" },
         plugins: [
@@ -126,7 +126,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       },
     })
     const run = (...args: ReadonlyArray<string>) =>
-      // In the folder, because the blob keeps the path of `main` as it is written.
+      // Use relative paths, because the blob contains the path of `main` as given.
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
     if (has("code cache")) {
       const codeCache = join(root, "scripts/code-cache.ts")
@@ -138,7 +138,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       main: "main.cjs",
       output: "authority.blob",
       disableExperimentalSEAWarning: true,
-      // Else the executable would obey NODE_OPTIONS.
+      // Makes the executable ignore NODE_OPTIONS.
       execArgvExtension: "none",
       assets: {
         "authority.cjs": "authority.cjs",
@@ -165,7 +165,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
 
 const ours = `${process.platform === "win32" ? "win" : process.platform}-${process.arch}`
 
-/** Makes the executable of a target, of this platform by default. */
+/** Builds the executable of a target. The default target is this platform. */
 export const makeExecutable = async (
   executable: string,
   { name = ours, ...options }: Options & { readonly name?: string } = {},
@@ -173,12 +173,12 @@ export const makeExecutable = async (
   const target = targets[name]
   assert(
     target,
-    `no executable can be made for ${name}, only for ${Object.keys(targets).join(", ")}`,
+    `cannot build an executable for ${name}, only for ${Object.keys(targets).join(", ")}`,
   )
   assert.equal(
     process.versions.node,
     lock.packages[target.base].version,
-    "the Node that builds is the one that is built in: use 'npm run build:binary'",
+    "the build must run on the same Node version that it embeds: use 'npm run build:binary'",
   )
   await make(target, executable + target.extension, options)
 }

@@ -1,4 +1,4 @@
-/** Writes `dist/pages.json`, where the program finds its pages when it runs from its sources. */
+/** Writes `dist/pages.json`, which the program reads its pages from when it runs from sources. */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -10,11 +10,11 @@ try {
   mkdirSync(dist, { recursive: true })
   writeFileSync(join(dist, "pages.json"), JSON.stringify(pages))
 } catch (error) {
-  // The service itself needs no development dependencies, and starts without its pages.
+  // The service starts without its pages, so missing development dependencies are not an error.
   if (!(error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND")) {
     throw error
   }
   console.error(
-    "authority: /console and /docs were not built, which takes the development dependencies",
+    "authority: /console and /docs were not built, because the development dependencies are missing",
   )
 }

@@ -1,6 +1,6 @@
 /**
- * Makes `dist/authority.cjs`: the program and its libraries in one file, with SQLite's addon for
- * this platform beside it; and the client that the package exports.
+ * Builds `dist/authority.cjs`: the program and its libraries in one file, with SQLite's addon for
+ * this platform beside it. Also builds the client that the package exports.
  */
 import { join } from "node:path"
 import { bundle, dist } from "./bundle.ts"

@@ -1,6 +1,6 @@
 /**
- * The typed client as a package: in JavaScript, for Node strips no types of what is installed, and
- * browsers of nothing; and without what the service depends on, a database in C++ for example.
+ * Builds the typed client as a package of its own. It is JavaScript, because neither browsers nor
+ * Node (in node_modules) strip types. It has none of the service's dependencies, such as SQLite.
  */
 import { execFileSync } from "node:child_process"
 import { writeFileSync } from "node:fs"
@@ -9,7 +9,7 @@ import { build } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 
-/** Into `dist`: the client for promises with all that it needs, the one for Effect, the types. */
+/** Writes to `dist` the promise client with its libraries, the Effect client, and the types. */
 export const bundleClient = async (dist: string) => {
   await build({
     absWorkingDir: root,
@@ -27,7 +27,7 @@ export const bundleClient = async (dist: string) => {
     entryPoints: ["src/client/Client.ts"],
     outfile: join(dist, "client-effect.js"),
     bundle: true,
-    // Two Effects in one program would not know each other.
+    // Do not bundle Effect: two copies of it in one program do not work together.
     packages: "external",
     platform: "neutral",
     format: "esm",
@@ -58,7 +58,7 @@ const packageOf = ({ dependencies, exports, license, name, version }: typeof man
   dependencies: Object.fromEntries(
     (["@effect/platform", "effect", "uuid"] as const).map((library) => [
       library,
-      // So that there is one Effect in the whole program.
+      // A range, so that npm can share the copy of Effect that the application installs.
       `^${dependencies[library]}`,
     ]),
   ),

@@ -1,4 +1,4 @@
-/** The program and its libraries in one file of JavaScript, which tells the commit it is from. */
+/** Bundles the program and its libraries into one JavaScript file that contains its commit. */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { readFile, writeFile } from "node:fs/promises"
@@ -9,18 +9,18 @@ import { withYoungFunctions } from "./young-functions.ts"
 export const root = join(import.meta.dirname, "..")
 export const dist = join(root, "dist")
 
-/** What SQLite's addon for a platform goes by, as `linux-x64`. */
+/** The name of SQLite's addon for a platform, for example `linux-x64`. */
 export type Addon = `${string}-${string}`
 
-/** A step that `bench/ablation.ts` leaves out. */
+/** A build step that `bench/ablation.ts` can leave out. */
 export type Step = "young functions"
 
 export const bundle = async (options: {
   readonly outfile: string
   readonly addon: Addon
-  /** Steps to leave out; those of the executable mean nothing here. */
+  /** Steps to leave out. Steps of the executable are ignored here. */
   readonly without?: ReadonlyArray<string>
-  /** What becomes of the addon, which is no JavaScript, and what stands around the program. */
+  /** How to bundle the addon, which is not JavaScript, and what to wrap around the program. */
   readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
 }) => {
   const has = (step: Step) => !options.without?.includes(step)
@@ -32,14 +32,14 @@ export const bundle = async (options: {
     platform: "node",
     format: "cjs",
     target: "node22",
-    // Names stay as they are: errors and logs tell them.
+    // Identifiers are not minified, because errors and logs contain them.
     minifySyntax: true,
     minifyWhitespace: true,
-    // This entry names its addon outright, so that the bundler can take it along.
+    // This entry point imports its addon by a fixed path, so that the bundler can include it.
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
     define: {
       COMMIT: JSON.stringify(commit()),
-      // Only sources look for their pages in a folder.
+      // Unused in a bundle: only sources read their pages from a folder.
       "import.meta.dirname": '""',
       PAGES: JSON.stringify(JSON.stringify(await makePages())),
     },
@@ -47,11 +47,11 @@ export const bundle = async (options: {
     ...options.rest,
   })
   if (!has("young functions")) return
-  // At the very end, for a comma without effect is what the bundler leaves out.
+  // This must be the last step, because the bundler would remove the extra commas.
   await writeFile(options.outfile, withYoungFunctions(await readFile(options.outfile, "utf8")))
 }
 
-/** Of a fixed length: Git's own choice depends on how much of the history a clone has. */
+/** A fixed length, because the length that Git chooses depends on the history in the clone. */
 const commit = () => {
   try {
     return execFileSync("git", ["rev-parse", "--short=10", "HEAD"], {

@@ -1,7 +1,8 @@
 /**
- * Compiles a script and keeps what V8 made of it, of those functions that a start needs:
- * `code-cache.ts SCRIPT CACHE ADDON`, to be run with `flags`. What a start needs shows when the
- * program runs, so it does: it prints its help, then serves a batch and is told to stop.
+ * Writes V8's code cache for a script: the compiled code of the functions that a start needs. To
+ * find these functions, it runs the program: it prints the help, serves a batch and stops.
+ *
+ *     code-cache.ts SCRIPT CACHE ADDON    (run with `flags`)
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -13,12 +14,15 @@ import { Script } from "node:vm"
 import { freePort } from "./free-port.ts"
 
 /**
- * V8 makes the same bytes again only when it draws the same random numbers and collects no garbage,
- * which would leave traces of when it did. Whoever uses the cache needs none of these.
+ * V8 produces the same bytes only with the same random numbers and without garbage collections,
+ * which would leave traces in the cache. The program that uses the cache does not need these flags.
  */
 export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
 
-/** Nor must it forget or optimise anything meanwhile; but it refuses a cache from under such flags. */
+/**
+ * Off while the program runs, so that V8 neither flushes nor optimises code. They are reset before
+ * the cache is written, because V8 rejects a cache that was made with other flags.
+ */
 const changing = ["flush-bytecode", "opt", "maglev", "sparkplug"]
 
 const keepCompiled = async (script: string, cache: string, addon: string) => {
@@ -36,7 +40,7 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "authority-start-"))
   process.chdir(folder)
-  // By the default settings, whatever those of who builds: an empty database, here, and the sandbox.
+  // Use the default settings, not those of the shell: an empty database here, and the sandbox.
   for (const name of Object.keys(process.env)) {
     if (/^(AUTHORITY|OTEL)_/.test(name)) delete process.env[name]
   }
@@ -50,7 +54,7 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   start("serve", "--json")
   const url = `http://127.0.0.1:${port}`
   await answered(`${url}/health/ready`)
-  // The rest of the program is loaded for whoever asks for it.
+  // The first request loads the rest of the program.
   await fetch(`${url}/v1/quota/available-credits`)
   const { demoKey } = JSON.parse(await said("demoKey"))
   await fetch(`${url}/v1/metrics/da-pa/batch`, {
@@ -61,7 +65,7 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.on("exit", () => {
     rmSync(folder, { recursive: true })
     for (const flag of changing) setFlagsFromString(`--${flag}`)
-    // V8 refuses a cache from under other factors, and `cli/Heap.ts` has changed them.
+    // Reset what `cli/Heap.ts` has changed, because V8 rejects a cache made with other values.
     setFlagsFromString("--semi-space-growth-factor=2")
     setFlagsFromString("--heap-growing-percent=0")
     writeFileSync(cache, compiled.createCachedData())
@@ -69,14 +73,14 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.kill(process.pid, "SIGTERM")
 }
 
-/** Refused until the program listens. */
+/** Repeats a request until the program listens. */
 const answered = async (url: string): Promise<unknown> =>
   fetch(url).catch(async () => {
     await setImmediate()
     return answered(url)
   })
 
-/** What the program does by the clock would be compiled in some builds and not in others. */
+/** Disables timers, because code that runs on a timer would be in some caches and not in others. */
 const withoutTimers = () => {
   const { setTimeout } = globalThis
   const never = () => {}
@@ -86,7 +90,7 @@ const withoutTimers = () => {
   )
 }
 
-/** Takes what the program says, and hands over the text that has a word in it. */
+/** Captures stdout. The returned function waits for an output that contains a word. */
 const listen = () => {
   const texts: Array<string> = []
   let look = () => {}

@@ -1,6 +1,6 @@
 /**
- * Stands in for SQLite's addon inside the executable. The system loads libraries from files only,
- * so the addon is written to one for as long as that takes.
+ * Loads SQLite's addon inside the executable. The operating system loads libraries only from files,
+ * so the addon is written to a temporary file, which is deleted after loading.
  */
 const { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } = require("node:fs")
 const { tmpdir } = require("node:os")
@@ -9,15 +9,15 @@ const { getRawAsset } = require("node:sea")
 
 const prefix = "authority-addon-"
 
-// Windows keeps a loaded file from being deleted, so the next start deletes it there; the youngest
-// may be about to be loaded.
+// Windows cannot delete a loaded file, so the next start deletes it. Files younger than a minute
+// stay, because another process may be about to load them.
 if (process.platform === "win32") {
   for (const name of readdirSync(tmpdir()).filter((name) => name.startsWith(prefix))) {
     try {
       const folder = join(tmpdir(), name)
       if (statSync(folder).mtimeMs < Date.now() - 60_000) rmSync(folder, { recursive: true })
     } catch {
-      // Another process uses it.
+      // Another process is using the file.
     }
   }
 }

@@ -1,4 +1,4 @@
-/** How long a server takes from its start to its first answer. */
+/** Measures how long a server takes from its start to its first answer. */
 import assert from "node:assert/strict"
 import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
@@ -19,13 +19,16 @@ const answer = (port: number, { apiKey, path }: Question) =>
     }).on("error", () => resolve(undefined))
   })
 
-/** Milliseconds from the start of a process to its first answer. The process keeps running. */
+/**
+ * Starts a process and measures the milliseconds until its first answer. The process keeps running.
+ * Fails when it ends early, or after 60 s.
+ */
 export const firstAnswer = async (start: (port: number) => ChildProcess, question: Question) => {
   const port = await freePort()
   const begin = performance.now()
   const child = start(port)
   try {
-    // Refused until it listens; asking costs next to nothing.
+    // Retry until the server listens. An attempt costs almost nothing.
     let response = await answer(port, question)
     while (response === undefined) {
       assert(child.exitCode === null, "the server ended before it answered")

@@ -2,7 +2,7 @@ import assert from "node:assert/strict"
 import { once } from "node:events"
 import { createServer } from "node:net"
 
-/** One that nothing listens on, at the moment. */
+/** Returns a port that nothing listens on at the moment. */
 export const freePort = async () => {
   const probe = createServer().listen(0, "127.0.0.1")
   await once(probe, "listening")

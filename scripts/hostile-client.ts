@@ -1,4 +1,7 @@
-/** The ordinary client of `hostile.ts`, in a thread: 50 requests a second on one kept connection. */
+/**
+ * The ordinary client of `hostile.ts`, which runs in a worker thread. It sends up to 50 requests
+ * per second on one keep-alive connection.
+ */
 import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"

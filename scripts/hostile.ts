@@ -1,7 +1,7 @@
 /**
- * Attacks a started service, each attack for some seconds, and prints what an ordinary client saw
- * meanwhile. Fails when the service ends, an answer has the wrong status, or its memory grows.
- * Needs Linux.
+ * Starts the service and attacks it for some seconds per attack. Prints the latency that an
+ * ordinary client sees meanwhile. Fails when the service ends, an answer has the wrong status, or
+ * the memory exceeds a limit. Needs Linux.
  *
  *     npm run hostile -- [--seconds 10] [PROGRAM [ARGUMENT]…]    (default: node dist/authority.cjs)
  */
@@ -130,7 +130,7 @@ const destroyed = (socket: Socket) =>
     socket.on("close", () => resolve())
   })
 
-/** Runs some clients until the time is over. Returns how often they did it. */
+/** Runs `act` in a loop in each client until the time is over. Returns how often it ran. */
 const repeat = async (clients: number, until: number, act: () => Promise<void>) => {
   let count = 0
   const client = async () => {
@@ -142,7 +142,7 @@ const repeat = async (clients: number, until: number, act: () => Promise<void>) 
 
 interface Attack {
   readonly name: string
-  /** Attacks until the time is over, in milliseconds of `performance.now()`; returns what it did. */
+  /** Attacks until `until`, in ms of `performance.now()`. Returns a description for the table. */
   readonly run: (until: number) => Promise<string>
 }
 
@@ -166,7 +166,7 @@ const silentConnections: Attack = {
     const sockets = Array.from({ length: maxConnections + 200 }, (_, i) => {
       const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
       socket.resume()
-      // Half of them begin a request and never end it.
+      // Half of them start a request and never finish it.
       if (i % 2 === 0) socket.write("POST / HTTP/1.1\r\nHost: a\r\n")
       return destroyed(socket)
     })
@@ -180,7 +180,7 @@ const silentConnections: Attack = {
   },
 }
 
-/** How each request is answered before its body has arrived. */
+/** Requests that the service answers before their body has arrived. */
 const earlyAnswers = [
   { status: 401, head: `POST ${batchPath} HTTP/1.1\r\ncontent-type: application/json\r\n` },
   { status: 400, head: `POST ${batchPath} HTTP/1.1\r\nx-api-key: ${apiKey}\r\n` },
@@ -289,7 +289,7 @@ const attacks = [
   endlessBodies,
   freeWrites,
   deepAnswers,
-  // At last, for nobody can read the log after it.
+  // This one comes last, because it destroys the log.
   logWithoutReader,
 ]
 
@@ -308,7 +308,7 @@ const sampling = setInterval(() => (peakMb = Math.max(peakMb, rssMb(pid))), 100)
 const rows: Array<string> = []
 try {
   for (const { name, run } of attacks) {
-    // The former attack's garbage is not this one's.
+    // Pause, so that garbage of the previous attack does not count for this one.
     await sleep(1000)
     await ordinary()
     peakMb = 0

@@ -1,8 +1,9 @@
 /**
- * Measures how long the executable takes from its start to its first real answer, a balance asked
- * with a key, against the first answer of a bare `node:http` server on the same Node. Both take
- * turns, so that a busy machine slows both. Also measures the memory when idle and `--help`. Fails
- * when a limit is exceeded; `--first-answer` and `--idle-mib` set other limits.
+ * Measures the time from the start of the executable to its first real answer, a balance request
+ * with an API key. Prints the ratio to a bare `node:http` server on the same Node. Both run in
+ * turn, so that other load slows both. Also measures the idle memory and `--help`. Fails above a
+ * limit;
+ * `--first-answer` and `--idle-mib` set other limits.
  */
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"
@@ -30,7 +31,7 @@ writeFileSync(
   `require("node:http").createServer((_, response) => response.end("{}")).listen(+process.argv[2], "127.0.0.1")`,
 )
 
-/** A key of an account in the folder's database. */
+/** Creates an account and an API key in the folder's database. */
 const newKey = () => {
   const verb = (...args: ReadonlyArray<string>) =>
     execFileSync(executable, [...args, "--json"], { cwd: folder, env: {}, encoding: "utf8" })
@@ -48,7 +49,7 @@ const startOurs = (port: number) =>
     stdio: "ignore",
   })
 
-/** What is resident once the start is over, in MiB. */
+/** The resident memory two seconds after the first answer, in MiB. */
 const idleMemory = async (child: ChildProcess) => {
   await setTimeout(2_000)
   const [, kib] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, "utf8")) ?? []

@@ -1,6 +1,6 @@
 /**
- * Fills ledgers in SQLite with entries as they would be, hash by hash, half of them of one account,
- * examines each with `credits verify` and prints how long that took and the most memory it had.
+ * Measures the time and the peak memory of `credits verify`. Fills SQLite ledgers with valid
+ * entries and hashes, half of them of one account.
  *
  *     node scripts/measure-verify.ts [--entries 1000000,10000000]
  */
@@ -32,7 +32,7 @@ const { values: options } = parseArgs({
 const otherAccounts = 1000
 const pieceSize = 10_000
 
-/** One grant, and then charges of 1. */
+/** Yields one grant, then charges of 1 credit. */
 function* entriesOf(accountId: AccountId, count: number) {
   let [balance, entry]: readonly [Balance.Balance, LedgerEntry | undefined] = Balance.grant(
     Balance.empty,
@@ -86,7 +86,7 @@ const prepare = (filename: string, count: number) =>
     Effect.runPromise,
   )
 
-/** The most memory that a process has had, in MB, as long as it runs; 0 when it is gone. */
+/** The peak memory of a running process, in MB; 0 when the process has ended. */
 const peakOf = (pid: number | undefined): number => {
   try {
     const [, kb = "0"] = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8")) ?? []

@@ -1,6 +1,7 @@
 /**
- * The console and the documents, each as one page with everything in it, so that nothing else is
- * asked for, and with the policy that allows it just that.
+ * Builds the console and the API reference. Each is one self-contained HTML page, which loads
+ * nothing else, and comes with a Content-Security-Policy that allows exactly its own script and
+ * style.
  */
 import { createHash } from "node:crypto"
 import { join } from "node:path"
@@ -11,6 +12,7 @@ import type { Pages } from "../src/http/BuiltPage.ts"
 
 const root = join(import.meta.dirname, "..")
 
+/** Builds both pages. */
 export const makePages = async (): Promise<Pages> => {
   const [script, consoleStyle, renderer, docsStyle] = await Promise.all([
     bundled("src/pages/main.tsx", { format: "esm", minify: true }),
@@ -22,7 +24,7 @@ export const makePages = async (): Promise<Pages> => {
   return {
     console: page({ title: "Authority console", style: consoleStyle, script, body: needsScript }),
     docs: page({
-      title: "Authority metrics: the interface",
+      title: "Authority metrics: API reference",
       style: docsStyle,
       body: String(render(OpenApi.fromApi(Api))),
     }),
@@ -31,7 +33,7 @@ export const makePages = async (): Promise<Pages> => {
 
 const needsScript =
   '<div id="console"></div><noscript><p>The console needs JavaScript. ' +
-  'The interface is described at <a href="docs">/docs</a>.</p></noscript>'
+  'The API reference is at <a href="docs">/docs</a>.</p></noscript>'
 
 const bundled = async (
   entry: string,
@@ -82,7 +84,7 @@ const page = ({
 
 const hashOf = (text: string) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
 
-/** Three bars, the page's sign in the browser's tab. */
+/** The icon in the browser tab: three bars. */
 const icon = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="4" fill="#3b5bdb"/>' +
     '<path d="M4 12V9M8 12V6.500M12 12V4" stroke="#fff" stroke-width="2" stroke-linecap="round"/></svg>',

@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of the README from the real program, in Debian's Chromium or the one that
- * CHROMIUM names: `npm run screens` writes them to scripts/screens.
+ * Takes the screenshots of the README from the real program and writes them to scripts/screens.
+ * Uses Debian's Chromium, or the browser in CHROMIUM. Run it with `npm run screens`.
  */
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -44,7 +44,7 @@ const list = [
   ...Array.from({ length: 140 }, (_, index) => `https://example-${index + 1}.org/about`),
 ]
 
-/** The console with a finished run, in both themes. */
+/** Takes the console with a finished run, in both themes. */
 const takeConsole = async (browser: Browser, { key, url }: Program) => {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme })
@@ -66,7 +66,7 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
   }
 }
 
-/** What a command shows on a terminal: what was drawn over, and what stays. */
+/** Runs a command on a terminal. Returns the progress bars that it drew, and its final output. */
 const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) => {
   const command = [process.execPath, join(root, "src/main.ts"), ...args].join(" ")
   const shown = execFileSync("script", ["-qec", `stty cols 100; ${command}`, "/dev/null"], {
@@ -78,7 +78,7 @@ const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) =>
   return { drawn: frames.filter((frame) => frame.includes("░")), last: frames.join("").slice(-1e5) }
 }
 
-/** Two lists on the command line: one on the screen, a longer one on its way into a file. */
+/** Takes two runs of `authority check`: a short one on the terminal, a longer one into a file. */
 const takeCheck = async (browser: Browser, { key, url }: Program) => {
   const cwd = mkdtempSync(join(tmpdir(), "authority-check-"))
   try {

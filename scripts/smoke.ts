@@ -1,7 +1,7 @@
 /**
- * Starts the built program in an empty folder, sends it a batch over HTTP, opens its pages and stops
- * it. Arguments name another command than `node dist/authority.cjs`. Of an executable, V8 must have
- * accepted the code cache.
+ * Starts the built program in an empty folder, sends a batch over HTTP, opens the pages and stops
+ * the program. The default command is `node dist/authority.cjs`; arguments replace it. For an
+ * executable, it also checks that V8 accepted the code cache.
  */
 import assert from "node:assert/strict"
 import { spawn } from "node:child_process"
@@ -24,7 +24,7 @@ const child = spawn(program, [...args, "serve", "--json"], {
   cwd: folder,
   env: {
     AUTHORITY_PORT: "0",
-    // An executable is its own Node, which nobody's options for another one may stop.
+    // An executable must ignore NODE_OPTIONS, so set an invalid one.
     ...(program === process.execPath ? {} : { NODE_OPTIONS: "--no-such-option" }),
     NODE_DEBUG: "authority",
   },

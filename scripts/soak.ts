@@ -1,10 +1,12 @@
 /**
- * Mixed load on the real program for some minutes, then SIGTERM in the middle of it: memory must
- * stay flat, no accepted request may go unanswered, and what was answered must be what was charged.
+ * Puts mixed load on the real program for some minutes, then sends SIGTERM under load. Memory must
+ * stay flat, every accepted request must be answered, and the credits that were charged must equal
+ * the credits in the answers.
  *
  *     node scripts/soak.ts [SECONDS] [PROGRAM]
  *
- * PROGRAM is `dist/authority.cjs` or the sources, which take more memory; the latter by default.
+ * PROGRAM is a script, for example `dist/authority.cjs`. The default is the sources, which use more
+ * memory.
  */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
@@ -18,7 +20,7 @@ import { setTimeout } from "node:timers/promises"
 
 const seconds = Number(process.argv[2] ?? 600)
 const connections = 64
-/** The first part of the run, in which caches fill and code is compiled. */
+/** The share of the run in which caches fill and code is compiled. */
 const warmUp = 0.3
 const allowedGrowth = 1.1
 
@@ -49,7 +51,7 @@ let unanswered = 0
 const hosts = (n: number) =>
   Array.from({ length: n }, () => `host-${Math.floor(Math.random() * 20_000)}.example.com`)
 
-/** What clients send, decent and other. */
+/** The requests of the clients, valid and invalid. */
 const kinds: ReadonlyArray<() => { readonly path: string; readonly body?: string }> = [
   () => ({ path: "/v1/metrics/da-pa/batch", body: JSON.stringify({ urls: hosts(1) }) }),
   () => ({ path: "/v1/metrics/da-pa/batch", body: JSON.stringify({ urls: hosts(50) }) }),
@@ -85,7 +87,7 @@ const client = async () => {
         response.on("error", () => resolve())
       })
       request.on("error", (error: NodeJS.ErrnoException) => {
-        // A connection that was refused, or closed before anything was sent on it, took nothing.
+        // The server did not accept a request on a refused or an already closed connection.
         const isRefused = error.code === "ECONNREFUSED" || request.reusedSocket
         if (!isAccepted && !isRefused) unanswered += 1
         if (error.code === "ECONNREFUSED") isStopping = true

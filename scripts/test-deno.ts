@@ -1,19 +1,20 @@
-/** Runs the tests under Deno, but for those that test how Node behaves. */
+/** Runs the tests under Deno, except those that depend on Node. */
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 
-/** The others run the program as a process of Node, the last one for a browser. */
+/** The other projects run the program in a Node process, or need a browser. */
 const projects = ["unit", "stores", "http"]
 
+/** Parts of test names. Change them together with the tests. */
 const tests = [
-  // Deno's server leaves some of the requests that these generate without an answer.
+  // Deno's server does not answer some of the requests that these property tests generate.
   "requests one after another",
   "requests at the same time",
-  // Deno's client sends a request again when a connection that was kept open is reset.
+  // Deno's client retries a request when a keep-alive connection is reset.
   "the token is in no error, no log and no trace",
-  // Deno's server at times closes a connection whose body was not read, while the client is writing.
+  // Deno's server sometimes closes a connection with an unread body while the client writes.
   "go on after a body that nobody read",
-  // Deno does not report why a process of another user did not start.
+  // Deno does not report why a process of another user failed to start.
   "says why it cannot start",
 ]
 

@@ -1,7 +1,7 @@
 /**
- * Measures what each trick is worth: builds the program whole and once without each trick, and prints
- * a Markdown table of ratios to the whole program. README.md beside this file explains the table.
- * Needs Linux and wrk.
+ * Measures what each trick is worth: builds the program whole and once without each trick, and
+ * prints a Markdown table of ratios to the whole program. README.md beside this file explains the
+ * table. Needs Linux and wrk.
  *
  *     npm run bench:ablation -- [OPTION]…
  *
@@ -65,7 +65,7 @@ const warmUpSeconds = Number(values["warm-up"])
 const rssSeconds = Number(values["rss-seconds"])
 const starts = Number(values.starts)
 
-/** A build, and the trick that it lacks. */
+/** A build, and the trick that is left out of it. */
 interface Build {
   readonly name: string
   readonly trick: Trick | undefined
@@ -95,7 +95,7 @@ const make = async (name: string, trick: Trick | undefined): Promise<Build> => {
 
 const chosen = tricks.filter(({ name }) => values.only.length === 0 || values.only.includes(name))
 const whole = await make("whole", undefined)
-/** Its ratios would be 1 without noise. */
+/** The whole program a second time. Its ratios differ from 1 only by noise. */
 const wholeAgain: Build = { ...whole, name: "(nothing)" }
 const builds = [whole, wholeAgain]
 for (const trick of chosen) builds.push(await make(trick.name, trick))
@@ -108,7 +108,9 @@ interface Figures {
   readonly rssMb: number
 }
 
-/** Measures the builds by turns; noise only adds to CPU, so the lower quartile of the rounds counts. */
+/**
+ * Measures the builds in turn. Noise only adds to CPU, so the lower quartile of the rounds counts.
+ */
 const measure = async (
   row: string,
   builds: ReadonlyArray<Build>,
@@ -155,7 +157,7 @@ const measure = async (
   }
 }
 
-/** Milliseconds from the start of each executable to its first real answer. */
+/** Measures the milliseconds from the start of each executable to its first real answer. */
 const measureStarts = async (): Promise<ReadonlyMap<Build, number>> => {
   const times = new Map(builds.map((build) => [build, Array<number>()]))
   for (let turn = 0; turn < starts; turn++) {

@@ -1,8 +1,8 @@
--- Sends the requests of a file in turn, with the API keys in turn.
+-- A wrk script that sends the requests of a file in turn, with the API keys in turn.
 --     wrk … -- FILE RUN KEY…
 -- A line of FILE is "METHOD<tab>PATH<tab>named|unnamed<tab>BODY". A named request gets a fresh
 -- Idempotency-Key: RUN, which must be unique, and a counter.
--- With SHOW_FAILURE set, prints the first answer that is not 200. That is slow, so not for figures.
+-- With SHOW_FAILURE set, prints the first answer that is not 200. That is slow: do not measure then.
 local requests, keys, run, sent = {}, {}, nil, 0
 
 function init(args)
@@ -19,7 +19,7 @@ end
 
 function request()
   local i = sent % #requests
-  -- Another pass over the requests gives each of them another key.
+  -- Each pass over the requests gives every request another key.
   local key = keys[(sent + math.floor(sent / #requests)) % #keys + 1]
   local first, rest, named = unpack(requests[i + 1])
   sent = sent + 1

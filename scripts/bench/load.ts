@@ -1,4 +1,4 @@
-/** What the benchmark asks. Every server of a run gets the same accounts and the same requests. */
+/** The requests of the benchmark. Every server of a run gets the same accounts and requests. */
 export const accounts = 5
 
 /** Credits of each account: more than any run can spend. */
@@ -7,7 +7,7 @@ export const credits = 1_000_000_000_000
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const creditsPath = "/v1/quota/available-credits"
 
-/** URLs in four forms that clients send, each of another domain. */
+/** URLs in four usual forms, each with a different domain. */
 const urlsOf = (kind: string, count: number) =>
   Array.from({ length: count }, (_, i) => {
     const name = `${kind}-${i}`
@@ -41,7 +41,7 @@ export interface Request {
 
 const differentBatches = 1_000
 
-/** Requests of `count` URLs each. The set of URLs is used up before one comes again. */
+/** Makes requests of `count` URLs each. Every URL is used once before any is used again. */
 export const batches = (
   urls: ReadonlyArray<string>,
   { count, isNamed }: { readonly count: number; readonly isNamed: boolean },
@@ -55,7 +55,7 @@ export const batches = (
 
 export const balance: Request = { method: "GET", path: creditsPath, isNamed: false, body: "" }
 
-/** Figures from 0 to 100 that only the text decides; the hash is FNV-1a. */
+/** Computes figures from 0 to 100 from the text alone, with the hash FNV-1a. */
 export const figuresOf = (text: string) => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) {

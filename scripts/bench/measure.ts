@@ -1,4 +1,4 @@
-/** One server under load. */
+/** Measures one server under load. */
 import assert from "node:assert/strict"
 import { execFile, execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
@@ -10,7 +10,7 @@ import { script, type Server } from "./servers.ts"
 const run = promisify(execFile)
 
 export interface Load {
-  /** Written by `writeRequests`. */
+  /** The file of requests that `writeRequests` wrote. */
   readonly file: string
   readonly seconds: number
   readonly connections?: number
@@ -27,7 +27,7 @@ export interface Measure {
 
 export const defaultConnections = 64
 
-/** Writes the requests where `load` reads them. */
+/** Writes the requests to a file for `load`. */
 export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
   writeFileSync(
     file,
@@ -38,7 +38,7 @@ export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
       .join("\n") + "\n",
   )
 
-/** Keeps the server busy for some seconds. Fails with the server's message unless all is 200. */
+/** Puts load on the server for some seconds. Fails with its message unless every answer is 200. */
 export const load = async (server: Server, options: Load): Promise<Measure> => {
   const cpuBefore = cpuSeconds(server.pid)
   const { lost, refused, seconds, ...figures } = await wrk(server, options)
@@ -83,7 +83,7 @@ const wrk = async (
 
 const ticksPerSecond = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }))
 
-/** The fields of a process from its state on; none when it has ended. */
+/** The fields of /proc/PID/stat from the state on; empty when the process has ended. */
 const statOf = (pid: number): ReadonlyArray<string> => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8")
@@ -93,7 +93,7 @@ const statOf = (pid: number): ReadonlyArray<string> => {
   }
 }
 
-/** A process with its children and theirs. */
+/** The ids of a process and of all its descendants. */
 const tree = (root: number): ReadonlyArray<number> => {
   const pids = readdirSync("/proc").filter((name) => /^\d+$/.test(name))
   const parents = new Map(pids.map((pid) => [Number(pid), Number(statOf(Number(pid))[1])]))
@@ -106,7 +106,7 @@ const tree = (root: number): ReadonlyArray<number> => {
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
-/** Of the tree, with children that have ended. */
+/** CPU seconds of the process tree, including children that have ended. */
 const cpuSeconds = (root: number) =>
   sum(
     tree(root).map((pid) => {
@@ -132,7 +132,7 @@ export const rssMb = (root: number) =>
 
 const sampleMs = 250
 
-/** Memory at the end of a load: the median over its last `windowSeconds`, and the highest. */
+/** Measures memory under load: the median over the last `windowSeconds`, and the peak. */
 export const rssUnderLoad = async (server: Server, options: Load, windowSeconds: number) => {
   const samples: Array<number> = []
   const timer = setInterval(() => samples.push(rssMb(server.pid)), sampleMs)

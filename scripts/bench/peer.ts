@@ -1,8 +1,8 @@
 /**
- * The same service as a good engineer writes it by hand: Fastify with compiled schemas over
- * better-sqlite3, prepared statements, one durable transaction to hold and one to settle. A request
- * with an idempotency key takes the key in the first and stores its answer in the second. Prints
- * its address and its API keys.
+ * A hand-written peer of the service, for comparison: Fastify with compiled schemas, and
+ * better-sqlite3 with prepared statements. One durable transaction holds credits, and one settles.
+ * A request with an idempotency key takes the key in the first transaction and stores its answer in
+ * the second. Prints its address and its API keys.
  *
  *     node peer.ts known|bought|sandbox [VENDOR]
  */
@@ -65,7 +65,10 @@ const storeAnswer = database.prepare("UPDATE receipts SET answer = ? WHERE accou
 
 const balances = new Map<string, number>()
 
-/** The receipt of an earlier request with the same name, or whether the credits were held. */
+/**
+ * Holds credits. Returns the receipt of an earlier request with the same key, if any; else true, or
+ * false when the account has too few credits.
+ */
 const hold = database.transaction(
   (request: string, account: string, amount: number, name: Name | undefined) => {
     if (name !== undefined) {
@@ -107,7 +110,7 @@ const keys = Array.from({ length: accounts }, (_, i) => {
   return key
 })
 
-/** Host, path and query of a public web address; undefined when it cannot be checked. */
+/** Returns host, path and query of a public web address; undefined when it cannot be checked. */
 const pageOf = (url: string) => {
   const address = url.includes("://") ? url : `https://${url}`
   if (!URL.canParse(address)) return undefined
@@ -117,7 +120,7 @@ const pageOf = (url: string) => {
 }
 
 type Figures = ReturnType<typeof figuresOf>
-/** Gives the figures of the pages that have some. */
+/** Returns the figures of the pages that have any. */
 type Lookup = (
   pages: ReadonlyArray<string>,
 ) => ReadonlyMap<string, Figures> | Promise<ReadonlyMap<string, Figures>>
@@ -137,7 +140,7 @@ interface Reply {
   }
 }
 
-/** One call to the vendor: a request has 50 URLs at most, and the vendor takes as many. */
+/** Makes one call to the vendor, which accepts as many URLs as a request can have. */
 const buy = async (pages: ReadonlyArray<string>) => {
   const site_queries = [...new Set(pages)].map((page) => ({
     query: `https://${page}`,

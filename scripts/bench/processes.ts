@@ -1,6 +1,6 @@
 /**
- * Whether two processes on one SQLite file do more than one. Known figures, unnamed requests: one
- * process gets them on 64 connections, two on 32 each, in turn. Prints a table of medians.
+ * Measures whether two processes on one SQLite file serve more than one. Sends unnamed requests for
+ * known figures to one process on 64 connections, and to two on 32 each, in turn. Prints medians.
  *
  *     node scripts/bench/processes.ts [--rounds 3] [--seconds 4]
  *
@@ -39,7 +39,7 @@ const slowFsync = join(folder, "slow-fsync.so")
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
-/** The processes share one load; their figures are added up. */
+/** Measures processes that share one load. Rates and memory are summed; p99 is the worst. */
 const together = async (processes: ReadonlyArray<Server>, seconds: number) => {
   const connections = defaultConnections / processes.length
   const measures = await Promise.all(
@@ -54,7 +54,7 @@ const together = async (processes: ReadonlyArray<Server>, seconds: number) => {
   }
 }
 
-/** So many processes on one new database. */
+/** Starts `count` processes on one new database. */
 const startAll = async (count: number, disk: string, env: NodeJS.ProcessEnv) => {
   const cwd = subfolder(folder, `${count}, ${disk}`)
   const settings = { ...mozSettings(vendor), ...env }

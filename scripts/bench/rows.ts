@@ -3,23 +3,26 @@ import { balance, batches, boughtUrls, knownUrls, type Request } from "./load.ts
 
 export interface Row {
   readonly name: string
-  /** URLs of each request, each of which costs one credit. */
+  /** URLs per request. Each URL costs one credit. */
   readonly urls: number
   readonly requests: ReadonlyArray<Request>
 }
 
 export interface Group {
   readonly name: string
-  /** Where the figures come from. */
+  /** The source of the figures. */
   readonly source: "known" | "bought" | "sandbox"
-  /** What the requests of this group measure; a sentence of the README. */
+  /** The explanation of this group below the table. */
   readonly meaning: string
   /** Settings of the service; the peer has none. */
   readonly settings?: NodeJS.ProcessEnv
   readonly isTraced?: boolean
   /** Each fsync of both servers takes 1 ms longer. */
   readonly hasSlowDisk?: boolean
-  /** The service on PostgreSQL, beside itself on SQLite; the peer knows SQLite only. */
+  /**
+   * Compares the service on PostgreSQL with the service on SQLite, because the peer has only
+   * SQLite.
+   */
   readonly isOnPostgres?: boolean
   readonly rows: ReadonlyArray<Row>
 }
@@ -97,7 +100,7 @@ export const groups: ReadonlyArray<Group> = [
   }),
 ]
 
-/** The groups with those rows whose names match; a group without any is left out. */
+/** Returns the groups with only the rows whose names match. Omits groups without such rows. */
 export const matching = (pattern: RegExp): ReadonlyArray<Group> =>
   groups
     .map((group) => ({ ...group, rows: group.rows.filter(({ name }) => pattern.test(name)) }))

@@ -62,21 +62,21 @@ const seconds = Number(values.seconds)
 const warmUpSeconds = Number(values["warm-up"])
 const rssSeconds = Number(values["rss-seconds"])
 
-/** A server of a group, and how much it was asked. */
+/** A server of a group, and the load that it has served. */
 interface Contender {
   readonly server: Server
   requests: number
   loadSeconds: number
 }
 
-/** What the servers of a group talk to. */
+/** The processes that the servers of a group talk to. */
 interface Helpers {
   readonly folder: string
   readonly vendor: Server
   readonly sink: Server
 }
 
-/** Starts the service and what it is measured beside. */
+/** Starts the service and the server that it is compared with. */
 const startContenders = async (group: Group, helpers: Helpers): Promise<ReadonlyArray<Server>> => {
   const env = group.hasSlowDisk === true ? { LD_PRELOAD: slowFsync } : {}
   const program = join(dist, "authority.cjs")
@@ -101,11 +101,11 @@ const startContenders = async (group: Group, helpers: Helpers): Promise<Readonly
   return [ours, await start("the peer", subfolder(helpers.folder, "peer"), peer, env)]
 }
 
-/** A PostgreSQL of its own, with its data in a folder; gives its address. */
+/** Starts a PostgreSQL with its data in a folder. Returns its address. */
 const postgres = async (cwd: string) =>
   (await start("PostgreSQL", cwd, [script("postgres.ts")])).url
 
-/** Loads a server with a row; fails unless all was charged, and bought just where it should be. */
+/** Measures one row. Fails unless every URL was charged, and bought only if the group buys. */
 const measure = async (
   contender: Contender,
   { row, file, group, seconds }: { row: Row; file: string; group: Group; seconds: number },
@@ -117,7 +117,7 @@ const measure = async (
   const charged = creditsBefore - (await available(server))
   const asked = (await counted(vendor, "asked")) - askedBefore
   const least = figures.requests * row.urls
-  // Requests on their way when the load ends are charged and not counted.
+  // Requests in flight when the load ends are charged but not counted.
   const most = least + defaultConnections * row.urls
   assert(
     charged >= least && charged <= most,
@@ -132,7 +132,7 @@ const measure = async (
   return figures
 }
 
-/** Memory of a server under a load of all its rows in turn. */
+/** Measures the memory of a server under the requests of all its rows in turn. */
 const memoryOf = async (contender: Contender, file: string): Promise<Memory> => {
   if (rssSeconds === 0) return { rssMb: Number.NaN, peakMb: Number.NaN, loadSeconds: 0 }
   const window = Math.min(10, rssSeconds)
@@ -147,7 +147,7 @@ const memoryOf = async (contender: Contender, file: string): Promise<Memory> => 
   return { ...memory, loadSeconds: contender.loadSeconds }
 }
 
-/** The requests of several rows in turn. */
+/** Mixes the requests of several rows in turn. */
 const mixed = (rows: ReadonlyArray<Row>) =>
   Array.from({ length: 1000 }, (_, i) =>
     rows.flatMap(({ requests }) => requests[i % requests.length] ?? []),
@@ -179,7 +179,7 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
   }
   for (let round = 0; round < rounds; round++) {
     for (const row of rows) {
-      // The other one first in every second round.
+      // Swap the order in every second round.
       const order = round % 2 === 0 ? contenders : contenders.toReversed()
       for (const contender of order) {
         const figures = await measure(contender, { ...row, seconds }, helpers)
@@ -206,7 +206,7 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
   }))
 }
 
-/** Ends the service, by when it must have sent at least one span for each request. */
+/** Stops the service. Fails unless it has sent at least one span per request. */
 const assertTraced = async ([service]: ReadonlyArray<Contender>, { sink }: Helpers) => {
   await service?.server.stop()
   const spans = await counted(sink, "spans")

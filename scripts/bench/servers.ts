@@ -1,4 +1,4 @@
-/** The processes of a run. */
+/** Starts, stops and queries the processes of a benchmark run. */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
 import { once } from "node:events"
@@ -14,22 +14,24 @@ export interface Server {
   readonly url: string
   /** API keys, one for each account. */
   readonly keys: ReadonlyArray<string>
-  /** Ends the process and waits for that, at most 15 s. */
+  /** Sends SIGTERM, and SIGKILL after 15 s. Waits until the process has ended. */
   readonly stop: () => Promise<void>
 }
 
-/** A file of this folder. */
+/** The path of a file in this folder. */
 export const script = (name: string) => join(import.meta.dirname, name)
 
 export const dist = join(import.meta.dirname, "../../dist")
 
-/** A new folder on the disk of the build; the folder for temporary files may be no disk. */
+/**
+ * Makes a folder in `dist`, which is on a disk. The folder for temporary files may be in memory.
+ */
 export const newFolder = () => {
   assert(existsSync(join(dist, "authority.cjs")), "there is no build: npm run build")
   const folder = mkdtempSync(join(dist, "bench-"))
-  // PostgreSQL runs as another user where this program runs as root.
+  // When this program runs as root, PostgreSQL runs as another user, who needs access.
   chmodSync(folder, 0o755)
-  // Also when the run fails or is interrupted.
+  // Delete the folder also when the run fails or is interrupted.
   process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }))
   return folder
 }
@@ -40,7 +42,7 @@ export const subfolder = (...path: ReadonlyArray<string>) => {
   return folder
 }
 
-/** Settings of the shell must not change what is measured. */
+/** The environment without variables that could change the results. */
 const ownEnvironment = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(AUTHORITY_|OTEL_|NODE_OPTIONS$|LD_PRELOAD$)/.test(name),
@@ -59,7 +61,7 @@ const stopOn = (signal: NodeJS.Signals, exitCode: number) =>
 stopOn("SIGINT", 130)
 stopOn("SIGTERM", 143)
 
-/** A program is a script for this Node, or an executable. */
+/** Makes a command from a program, which is a script for this Node or an executable. */
 const command = ([program = "", ...args]: ReadonlyArray<string>): [string, Array<string>] =>
   /\.(cjs|ts)$/.test(program) ? [process.execPath, [program, ...args]] : [program, args]
 
@@ -94,14 +96,14 @@ export const start = async (
 
 export interface ServiceOptions {
   readonly name: string
-  /** Where it keeps its database, if that is SQLite. */
+  /** The working directory, which contains the SQLite database. */
   readonly cwd: string
   /** The built program. */
   readonly program: string
   readonly settings: NodeJS.ProcessEnv
 }
 
-/** The service with the accounts of the benchmark, started as a user starts it. */
+/** Creates the accounts of the benchmark and starts the service. */
 export const startService = async ({
   cwd,
   name,
@@ -112,7 +114,7 @@ export const startService = async ({
   return { ...(await serve({ cwd, name, program, settings })), keys }
 }
 
-/** The service on a database that has its accounts. */
+/** Starts the service on a database that already has the accounts. */
 export const serve = ({ cwd, name, program, settings }: ServiceOptions) =>
   start(name, cwd, [program, "serve", "--json"], {
     AUTHORITY_PORT: "0",
@@ -120,7 +122,7 @@ export const serve = ({ cwd, name, program, settings }: ServiceOptions) =>
     ...settings,
   })
 
-/** Makes the accounts of the benchmark in a database; gives their API keys. */
+/** Creates the accounts of the benchmark in a database. Returns their API keys. */
 export const openAccounts = (cwd: string, program: string, settings: NodeJS.ProcessEnv) => {
   const { LD_PRELOAD: _, ...env } = { ...ownEnvironment, ...settings }
   const authority = (...args: ReadonlyArray<string>) =>
@@ -138,14 +140,14 @@ export const openAccounts = (cwd: string, program: string, settings: NodeJS.Proc
   })
 }
 
-/** Settings by which the service buys from the benchmark's vendor. */
+/** The settings that make the service buy from the benchmark's vendor. */
 export const mozSettings = (vendor: Server) => ({
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: "a-token-for-the-bench",
   AUTHORITY_MOZ_URL: vendor.url,
 })
 
-/** Settings of the service by which the rows of a group are measured. */
+/** The settings of the service for a group. */
 export const settingsOf = (
   group: Pick<Group, "isTraced" | "settings" | "source">,
   { sink, vendor }: { readonly sink: Server; readonly vendor: Server },
@@ -155,7 +157,7 @@ export const settingsOf = (
   ...group.settings,
 })
 
-/** Buys the figures of the known URLs. */
+/** Checks all known URLs, so that the server has their figures in its cache. */
 export const learn = async (server: Server) => {
   for (let first = 0; first < knownUrls.length; first += 50) {
     const answer = await ask(server, JSON.stringify({ urls: knownUrls.slice(first, first + 50) }))
@@ -163,7 +165,7 @@ export const learn = async (server: Server) => {
   }
 }
 
-/** One batch request with the first API key. */
+/** Sends one batch with the first API key. */
 export const ask = async ({ keys, url }: Server, body: string, name?: string) => {
   const response = await fetch(url + batchPath, {
     method: "POST",
@@ -192,7 +194,7 @@ const assertAllChecked = (
   assert.equal(quota.creditsUsed, urls, `${name} answered ${text}`)
 }
 
-/** Fails unless the server checks URLs and keeps its promises about idempotency keys. */
+/** Fails unless the server checks URLs, replays an answer, and refuses a reused key with 422. */
 export const assertHonest = async (server: Server, urls: ReadonlyArray<string>) => {
   const [first = { body: "" }, second = { body: "" }] = batches(urls, { count: 50, isNamed: true })
   const name = `honest-${crypto.randomUUID()}`
@@ -204,7 +206,7 @@ export const assertHonest = async (server: Server, urls: ReadonlyArray<string>) 
   assert.equal(other.status, 422, `${server.name} answered ${other.status}: ${other.text}`)
 }
 
-/** Credits that all accounts have together, once they stand still. */
+/** Sums the credits of all accounts, once they no longer change. */
 export const available = async (server: Server): Promise<number> => {
   const read = async () => {
     let sum = 0
@@ -216,7 +218,7 @@ export const available = async (server: Server): Promise<number> => {
     }
     return sum
   }
-  // Requests of clients that hung up may still be settled.
+  // Requests whose clients hung up may still settle.
   let last = await read()
   for (let attempt = 0; attempt < 100; attempt++) {
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -224,9 +226,9 @@ export const available = async (server: Server): Promise<number> => {
     if (now === last) return now
     last = now
   }
-  return assert.fail(`the credits of ${server.name} do not stand still`)
+  return assert.fail(`the credits of ${server.name} keep changing`)
 }
 
-/** What a helper process has counted. */
+/** Returns the counter of the vendor or of the OTLP receiver. */
 export const counted = async ({ url }: Server, what: "asked" | "spans"): Promise<number> =>
   JSON.parse(await (await fetch(url)).text())[what]

@@ -1,6 +1,6 @@
 /**
- * An OTLP receiver that answers 200 to everything. Prints its address. `GET` answers how many
- * spans it received.
+ * An OTLP receiver that answers 200 to everything. Prints its address. `GET` returns the number of
+ * spans that it received.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -1,4 +1,4 @@
-/* Preloaded, it makes a slower disk: each fsync takes one millisecond more. */
+/* Preload this library to simulate a slow disk: each fsync takes 1 ms longer. */
 #define _GNU_SOURCE
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,20 +1,20 @@
-/** The results as Markdown. */
+/** Formats the results as a Markdown table. */
 import { type Measure, medians } from "./measure.ts"
 import type { Group } from "./rows.ts"
 
 export interface Memory {
-  /** Of the process tree, the median over the last seconds of load. */
+  /** The median memory of the process tree over the last seconds of load. */
   readonly rssMb: number
-  /** The highest while memory was read. */
+  /** The highest reading. */
   readonly peakMb: number
-  /** How long the server was under load by then, in all. */
+  /** How long the server had been under load in total. */
   readonly loadSeconds: number
 }
 
 export interface Result {
   readonly group: Group
   readonly row: string
-  /** The service, and what it is measured beside. */
+  /** The service, and the server that it is compared with. */
   readonly contenders: ReadonlyArray<{
     readonly name: string
     readonly rounds: ReadonlyArray<Measure>
@@ -27,7 +27,7 @@ export interface About {
   readonly commit: string
   readonly machine: string
   readonly rounds: number
-  /** Of each round. */
+  /** The length of each round. */
   readonly seconds: number
 }
 

@@ -6,7 +6,7 @@ import type { Plugin } from "esbuild"
 import type { Step } from "../build-binary.ts"
 import { root } from "../bundle.ts"
 
-/** Names of rows of the benchmark. */
+/** The rows of the benchmark that the ablation uses. */
 export const workloads = {
   named1: "known, named, 1 URL",
   named50: "known, named, 50 URLs",
@@ -18,24 +18,24 @@ export const workloads = {
 
 export interface Trick {
   readonly name: string
-  /** Where the trick should tell; empty when it should tell at the start only. */
+  /** The workloads that the trick speeds up; empty when it only affects the start. */
   readonly workloads: ReadonlyArray<keyof typeof workloads>
-  /** A step that the build leaves out. */
+  /** A build step that is left out. */
   readonly step?: Step
-  /** Modules in whose place the bundler takes plain twins. */
+  /** Modules that the bundler replaces with plain twins. */
   readonly twins?: ReadonlyArray<Twin>
-  /** A piece of a module, and the plain code in its place. */
+  /** A piece of a module, and the plain code that replaces it. */
   readonly edit?: { readonly module: string; readonly piece: RegExp; readonly plain: string }
   /** Settings of the service that turn the trick off. */
   readonly settings?: NodeJS.ProcessEnv
 }
 
 interface Twin {
-  /** The module as it is imported. */
+  /** Matches the import path of the module. */
   readonly module: RegExp
-  /** A file of plain/. */
+  /** A file in `plain/`. */
   readonly file: string
-  /** The only module that gets the twin; by default the whole program does. */
+  /** The only module that gets the twin. Default: the whole program. */
   readonly importer?: string
 }
 
@@ -95,13 +95,13 @@ export const tricks: ReadonlyArray<Trick> = [
   { name: "code cache", workloads: [], step: "code cache" },
 ]
 
-/** Puts the plain code in the place of the trick. */
+/** Makes the plugins that replace the trick with plain code. */
 export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plugin> => [
   ...twins.map(({ file, importer, module }): Plugin => ({
     name: `${name}: ${file}`,
     setup: ({ onResolve }) =>
       onResolve({ filter: module }, (found) => {
-        // A twin may take over the rest of its original.
+        // Only imports in `src/` are replaced, so that a twin can import its original.
         const isOurs = found.importer.startsWith(join(root, importer ?? "src/"))
         return isOurs ? { path: join(import.meta.dirname, "plain", file) } : undefined
       }),

@@ -1,6 +1,6 @@
 /**
- * A Moz API that knows every page, as far as the service and the peer ask it. Prints its address.
- * `GET` answers how many pages it was asked about.
+ * A fake Moz API that has figures for every page. Prints its address. `GET` returns how many pages
+ * it was asked about.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -39,7 +39,7 @@ const server = createServer(async (request, response) => {
     JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site, errors_by_site: [] } }),
   )
 })
-// Longer than any pause of a run: a connection that closes as it is used would fail a request.
+// Longer than any pause in a run, because a request fails if its connection closes at that moment.
 server.keepAliveTimeout = 600_000
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo
