@@ -19,7 +19,7 @@ const open = (filename: string) =>
     Context.get(context, CheckJournal),
   )
 
-/** Opens it, does something, and closes it, as one run does. */
+/** Opens a journal, runs `act`, and closes the journal, as one run does. */
 const during = <A>(
   filename: string,
   act: (journal: CheckJournal["Type"]) => Effect.Effect<A, JournalFailed>,
@@ -28,7 +28,7 @@ const during = <A>(
 const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2 } as const
 
 describe("a journal", () => {
-  it.scoped("is the same run when it is opened again, with every answer as it was", () =>
+  it.scoped("keeps its run id, start time and answers when it is opened again", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "list.journal")
       yield* TestClock.setTime(1000)
@@ -56,7 +56,7 @@ describe("a journal", () => {
     }),
   )
 
-  it.scoped("counts what was first sent before a time and is not answered", () =>
+  it.scoped("counts unanswered batches that were first sent before a given time", () =>
     Effect.gen(function* () {
       const journal = yield* open(join(yield* folder, "list.journal"))
       yield* TestClock.setTime(1000)
@@ -72,7 +72,7 @@ describe("a journal", () => {
     }),
   )
 
-  it.scoped("is one run's at a time", () =>
+  it.scoped("is locked by one run at a time", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "list.journal")
       yield* open(filename)
@@ -81,7 +81,7 @@ describe("a journal", () => {
     }),
   )
 
-  it.scoped("is refused where there is another file, or no place for one", () =>
+  it.scoped("cannot be opened over a foreign file, or in a missing folder", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
       const other = join(cwd, "notes.journal")

@@ -1,4 +1,4 @@
-/** The client for Effect programs: against the service, and against servers that misbehave. */
+/** Tests the Effect client against the service and against servers that misbehave. */
 import { inspect } from "node:util"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -27,7 +27,7 @@ const reasonOf = (outcome: Client.Outcome | undefined) =>
   outcome !== undefined && "reason" in outcome ? outcome.reason : undefined
 
 describe("against the service", () => {
-  it.scopedLive("gives an outcome for each URL, in their order, and what to find it by", () =>
+  it.scopedLive("returns an outcome per URL in their order, and the request id", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = yield* clientOf(`${server.url}/`, server.key)
@@ -50,7 +50,7 @@ describe("against the service", () => {
     }),
   )
 
-  it.scopedLive("collects the answer to a named request again, and is not charged for it", () =>
+  it.scopedLive("a repeat with the same idempotency key is a free replay", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = yield* clientOf(server.url, server.key)
@@ -66,7 +66,7 @@ describe("against the service", () => {
     }),
   )
 
-  it.scopedLive("fails with an error that says what was refused and by which request", () =>
+  it.scopedLive("fails with an error that contains the reason and the request id", () =>
     Effect.gen(function* () {
       const rateLimit = { requests: 2, per: Duration.hours(1) }
       const server = yield* start({ credits: 1, rateLimit })
@@ -87,7 +87,7 @@ describe("against the service", () => {
     }),
   )
 
-  it.scopedLive("checks a list of any length, with what no batch may contain in its place", () =>
+  it.scopedLive("checks a list of any length, and keeps inadmissible URLs in their place", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = yield* clientOf(server.url, server.key)
@@ -110,7 +110,7 @@ describe("against the service", () => {
   )
 })
 
-/** What the server does with one attempt: a status, a status with a body, or no answer at all. */
+/** How the server treats one attempt: an answer, a connection reset, or no answer at all. */
 type Move =
   { status: number; body?: string; headers?: Record<string, string> } | "reset" | "silence"
 
@@ -123,7 +123,7 @@ const good = {
   }),
 }
 
-/** A client whose server makes the moves one after the other, and the requests that it got. */
+/** Makes a client whose server makes the moves in order. Returns the requests that it received. */
 const scripted = (moves: ReadonlyArray<Move>, options: Partial<Client.Options> = {}) =>
   Effect.gen(function* () {
     const requests: Array<HttpClientRequest> = []
@@ -143,7 +143,7 @@ const scripted = (moves: ReadonlyArray<Move>, options: Partial<Client.Options> =
       apiKey: Redacted.make(key),
       ...options,
     }).pipe(Effect.provideService(HttpClient.HttpClient, http))
-    /** The end of a check, however much time it takes. */
+    /** The result of a check, with up to an hour of test time. */
     const end = Effect.gen(function* () {
       const fiber = yield* Effect.fork(Effect.either(client.check(["a"])))
       yield* TestClock.adjust("1 hour")
@@ -162,7 +162,7 @@ const refused = (status: number, headers = {}) => ({
 })
 
 describe("when the service fails", () => {
-  it.effect("the same request, with the same key, is sent until it is answered", () =>
+  it.effect("the same request is retried with the same idempotency key until it is answered", () =>
     Effect.gen(function* () {
       const moves = [refused(500), "reset", refused(409), { status: 503 }, "silence", good] as const
       const { end, requests } = yield* scripted(moves, { patience: "5 minutes" })
@@ -178,7 +178,7 @@ describe("when the service fails", () => {
     }),
   )
 
-  it.effect("it is told with the last failure once the patience is over", () =>
+  it.effect("the client fails with the last error when its patience is over", () =>
     Effect.gen(function* () {
       const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
       const { end, requests } = yield* scripted(failures)
@@ -193,7 +193,7 @@ describe("when the service fails", () => {
     }),
   )
 
-  it.effect("it is asked again when it said, and not before", () =>
+  it.effect("the client retries after Retry-After, and not before", () =>
     Effect.gen(function* () {
       const { client, requests } = yield* scripted([refused(429, { "retry-after": "20" }), good])
       const fiber = yield* Effect.fork(client.check(["a"]))
@@ -215,7 +215,7 @@ describe("when the service fails", () => {
     }),
   )
 
-  it.effect("a request in progress is asked for as often as the service says", () =>
+  it.effect("a request in progress is polled at the interval that the service asks for", () =>
     Effect.gen(function* () {
       const busy = refused(409, { "retry-after": "2" })
       const waits: Array<number> = []
@@ -238,7 +238,7 @@ describe("when the service fails", () => {
     }),
   )
 
-  it.effect("what will not do better is sent once", () =>
+  it.effect("a request that a retry cannot fix is sent once", () =>
     Effect.gen(function* () {
       const cases = [
         [refused(401), Client.Unauthorized],
@@ -271,7 +271,7 @@ describe("when the database of the service does not answer in time", () => {
   const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
 
   for (const message of [Envelope.unavailableMessage, Envelope.undecidedMessage]) {
-    it.effect(`the request is sent again after: ${message}`, () =>
+    it.effect(`the request is retried after: ${message}`, () =>
       Effect.gen(function* () {
         const { end, requests } = yield* scripted([said(503, message, retryLater), good])
         assert.isFalse((yield* end) instanceof Client.ClientError)
@@ -285,7 +285,7 @@ describe("when the database of the service does not answer in time", () => {
     )
   }
 
-  it.effect("the request is not sent again when its charge may stand and no key collects it", () =>
+  it.effect("a request without an idempotency key whose charge is undecided is not retried", () =>
     Effect.gen(function* () {
       const message = Envelope.undecidedChargeMessage("request-1")
       const { end, requests } = yield* scripted([said(500, message), good])
@@ -297,8 +297,8 @@ describe("when the database of the service does not answer in time", () => {
   )
 })
 
-describe("what cannot be sent", () => {
-  it.effect("fails with every violation, and nothing goes out", () =>
+describe("an invalid request", () => {
+  it.effect("fails with every violation, and nothing is sent", () =>
     Effect.gen(function* () {
       const { client, requests } = yield* scripted([])
       const urls = [...Array.from({ length: 50 }, () => "a"), "", "x".repeat(1001)]
@@ -312,7 +312,7 @@ describe("what cannot be sent", () => {
     }),
   )
 
-  it.live("shows no key, in no error", () =>
+  it.live("no error contains the API key", () =>
     Effect.gen(function* () {
       const { client: elsewhere } = yield* scripted([{ status: 404 }])
       const odd = yield* clientOf("http://127.0.0.1:2", `${key}\nsecret`)

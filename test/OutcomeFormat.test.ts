@@ -10,12 +10,12 @@ const outcomes: Array<Outcome> = [
   { url: "bell\u0007\u001b[31m", reason: "PROVIDER_ERROR" },
 ]
 
-/** As a run writes it: a batch at a time. */
+/** Formats the outcomes batch by batch, as a run does. */
 const written = ({ begin, end, rows }: OutcomeFormat.OutcomeFormat) =>
   begin + rows(outcomes.slice(0, 2), true) + rows(outcomes.slice(2), false) + end
 
 describe("outcomes are written", () => {
-  it("as a table that no list can make a terminal obey", () => {
+  it("as a table without terminal control characters", () => {
     assert.strictEqual(
       written(OutcomeFormat.formats.table),
       [
@@ -30,7 +30,7 @@ describe("outcomes are written", () => {
     )
   })
 
-  it("as CSV that no spreadsheet takes for a formula", () => {
+  it("as CSV without cells that a spreadsheet would run as formulas", () => {
     assert.strictEqual(
       written(OutcomeFormat.formats.csv),
       [
@@ -45,7 +45,7 @@ describe("outcomes are written", () => {
     )
   })
 
-  it("as JSON, in lines or in one document, exactly as they are", () => {
+  it("as JSON lines or as one JSON document, without changes", () => {
     const { json, ndjson } = OutcomeFormat.formats
     assert.deepStrictEqual(JSON.parse(written(json)), outcomes)
     const lines = written(ndjson).trimEnd().split("\n")
@@ -58,7 +58,7 @@ describe("outcomes are written", () => {
     assert.deepStrictEqual(JSON.parse(document), { outcomes, summary: {} })
   })
 
-  it("in the format that the file's name ends with", () => {
+  it("in the format of the file's extension", () => {
     const names = ["a.csv", "b.CSV", "a.json", "a.jsonl", "a.ndjson", "a.txt", "csv", "a.table"]
     assert.deepStrictEqual(names.map(OutcomeFormat.ofFile), [
       "csv",

@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import * as UrlList from "../src/bulk/UrlList.ts"
 
-/** The bytes as they may come: in one piece, and torn apart anywhere. */
+/** Yields the bytes in chunks of `size`, which may cut lines and characters. */
 async function* inPieces(bytes: Uint8Array, size: number) {
   for (let i = 0; i < bytes.length; i += size) yield bytes.subarray(i, i + size)
 }
@@ -38,8 +38,8 @@ const expectRefusal = (content: string, message: RegExp, column?: string) =>
     assert.match(error.message, message)
   })
 
-describe("one URL a line", () => {
-  it.effect("whatever ends the lines, and whether or not the last one is ended", () =>
+describe("a list with one URL per line", () => {
+  it.effect("may have any line ends, with or without one after the last line", () =>
     Effect.gen(function* () {
       const expected = ["example.com", "https://example.org/a,b?c#d", "bücher.example"]
       yield* expectUrls(expected.join("\n"), expected)
@@ -49,11 +49,11 @@ describe("one URL a line", () => {
     }),
   )
 
-  it.effect("a byte order mark, blank lines, comments and spaces around do not count", () =>
+  it.effect("ignores a byte order mark, blank lines, comments and surrounding spaces", () =>
     expectUrls("\uFEFFa.com\n\n  \n# no\n  # nor this\n\tb.com \n#\n", ["a.com", "b.com"]),
   )
 
-  it.effect("UTF-16 as Windows writes it is read as well", () =>
+  it.effect("may be UTF-16 as Windows writes it", () =>
     Effect.gen(function* () {
       const little = Buffer.from("\uFEFFa.com\r\nbücher.example\r\n", "utf16le")
       yield* expectUrls(little, ["a.com", "bücher.example"])
@@ -61,11 +61,11 @@ describe("one URL a line", () => {
     }),
   )
 
-  it.effect("what is no list at all is refused before it fills the memory", () =>
+  it.effect("is rejected before it fills the memory when it has no line ends", () =>
     expectRefusal("x".repeat(1_100_000), /a line of over a million characters/),
   )
 
-  it.effect("every line comes out once and in order, wherever the pieces and batches end", () =>
+  it.effect("yields every line once and in order, for any chunks and batch size", () =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(
@@ -93,11 +93,11 @@ describe("the column of a CSV", () => {
     expectUrls(csv, ["a.com", "https://b.com/x,y#z"], "url"),
   )
 
-  it.effect("is found by its number, and then the first row counts", () =>
+  it.effect("is found by its number, and then the first row is data", () =>
     expectUrls(csv, ["URL", "a.com", "https://b.com/x,y#z"], "2"),
   )
 
-  it.effect("may be divided by semicolons or tabs, may span lines, and may be short", () =>
+  it.effect("may be separated by semicolons or tabs, with multi-line cells and short rows", () =>
     Effect.gen(function* () {
       yield* expectUrls('"x,y";url\n1;a.com\n2\n3;"b.com"\n4;\n', ["a.com", "b.com"], "url")
       yield* expectUrls("id\turl\n1\ta.com/x;y,z\n", ["a.com/x;y,z"], "url")
@@ -107,7 +107,7 @@ describe("the column of a CSV", () => {
     }),
   )
 
-  it.effect("that is not there is told along with those that are", () =>
+  it.effect("is reported when it is missing, along with the columns that exist", () =>
     Effect.gen(function* () {
       yield* expectRefusal(csv, /no column "site"; its first row is \["Name","URL"\]/, "site")
       yield* expectRefusal(csv, /2 column\(s\), and so no column 3/, "3")

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { csv } from "../../src/pages/Export.ts"
 
-describe("the file for spreadsheets", () => {
-  it("is CSV with a head, in UTF-8 that spreadsheets know as such", () => {
+describe("the CSV export", () => {
+  it("has a header row and a byte order mark, so that spreadsheets detect UTF-8", () => {
     assert.strictEqual(
       csv([
         {
@@ -23,7 +23,7 @@ describe("the file for spreadsheets", () => {
   })
 
   it.each(['=HYPERLINK("http://evil.example")', "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])(
-    "holds no formula for a spreadsheet to compute: %j",
+    "does not contain a formula that a spreadsheet would run: %j",
     (url) => {
       const [, line = ""] = csv([{ place: 1, url, reason: "INVALID_URL" }]).split("\r\n")
       assert.match(line, /^"?'/)

@@ -27,13 +27,13 @@ const places = (filter: Partial<TableView.Filter>, sorting: Partial<TableView.So
     { by: "place", descending: false, ...sorting },
   ).map(({ place }) => place)
 
-describe("the view of a run", () => {
-  it("is in the order of the list, or the other way round", () => {
+describe("the table of a run", () => {
+  it("is in the order of the list, or in reverse order", () => {
     assert.deepStrictEqual(places({}), [1, 2, 3, 4, 5])
     assert.deepStrictEqual(places({}, { descending: true }), [5, 4, 3, 2, 1])
   })
 
-  it("is sorted by a figure, with what has none at the end, whichever way", () => {
+  it("is sorted by a figure, with missing figures last in both directions", () => {
     assert.deepStrictEqual(places({}, { by: "domainAuthority" }), [3, 1, 2, 4, 5])
     assert.deepStrictEqual(places({}, { by: "domainAuthority", descending: true }), [2, 1, 3, 4, 5])
     assert.deepStrictEqual(places({}, { by: "spamScore", descending: true }), [1, 3, 2, 4, 5])
@@ -49,7 +49,7 @@ describe("the view of a run", () => {
     assert.deepStrictEqual(places({ tenth: { figure: "domainAuthority", number: 0 } }), [3])
   })
 
-  it("counts figures by tenths, 100 with the nineties, and finds their median", () => {
+  it("counts figures per tenth of the scale, 100 with the nineties, and their median", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
       median: 10,

@@ -4,14 +4,14 @@ import { read } from "../../src/pages/UrlList.ts"
 const urlsOf = (text: string) => read(text, { keepsDuplicates: false }).urls
 
 describe("a list", () => {
-  it("has an address a line, however the lines end, without blanks, comments and the byte order mark", () => {
+  it("has one address per line, with any line ends, without blanks, comments and byte order mark", () => {
     assert.deepStrictEqual(
       urlsOf("\uFEFFa.com\r\n\r\n  b.com  \n# a comment\nhttps://c.com/?q=1,2\r"),
       ["a.com", "b.com", "https://c.com/?q=1,2"],
     )
   })
 
-  it("leaves duplicates out and counts them, unless they are wanted", () => {
+  it("omits and counts duplicates, unless the user keeps them", () => {
     const text = "a.com\nb.com\na.com\na.com"
     assert.deepInclude(read(text, { keepsDuplicates: false }), {
       urls: ["a.com", "b.com"],
@@ -20,18 +20,18 @@ describe("a list", () => {
     assert.deepInclude(read(text, { keepsDuplicates: true }), { duplicates: 0 })
   })
 
-  it("keeps what is no address, for the service to judge", () => {
+  it("keeps text that is not an address, so that the service reports it", () => {
     assert.deepStrictEqual(urlsOf("localhost\nnot a url\n=1+1"), ["localhost", "not a url", "=1+1"])
   })
 
-  it("takes the column with the right name out of a table", () => {
+  it("uses the column of a table that has a usual name", () => {
     assert.deepStrictEqual(
       read('id,URL,note\n1,a.com,"x, y"\n2,"https://b.com/p,q",z\n', { keepsDuplicates: false }),
       { urls: ["a.com", "https://b.com/p,q"], duplicates: 0, column: "URL" },
     )
   })
 
-  it("takes the column with the addresses where no name tells", () => {
+  it("uses the column with the most addresses when no column has a usual name", () => {
     assert.deepStrictEqual(read("1\ta.com\t5\n2\tb.org\t6", { keepsDuplicates: false }), {
       urls: ["a.com", "b.org"],
       duplicates: 0,
@@ -43,7 +43,7 @@ describe("a list", () => {
     ])
   })
 
-  it("skips the head of a list of lines, and splits a line of many", () => {
+  it("skips the title of a list, and splits a single line of many addresses", () => {
     assert.deepStrictEqual(urlsOf("Domain\na.com\nb.com"), ["a.com", "b.com"])
     assert.deepStrictEqual(urlsOf("a.com, b.com, c.com"), ["a.com", "b.com", "c.com"])
   })
