@@ -73,7 +73,7 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   }
 }
 
-/** Sends no trace headers, because CORS forbids them to a page of another origin. */
+/** Sends no trace headers, because the service's CORS headers do not allow them. */
 const fetching = Layer.effect(
   HttpClient.HttpClient,
   Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false)),

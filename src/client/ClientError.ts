@@ -1,7 +1,6 @@
 /**
  * The errors of the client. Each error has its own class, which extends `ClientError`. Use `_tag`
- * or
- * `instanceof` to distinguish them.
+ * or `instanceof` to distinguish them.
  */
 import * as Data from "effect/Data"
 import type { Issue } from "../contract/Issues.ts"

@@ -60,9 +60,9 @@ export const make = (
     const recallFigures = recallOf(yield* MetricsProvider)
     const charge = SqlCreditLedger.chargerOf(yield* CreditLedger)
     if (recallKey === undefined || recallFigures === undefined || charge === undefined) {
-      return untouched
+      return declineAll
     }
-    if (options.corsOrigins.length > 0) return untouched
+    if (options.corsOrigins.length > 0) return declineAll
     const rateLimit = yield* RateLimit
     const clock = yield* Effect.clock
     const timeoutMs = Duration.toMillis(options.timeout)
@@ -169,7 +169,7 @@ const reportOf = (
   }
 }
 
-const untouched: Express = () => false
+const declineAll: Express = () => false
 
 const isBatch = TypeGuard.make(BatchRequest)
 

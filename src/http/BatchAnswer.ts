@@ -37,7 +37,8 @@ export const byteLength = ({ body, isAscii }: Json): number =>
   isAscii ? body.length : Buffer.byteLength(body)
 
 /**
- * Encodes without checks: the types match the schema, and `Report` rejects figures off the scale.
+ * Encodes without checks: the types match the schema, and `Report` lets no figure off the scale
+ * pass.
  */
 export const json = ({ creditsUsed, outcomes, urls }: Answered): Json => {
   let [successUrls, failedUrls, isAscii] = ["", "", true]

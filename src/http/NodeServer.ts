@@ -133,7 +133,7 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
 }
 
 /**
- * Destroys a connection that was idle while it should read its answer. Before the answer, we wait.
+ * Destroys a connection that is idle while its client should read. Waits if there is no answer yet.
  */
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()
@@ -213,8 +213,8 @@ export const listen = (
   )
 
 /**
- * Drains the server when the scope ends. It accepts no new connection and answers with `Connection:
- * close`. It waits for all connections to close and for `running() === 0`, at most until `timeout`.
+ * Drains the server when the scope ends: accepts no new connection, and answers with
+ * `Connection: close`. Waits until all connections are closed and `running()` is 0, or the timeout.
  */
 export const drain = (
   timeout: Duration.DurationInput,
@@ -271,7 +271,7 @@ const refusalOf = (error: Error) => {
 
 const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unknown) => {
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
-  const mend =
+  const advice =
     code === "EADDRINUSE"
       ? "another program uses this port: stop it or set AUTHORITY_PORT to another one (0: any free)"
       : code === "EACCES"
@@ -279,5 +279,5 @@ const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unk
         : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
           ? "this machine has no such address: set AUTHORITY_HOST to one that it has"
           : code
-  return new CannotListen({ message: `cannot listen on ${host}:${port}: ${mend}` })
+  return new CannotListen({ message: `cannot listen on ${host}:${port}: ${advice}` })
 }

@@ -16,7 +16,7 @@ export interface Options {
 
 export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   Effect.forEach(paths, (path) => {
-    const page = whenAsked(names[path], options)
+    const page = loader(names[path], options)
     return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
       // The links of a page are relative, so that the service may be mounted anywhere.
       /\/(\?|$)/.test(request.url)
@@ -24,14 +24,14 @@ export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
             HttpServerResponse.empty({ status: 308, headers: { location: `..${path}` } }),
           )
         : Effect.match(Effect.tryPromise(page), {
-            onFailure: () => unbuilt,
+            onFailure: () => notBuilt,
             onSuccess: (page) => responseOf(page, request),
           }),
     )
   })
 
 /** Loads a page at its first request, so that the start does not wait for it. */
-const whenAsked = (name: "console" | "docs", options: Options) => {
+const loader = (name: "console" | "docs", options: Options) => {
   let page: Page | undefined
   return async () => {
     const { read } = await import("./BuiltPage.ts")
@@ -66,7 +66,7 @@ const safeguards = {
   "x-frame-options": "DENY",
 }
 
-const unbuilt = HttpServerResponse.unsafeJson(
+const notBuilt = HttpServerResponse.unsafeJson(
   {
     success: false,
     message:

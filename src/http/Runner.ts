@@ -60,7 +60,7 @@ export const make = (
     const log = yield* RequestLog.make
     const scope = yield* noScope
     const app = Effect.flatMap(
-      Effect.catchAllCause(router, (cause) => withoutAnswer(cause, routes)),
+      Effect.catchAllCause(router, (cause) => answerFailure(cause, routes)),
       completed,
     )
 
@@ -81,7 +81,7 @@ export const make = (
         finish(status)
         const all: Record<string, string> = { ...headers, "x-request-id": current.id }
         if (isVersioned(url)) all["cache-control"] = "no-store"
-        if (vary !== undefined) all["vary"] = joined(headers["vary"], vary)
+        if (vary !== undefined) all["vary"] = mergeNames(headers["vary"], vary)
         span.end(status, all)
         response.writeHead(status, all)
         if (method === "HEAD") response.end()
@@ -90,7 +90,7 @@ export const make = (
         else response.end()
       }
       if (refusal !== undefined) return answer(refusal)
-      if (!isHttpMethod(method)) return answer(nowhere(method, url, routes))
+      if (!isHttpMethod(method)) return answer(noRoute(method, url, routes))
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
@@ -119,7 +119,7 @@ export const make = (
 const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
 
 /** Merges two header values that list names. Names are compared without case. */
-const joined = (list: string | undefined, more: string) => {
+const mergeNames = (list: string | undefined, more: string) => {
   const names = [...(list?.split(/\s*,\s*/) ?? []), ...more.split(/\s*,\s*/)]
   const byName = new Map(names.map((name) => [name.toLowerCase(), name]))
   return [...byName.values()].join(", ")
@@ -143,26 +143,26 @@ const completed = (response: HttpServerResponse.HttpServerResponse) =>
       ? Effect.succeed(response)
       : Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
           Effect.map(Effect.orDie(handler.value(request, response)), (completed) =>
-            varyingAs(completed, response.headers["vary"]),
+            restoreVary(completed, response.headers["vary"]),
           ),
         )
   })
 
 /** Restores the `Vary` names of a page, because the CORS middleware replaces them. */
-const varyingAs = (response: HttpServerResponse.HttpServerResponse, vary: string | undefined) =>
+const restoreVary = (response: HttpServerResponse.HttpServerResponse, vary: string | undefined) =>
   vary === undefined
     ? response
-    : HttpServerResponse.setHeader(response, "vary", joined(response.headers["vary"], vary))
+    : HttpServerResponse.setHeader(response, "vary", mergeNames(response.headers["vary"], vary))
 
 /**
  * Answers 404 or 405 when no route matches, 500 on a defect. Routes encode the contract's errors.
  */
-const withoutAnswer = (cause: Cause.Cause<unknown>, routes: Routes) => {
+const answerFailure = (cause: Cause.Cause<unknown>, routes: Routes) => {
   // The client hung up.
   if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
   if (Predicate.isTagged(Option.getOrUndefined(Cause.failureOption(cause)), "RouteNotFound")) {
     return Effect.map(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-      nowhere(method, url, routes),
+      noRoute(method, url, routes),
     )
   }
   return Effect.flatMap(CurrentRequest, ({ id }) =>
@@ -173,7 +173,7 @@ const withoutAnswer = (cause: Cause.Cause<unknown>, routes: Routes) => {
   )
 }
 
-const nowhere = (method: string, url: string, routes: Routes) => {
+const noRoute = (method: string, url: string, routes: Routes) => {
   const route = routes.of(url)
   if (route === undefined) return failure(404, "There is nothing at this path.")
   const allow = route.methods.join(", ")
