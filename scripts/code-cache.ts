@@ -48,15 +48,15 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.env["AUTHORITY_PORT"] = String(port)
   process.env["AUTHORITY_LOG_FORMAT"] = "json"
   withoutTimers()
-  const said = listen()
+  const output = listen()
   start("--help")
-  await said("USAGE")
+  await output("USAGE")
   start("serve", "--json")
   const url = `http://127.0.0.1:${port}`
   await answered(`${url}/health/ready`)
   // The first request loads the rest of the program.
   await fetch(`${url}/v1/quota/available-credits`)
-  const { demoKey } = JSON.parse(await said("demoKey"))
+  const { demoKey } = JSON.parse(await output("demoKey"))
   await fetch(`${url}/v1/metrics/da-pa/batch`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-api-key": demoKey, connection: "close" },

@@ -39,7 +39,7 @@ const maxRssMb = 300
 const maxConnections = 1000
 const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
 
-/** A Moz API that knows every page, until it turns hostile. */
+/** A fake Moz API that has figures for every page, until it turns hostile. */
 let isVendorHostile = false
 const vendor = createServer(async (incoming, response) => {
   const { id, params } = JSON.parse(await text(incoming))
@@ -192,7 +192,7 @@ const earlyAnswers = [
   },
 ]
 
-/** 16 MiB that the service discards, and what the system's buffers take. */
+/** The 16 MiB that the service discards, and the operating system's socket buffers. */
 const maxSentBytes = 32 * 1024 * 1024
 
 const endlessBodies: Attack = {
@@ -243,7 +243,7 @@ const freeWrites: Attack = {
       })
       assert.equal(status, 200, body)
     })
-    // The ordinary client is charged meanwhile, some 300 bytes a request.
+    // The ordinary client is charged meanwhile, which takes about 300 bytes per request.
     assert(size() - before < 8 * 1024 * 1024, `the database grew by ${size() - before} bytes`)
     return `${count} requests, the database grew by ${Math.round((size() - before) / 1024)} KiB`
   },

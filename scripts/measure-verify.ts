@@ -106,9 +106,9 @@ const verify = async (cwd: string) => {
   })
   let peakMb = 0
   const watch = setInterval(() => (peakMb = Math.max(peakMb, peakOf(child.pid))), 50)
-  const [said] = await Promise.all([text(child.stdout), once(child, "exit")])
+  const [output] = await Promise.all([text(child.stdout), once(child, "exit")])
   clearInterval(watch)
-  return { ...JSON.parse(said), peakMb, seconds: (performance.now() - start) / 1000 }
+  return { ...JSON.parse(output), peakMb, seconds: (performance.now() - start) / 1000 }
 }
 
 for (const count of options.entries.split(",").map(Number)) {

@@ -263,7 +263,7 @@ describe("when the service fails", () => {
 })
 
 describe("when the database of the service does not answer in time", () => {
-  const said = (status: number, message: string, headers = {}) => ({
+  const answered = (status: number, message: string, headers = {}) => ({
     status,
     headers,
     body: JSON.stringify({ success: false, message }),
@@ -273,11 +273,11 @@ describe("when the database of the service does not answer in time", () => {
   for (const message of [Envelope.unavailableMessage, Envelope.undecidedMessage]) {
     it.effect(`the request is retried after: ${message}`, () =>
       Effect.gen(function* () {
-        const { end, requests } = yield* scripted([said(503, message, retryLater), good])
+        const { end, requests } = yield* scripted([answered(503, message, retryLater), good])
         assert.isFalse((yield* end) instanceof Client.ClientError)
         const keys = requests.map(({ headers }) => headers["idempotency-key"])
         assert.deepStrictEqual(keys, Array(2).fill(keys[0]))
-        const impatient = yield* scripted([said(503, message, retryLater)], { patience: 0 })
+        const impatient = yield* scripted([answered(503, message, retryLater)], { patience: 0 })
         const error = yield* impatient.end
         assert.instanceOf(error, Client.ServiceFailed)
         assert.deepStrictEqual([error.status, error.message], [503, message])
@@ -288,7 +288,7 @@ describe("when the database of the service does not answer in time", () => {
   it.effect("a request without an idempotency key whose charge is undecided is not retried", () =>
     Effect.gen(function* () {
       const message = Envelope.undecidedChargeMessage("request-1")
-      const { end, requests } = yield* scripted([said(500, message), good])
+      const { end, requests } = yield* scripted([answered(500, message), good])
       const error = yield* end
       assert.instanceOf(error, Client.ChargeUndecided)
       assert.include(error.message, "request-1")
