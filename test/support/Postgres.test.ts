@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Postgres from "./Postgres.ts"
+import * as Standby from "./Standby.ts"
 import { temporaryFolder } from "./Stores.ts"
 
 const isRoot = process.getuid?.() === 0
@@ -38,6 +39,29 @@ describe("PostgreSQL for the tests", () => {
         }),
       )
       assert.match(error, /^Error: PostgreSQL cannot start: .*initdb cannot be run \(ENOENT\)$/)
+    }),
+  )
+})
+
+describe("a standby for the tests", () => {
+  it.scopedLive("follows its primary, and takes its place when that is killed", () =>
+    Effect.gen(function* () {
+      const { primary, standby } = yield* Effect.acquireRelease(
+        Effect.promise(() => Standby.start({ durable: false, synchronous: true })),
+        ({ destroy }) => Effect.promise(destroy),
+      )
+      const on = ({ url }: Postgres.Server) =>
+        Effect.provide(PostgresClient.layer(Redacted.make(`${url}/postgres`)))
+      yield* Effect.flatMap(SqlClient.SqlClient, (sql) =>
+        sql.withTransaction(sql`CREATE TABLE written AS SELECT 1 AS one`),
+      ).pipe(on(primary))
+      yield* Effect.promise(primary.kill)
+      yield* Effect.promise(standby.promote)
+      const rows = yield* Effect.flatMap(
+        SqlClient.SqlClient,
+        (sql) => sql`INSERT INTO written VALUES (2) RETURNING (SELECT count(*) FROM written)`,
+      ).pipe(on(standby))
+      assert.deepStrictEqual(rows, [{ count: 1 }])
     }),
   )
 })

@@ -5,8 +5,8 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import {
+  appendFileSync,
   chmodSync,
-  chownSync,
   cpSync,
   mkdirSync,
   mkdtempSync,
@@ -22,14 +22,20 @@ import { freePort } from "../../scripts/free-port.ts"
 export interface Server {
   /** Of a superuser, without a database. */
   readonly url: string
+  /** The folder of its data. */
+  readonly data: string
   /** Ends every connection, and rolls back what has not been committed; the data stays. */
   readonly stop: () => Promise<void>
+  /** Kills all its processes at once, as a crash does; the data stays. */
+  readonly kill: () => Promise<void>
   /** Again, on the same port and data. */
   readonly start: () => Promise<void>
   /** Stops all its processes where they are, so that nothing is answered. Connections stay. */
   readonly freeze: () => void
   /** Lets them go on. */
   readonly thaw: () => void
+  /** What it has logged since its last start. */
+  readonly log: () => string
   /** Ends it, and the data with it. */
   readonly destroy: () => Promise<void>
 }
@@ -39,6 +45,10 @@ export interface Options {
   readonly durable: boolean
   /** The folder of the server's programs (default: those of the npm package). */
   readonly programs?: string
+  /** Further parameters of the server, such as `max_connections=20`. */
+  readonly parameters?: ReadonlyArray<string>
+  /** The primary, stopped meanwhile: a standby starts from a copy of its data, and follows it. */
+  readonly standbyOf?: Server
 }
 
 /** Fails with the reason when the server cannot start. */
@@ -46,7 +56,7 @@ export const start = async (options: Options): Promise<Server> => {
   const folder = mkdtempSync(join(tmpdir(), "authority-postgres-"))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
-    const installation = install(folder, options.programs ?? packaged())
+    const installation = install(folder, options)
     const port = await freePort()
     const flags = [
       `-p${port}`,
@@ -54,18 +64,27 @@ export const start = async (options: Options): Promise<Server> => {
       "-cunix_socket_directories=",
       "-cmax_connections=200",
       `-cfsync=${options.durable ? "on" : "off"}`,
+      ...(options.parameters ?? []).map((parameter) => `-c${parameter}`),
     ]
-    let stop = await run(installation, flags)
+    let running = await run(installation, flags)
     return {
       url: `postgres://authority:authority@127.0.0.1:${port}`,
       start: async () => {
-        stop = await run(installation, flags)
+        running = await run(installation, flags)
       },
-      stop: () => stop(),
+      data: installation.data,
+      stop: () => running.stop(),
+      log: () => running.log(),
+      kill: () => {
+        // A server that stands still starts nothing that would be left over.
+        signalAll(installation, "SIGSTOP")
+        signalAll(installation, "SIGKILL")
+        return running.stop()
+      },
       freeze: () => signalAll(installation, "SIGSTOP"),
       thaw: () => signalAll(installation, "SIGCONT"),
       destroy: async () => {
-        await stop()
+        await running.stop()
         remove()
       },
     }
@@ -83,24 +102,43 @@ interface Installation {
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
-const install = (folder: string, original: string): Installation => {
+const install = (folder: string, { programs: original, standbyOf }: Options): Installation => {
   chmodSync(folder, 0o755)
   const user = serverUser()
-  const programs = reachable(original, user, folder)
+  const programs = reachable(original ?? packaged(), user, folder)
   const data = join(folder, "data")
+  if (standbyOf === undefined) initialize(folder, { programs, data, user })
+  else copy(standbyOf, { programs, data, user })
+  return { programs, data, user }
+}
+
+/** Creates an empty server with a password of its superuser. */
+const initialize = (folder: string, { data, programs, user }: Installation) => {
   const password = join(folder, "password")
   mkdirSync(data, { mode: 0o700 })
   writeFileSync(password, "authority\n", { mode: 0o600 })
-  if (user.uid !== undefined && user.gid !== undefined) {
-    chownSync(data, user.uid, user.gid)
-    chownSync(password, user.uid, user.gid)
-  }
+  own(data, user)
+  own(password, user)
   execFileSync(
     join(programs, "bin/initdb"),
     [`-D${data}`, "-Uauthority", "-Apassword", `--pwfile=${password}`, "-EUTF8", "--locale=C"],
     { ...user, cwd: folder, stdio: "pipe" },
   )
-  return { programs, data, user }
+}
+
+const copy = (primary: Server, { data, user }: Installation) => {
+  const { hostname, password, port, username } = new URL(primary.url)
+  const source = `host=${hostname} port=${port} user=${username} password=${password} application_name=standby`
+  cpSync(primary.data, data, { recursive: true })
+  writeFileSync(join(data, "standby.signal"), "")
+  appendFileSync(join(data, "postgresql.conf"), `primary_conninfo = '${source}'\n`)
+  chmodSync(data, 0o700)
+  own(data, user)
+}
+
+/** Gives a file, or a folder and all in it, to the server's user. */
+const own = (path: string, { gid, uid }: Installation["user"]) => {
+  if (uid !== undefined) execFileSync("chown", ["-R", `${uid}:${gid}`, path], { stdio: "pipe" })
 }
 
 /** PostgreSQL refuses to run as root: then its user is `nobody`, which every system has. */
@@ -133,7 +171,7 @@ const untilInputEnds = `exec 3<&0
 (read -r _ <&3; kill -INT $server 2>/dev/null) &
 wait $server`
 
-/** Returns what stops the server, once it accepts connections. */
+/** Runs the server; returns once it accepts connections. */
 const run = async ({ data, programs, user }: Installation, flags: ReadonlyArray<string>) => {
   const postgres = [join(programs, "bin/postgres"), `-D${data}`, ...flags]
   const shell = spawn("sh", ["-c", untilInputEnds, "sh", ...postgres], {
@@ -147,24 +185,32 @@ const run = async ({ data, programs, user }: Installation, flags: ReadonlyArray<
   const ready = new Promise<void>((resolve) => {
     shell.stderr.setEncoding("utf8").on("data", (text: string) => {
       log.push(text)
-      if (text.includes("ready to accept connections")) resolve()
+      if (text.includes("ready to accept")) resolve()
     })
   })
   const early = ended.then(() => Promise.reject(new Error(log.join(""))))
   await Promise.race([ready, early])
   early.catch(() => {})
-  return async () => {
+  const stop = async () => {
     shell.stdin.end()
     await ended
   }
+  return { stop, log: () => log.join("") }
 }
 
 /** The children of a process that is stopped stay the same, so the server itself comes first. */
 const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
-  const [server = ""] = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")
-  process.kill(Number(server), signal)
+  const server = serverIn(data)
+  if (signal !== "SIGKILL") process.kill(server, signal)
   const children = readFileSync(`/proc/${server}/task/${server}/children`, "utf8")
   for (const child of children.split(" ").filter(Boolean)) process.kill(Number(child), signal)
+  if (signal === "SIGKILL") process.kill(server, signal)
+}
+
+/** The process id of the server with this data. */
+export const serverIn = (data: string) => {
+  const [id = ""] = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")
+  return Number(id)
 }
 
 /** The line in which initdb or the server says why, else the first line of their output. */

@@ -1,0 +1,54 @@
+/** A PostgreSQL and a standby that follows it, each with its own port and data. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { setTimeout } from "node:timers/promises"
+import * as Postgres from "./Postgres.ts"
+
+export interface Standby extends Postgres.Server {
+  /** Makes it a primary; resolves once it can be written to. */
+  readonly promote: () => Promise<void>
+}
+
+export interface Pair {
+  readonly primary: Postgres.Server
+  readonly standby: Standby
+  readonly destroy: () => Promise<void>
+}
+
+export interface Options extends Postgres.Options {
+  /** A COMMIT on the primary waits until the standby has it on disk. */
+  readonly synchronous: boolean
+}
+
+/** Starts both; either may be stopped, killed and started again. */
+export const start = async ({ synchronous, ...options }: Options): Promise<Pair> => {
+  const parameters = options.parameters ?? []
+  const primary = await Postgres.start({
+    ...options,
+    parameters: synchronous ? [...parameters, "synchronous_standby_names=standby"] : parameters,
+  })
+  try {
+    await primary.stop()
+    const standby = await Postgres.start({ ...options, standbyOf: primary })
+    await primary.start()
+    const destroy = async () => {
+      await standby.destroy()
+      await primary.destroy()
+    }
+    return {
+      primary,
+      standby: { ...standby, promote: () => promote(standby) },
+      destroy,
+    }
+  } catch (cause) {
+    await primary.destroy()
+    throw cause
+  }
+}
+
+/** What `pg_ctl promote` does. */
+const promote = async ({ data, log }: Postgres.Server) => {
+  writeFileSync(join(data, "promote"), "")
+  process.kill(Postgres.serverIn(data), "SIGUSR1")
+  while (!log().includes("ready to accept connections")) await setTimeout(10)
+}
