@@ -1,0 +1,227 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Either from "effect/Either"
+import * as fc from "effect/FastCheck"
+import * as Redacted from "effect/Redacted"
+import * as ConnectionString from "../src/sql/ConnectionString.ts"
+
+type Parsed = ConnectionString.ConnectionString
+
+const parsed = (text: string, environment: Record<string, string> = {}): Parsed =>
+  Either.getOrThrowWith(ConnectionString.parse(text, environment), (error) => error)
+
+const complaint = (text: string): string =>
+  Either.match(ConnectionString.parse(text, {}), {
+    onLeft: ({ message }) => message,
+    onRight: () => assert.fail(`${text} was accepted`),
+  })
+
+const passwordOf = ({ password }: Parsed) => password && Redacted.value(password)
+
+describe("a connection string", () => {
+  it("says who connects where, and leaves the rest to defaults", () => {
+    assert.deepStrictEqual(parsed("postgres://u:p@h:1/d"), {
+      hosts: [{ host: "h", port: 1 }],
+      user: "u",
+      password: Redacted.make("p"),
+      database: "d",
+      targetSessionAttrs: "any",
+      sslMode: "prefer",
+      sslRootCert: undefined,
+      sslCert: undefined,
+      sslKey: undefined,
+      sslPassword: undefined,
+      connectTimeoutMs: undefined,
+      applicationName: undefined,
+      options: undefined,
+    })
+  })
+
+  it.each<[text: string, part: Partial<Parsed>]>([
+    ["postgresql://u@h", { hosts: [{ host: "h", port: 5432 }], user: "u", database: "u" }],
+    ["postgres://u@", { hosts: [{ host: "localhost", port: 5432 }] }],
+    ["postgres://u@/d?host=/run/pg&port=7", { hosts: [{ host: "/run/pg", port: 7 }] }],
+    ["postgres://u@:7/d?host=/run/pg", { hosts: [{ host: "/run/pg", port: 7 }] }],
+    ["postgres://u@%2Frun%2Fpg:7/d", { hosts: [{ host: "/run/pg", port: 7 }] }],
+    ["postgres://u@[::1]:7/d", { hosts: [{ host: "::1", port: 7 }] }],
+    ["postgres://u@[fe80::1]/d", { hosts: [{ host: "fe80::1", port: 5432 }] }],
+    [
+      "postgres://u@a:1,[::1],c:3/d",
+      {
+        hosts: [
+          { host: "a", port: 1 },
+          { host: "::1", port: 5432 },
+          { host: "c", port: 3 },
+        ],
+      },
+    ],
+    [
+      "postgres://u@/d?host=a,/run/pg&port=9",
+      {
+        hosts: [
+          { host: "a", port: 9 },
+          { host: "/run/pg", port: 9 },
+        ],
+      },
+    ],
+    [
+      "postgres://u@/d?host=a,b&port=1,2",
+      {
+        hosts: [
+          { host: "a", port: 1 },
+          { host: "b", port: 2 },
+        ],
+      },
+    ],
+    ["postgres://%C3%BC%40x@h/d%20b%2Fc", { user: "ü@x", database: "d b/c" }],
+    ["postgres://h?user=u&dbname=d", { user: "u", database: "d" }],
+    ["postgres://u@h/d?target_session_attrs=read-write", { targetSessionAttrs: "read-write" }],
+    ["postgres://u@h/d?sslmode=require&", { sslMode: "require" }],
+    ["postgres://u@h/d?ssl=true", { sslMode: "require" }],
+    ["postgres://u@h/d?sslrootcert=system", { sslMode: "verify-full", sslRootCert: "system" }],
+    ["postgres://u@h/d?sslcert=/c&sslkey=/k", { sslCert: "/c", sslKey: "/k" }],
+    ["postgres://u@h/d?connect_timeout=3", { connectTimeoutMs: 3000 }],
+    ["postgres://u@h/d?application_name=a%20b", { applicationName: "a b" }],
+    ["postgres://u@h/d?options=-csearch_path=x", { options: "-csearch_path=x" }],
+    ["postgres://u@h/d?channel_binding=prefer&gssencmode=disable&client_encoding=UTF8", {}],
+  ])("%s", (text, part) => {
+    assert.deepInclude(parsed(text), part)
+  })
+
+  // As psql 15 reads each of them.
+  it.each([
+    ["postgres://u:a:b?c#d@h/d", "a:b?c#d"],
+    ["postgres://u:a%40b%2Fc%25@h/d", "a@b/c%"],
+    ["postgres://u:a+b@h/d", "a+b"],
+    ["postgres://u@h/d?password=a%26b+c", "a&b+c"],
+    ["postgres://u:x@h/d?password=y", "y"],
+    ["postgres://u@h/d?password=a@b", "a@b"],
+    ["postgres://u@h/d", undefined],
+  ])("has the password that libpq finds: %s", (text, password) => {
+    assert.strictEqual(passwordOf(parsed(text)), password)
+  })
+})
+
+describe("an environment variable of libpq", () => {
+  it("gives what the string lacks", () => {
+    const environment = {
+      PGUSER: "u",
+      PGPASSWORD: "p",
+      PGHOST: "a,b",
+      PGPORT: "7",
+      PGDATABASE: "d",
+      PGSSLMODE: "require",
+      PGTARGETSESSIONATTRS: "primary",
+      PGCONNECT_TIMEOUT: "2",
+    }
+    const found = parsed("postgres://", environment)
+    assert.deepInclude(found, {
+      hosts: [
+        { host: "a", port: 7 },
+        { host: "b", port: 7 },
+      ],
+      user: "u",
+      database: "d",
+      sslMode: "require",
+      targetSessionAttrs: "primary",
+      connectTimeoutMs: 2000,
+    })
+    assert.strictEqual(passwordOf(found), "p")
+  })
+
+  it("counts less than the string, and for nothing when it is empty", () => {
+    const found = parsed("postgres://u:p@h:1/d", { PGPASSWORD: "x", PGHOST: "y", PGPORT: "" })
+    assert.deepStrictEqual(found.hosts, [{ host: "h", port: 1 }])
+    assert.strictEqual(passwordOf(found), "p")
+  })
+
+  it("of the system names the user, as libpq does", () => {
+    assert.strictEqual(parsed("postgres://h", { USER: "me" }).user, "me")
+  })
+})
+
+describe("a string that is refused", () => {
+  it.each<[text: string, problem: RegExp]>([
+    ["mysql://u@h/d", /expected postgres:\/\/USER/],
+    ["postgres://u:SECRET@RET@h/d", /percent-encode it \(%40 for @/],
+    ["postgres://u:SEC/RET@h/d", /percent-encode it/],
+    ["postgres://u:12/SECRET?SECRET=1@h/d", /percent-encode it/],
+    ["postgres://u:SECRET", /percent-encode it/],
+    ["postgres://u:SECRET%zz@h/d", /%25 is a %/],
+    ["postgres://u:SECRET%ff@h/d", /no text in UTF-8/],
+    ["postgres://u:SECRET%00@h/d", /%25 is a %/],
+    ["postgres://u@h/d?password=a&SECRET=b", /%26 for &/],
+    ["postgres://u@h/d?password=a&SECRET", /%26/],
+    ["postgres://u@h:0/d", /ports from 1 to 65535/],
+    ["postgres://u@h:65536/d", /ports from 1 to 65535/],
+    ["postgres://u@::1/d", /IPv6 address in brackets/],
+    ["postgres://u@a,b,c/d?port=1,2", /2 ports do not go with 3 hosts/],
+    ["postgres://u@/d?host=run/pg", /no absolute path/],
+    ["postgres://h/d", /it names no user/],
+    ["postgres://u@h/d?sslmod=require", /there is no parameter sslmod: did you mean sslmode\?/],
+    ["postgres://u@h/d?SSLMODE=require", /no parameter SSLMODE: did you mean sslmode\?/],
+    ["postgres://u@h/d?connection_timeout=1", /did you mean connect_timeout\?/],
+    ["postgres://u@h/d?target_session_attr=any", /did you mean target_session_attrs\?/],
+    ["postgres://u@h/d?pgbouncer=true", /no parameter pgbouncer: there are user, password, host,/],
+    ["postgres://u@h/d?hostaddr=::1", /hostaddr is not supported so: put the address/],
+    ["postgres://u@h/d?channel_binding=require", /use channel_binding=prefer/],
+    ["postgres://u@h/d?sslcrl=/x", /sslcrl is not supported so: leave it out/],
+    ["postgres://u@h/d?sslmode=no-verify", /require encrypts and verifies nothing/],
+    ["postgres://u@h/d?sslmode=on", /sslmode is one of disable, allow, /],
+    ["postgres://u@h/d?sslmode=verify-ca", /needs sslrootcert/],
+    ["postgres://u@h/d?sslmode=require&sslrootcert=system", /needs sslmode=verify-full/],
+    ["postgres://u@h/d?sslcert=/x", /belong together/],
+    ["postgres://u@h/d?target_session_attrs=standby", /use read-write/],
+    ["postgres://u@h/d?target_session_attrs=x", /is one of any, read-write, primary/],
+    ["postgres://u@h/d?connect_timeout=1.5", /seconds from 1 to 600/],
+    ["postgres://u@h/d?connect_timeout=0", /seconds from 1 to 600/],
+  ])("%s", (text, problem) => {
+    const message = complaint(text)
+    assert.match(message, /^AUTHORITY_DATABASE_URL: [^\n]+$/)
+    assert.match(message, problem)
+    assert.notMatch(message, /SEC|RET/)
+  })
+})
+
+/** With the characters that end a part of the string, raw. */
+const password = fc
+  .array(fc.constantFrom("@", "/", "?", "#", "&", "=", ":", "%", ",", "[", "SECRET"), {
+    minLength: 1,
+    maxLength: 12,
+  })
+  .map((parts) => parts.join(""))
+
+describe("a password", () => {
+  it.prop("is in no message and in no description, however raw it is", { password }, (given) => {
+    for (const text of [
+      `postgres://u:${given.password}@h:1/d`,
+      `postgres://u:x@h/d?password=${given.password}`,
+      `postgres://u:x@h/d?sslpassword=${given.password}&sslmode=require`,
+    ]) {
+      const said = Either.match(ConnectionString.parse(text, {}), {
+        onLeft: ({ message }) => message,
+        onRight: () => "",
+      })
+      assert.notInclude(said, "SECRET", text)
+      assert.notInclude(ConnectionString.shown(text, {}), "SECRET", text)
+    }
+  })
+
+  it.prop(
+    "is what was percent-encoded",
+    { text: fc.fullUnicodeString({ minLength: 1 }) },
+    ({ text }) => {
+      fc.pre(!text.includes("\0"))
+      const encoded = encodeURIComponent(text)
+      assert.strictEqual(passwordOf(parsed(`postgres://u:${encoded}@h/d`)), text)
+      assert.strictEqual(passwordOf(parsed(`postgres://u@h/d?password=${encoded}`)), text)
+    },
+  )
+})
+
+it("shows user, hosts, ports and database of a string, in libpq's form", () => {
+  const show = (text: string) => ConnectionString.shown(text, {})
+  assert.strictEqual(show("postgres://u:p@h:1/d?sslpassword=x"), "postgres://u@h:1/d")
+  assert.strictEqual(show("postgres://u@a:1,[::1]:2/d"), "postgres://u@a:1,[::1]:2/d")
+  assert.strictEqual(show("postgres://u@/d?host=/r"), "postgres://u@%2Fr:5432/d")
+  assert.strictEqual(show("anything else: SECRET"), "postgres://…")
+})
