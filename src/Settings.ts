@@ -142,6 +142,12 @@ export const all = {
     databaseUrl,
     "where accounts, keys and credits are kept",
   ),
+  databaseConnections: setting(
+    "AUTHORITY_DATABASE_CONNECTIONS",
+    "10",
+    whole(1, 100),
+    "connections of a serving process to PostgreSQL at a time",
+  ),
   providers: setting(
     "AUTHORITY_PROVIDER",
     "sandbox",

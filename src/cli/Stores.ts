@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Settings from "../Settings.ts"
+import type { Options as PostgresOptions } from "../sql/Postgres.ts"
 import * as Logging from "./Logging.ts"
 
 /** How much longer than its request a hold may live: the time to settle it on a slow disk. */
@@ -16,12 +17,19 @@ const settleTime = Duration.seconds(30)
 /** What becomes of a database that does not exist. */
 type Missing = "create" | "create and say so" | "fail"
 
+/** A verb does one thing after the other, and leaves the other connections to who serves. */
+const forOneVerb = (): PostgresOptions => ({ connections: 1 })
+
 /** The database of the settings, with every table in place. */
-const databaseOr = (missing: Missing) =>
-  Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+const databaseOr = (
+  missing: Missing,
+  optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
+) =>
+  Effect.flatMap(Settings.Settings, (settings) =>
     Effect.promise(async () => {
       const Migrations = await import("../sql/Migrations.ts")
       const Presence = await import("../sql/Presence.ts")
+      const { databaseUrl } = settings
       const url = Redacted.value(databaseUrl)
       const mustExist = missing === "fail"
       const announce = Console.error(`created the database ${Presence.placeOf(url)}`)
@@ -32,13 +40,19 @@ const databaseOr = (missing: Missing) =>
         missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
         url.startsWith("sqlite:")
           ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
-          : (await import("../sql/Postgres.ts")).layer(databaseUrl, { mustExist }),
+          : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
+              ...optionsOf(settings),
+              mustExist,
+            }),
       )
     }),
   ).pipe(Layer.unwrapEffect)
 
-/** Creates the database where there is none. */
-export const database = databaseOr("create")
+/** Creates the database where there is none, and waits for a PostgreSQL that can be written to. */
+export const database = databaseOr("create", ({ databaseConnections }) => ({
+  connections: databaseConnections,
+  primaryWithin: "30 seconds",
+}))
 
 /** Fails with NoDatabase where there is none, and creates nothing. */
 export const existingDatabase = databaseOr("fail")

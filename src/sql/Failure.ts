@@ -78,8 +78,26 @@ export const isConflict = (error: unknown): boolean => {
   return Predicate.hasProperty(cause, "code") && /^(40001|40P01)$/.test(String(cause.code))
 }
 
-/** The connection is gone, and whether a commit that was under way stands is not known. */
-export const isDisconnection = (error: unknown): boolean => signsOf(rootCause(error)).some(isGone)
+/**
+ * The connection is of no more use, and whether a commit that was under way stands is not known.
+ * Another connection may do.
+ */
+export const isDisconnection = (error: unknown): boolean =>
+  isReadOnly(error) || signsOf(rootCause(error)).some(isGone)
+
+/** PostgreSQL cannot be written to: it is a standby, or was told so. */
+export const isReadOnly = (error: unknown): boolean => hasSign(error, /^25006$/)
+
+/** PostgreSQL, or PgBouncer in front of it, has no more connections to give. */
+export const isFull = (error: unknown): boolean =>
+  hasSign(error, /^53300$|^no more connections allowed/)
+
+/** PostgreSQL does not speak TLS, or nothing else. */
+export const isEncryptionRefused = (error: unknown): boolean =>
+  hasSign(error, /^28000$|^The server does not support SSL|^SSL required/)
+
+const hasSign = (error: unknown, sign: RegExp) =>
+  signsOf(rootCause(error)).some((said) => sign.test(said))
 
 const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 

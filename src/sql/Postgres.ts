@@ -1,62 +1,92 @@
 /** A database that any number of processes share. */
-import { Socket } from "node:net"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
+import { SqlError } from "@effect/sql/SqlError"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import type { StoreFailure } from "../StoreFailure.ts"
+import * as Schedule from "effect/Schedule"
+import { StoreFailure } from "../StoreFailure.ts"
+import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
+import * as PostgresPool from "./PostgresPool.ts"
 import * as Presence from "./Presence.ts"
 import * as transaction from "./transaction.ts"
 
-/**
- * Connects to `postgres://user:password@host:port/database`; fails when it is not to be reached. A
- * connection without a byte for `silence` is given up, and what was asked on it with it. With
- * `mustExist` it fails with NoDatabase where the database has none of our tables.
- */
+export interface Options {
+  /** Fails with NoDatabase where the database has none of our tables. */
+  readonly mustExist?: boolean
+  /** The most connections at a time. */
+  readonly connections?: number
+  /**
+   * Connects to no server that cannot be written to, and waits so long for one that can. Without
+   * it such a server does, as long as the connection string allows it.
+   */
+  readonly primaryWithin?: Duration.DurationInput | undefined
+  /** A connection without a byte for so long is given up, and what was asked on it with it. */
+  readonly silence?: Duration.DurationInput
+}
+
+/** Connects as a connection string of libpq says; fails when no server is to be reached. */
 export const layer = (
   url: Redacted.Redacted,
-  {
-    mustExist = false,
-    silence = "15 seconds",
-  }: { readonly mustExist?: boolean; readonly silence?: Duration.DurationInput } = {},
+  { connections = 10, mustExist = false, primaryWithin, silence = "15 seconds" }: Options = {},
 ): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
   Layer.scoped(
     SqlClient.SqlClient,
-    Effect.tap(make(url, Duration.toMillis(silence)), (sql) =>
-      mustExist ? Presence.required(sql, Presence.placeOf(Redacted.value(url))) : Effect.void,
+    ConnectionString.parse(Redacted.value(url)).pipe(
+      Effect.mapError(({ message }) => new StoreFailure({ message })),
+      Effect.flatMap((target) =>
+        make(
+          {
+            target,
+            maxConnections: connections,
+            silenceMs: Duration.toMillis(silence),
+            mustWrite: primaryWithin !== undefined,
+            types: { getTypeParser: parserOf },
+          },
+          Duration.decode(primaryWithin ?? Duration.zero),
+        ),
+      ),
+      Effect.tap((sql) =>
+        mustExist ? Presence.required(sql, Presence.placeOf(Redacted.value(url))) : Effect.void,
+      ),
     ),
   ).pipe(Layer.provide(Reactivity.layer))
 
-const make = Effect.fnUntraced(function* (url: Redacted.Redacted, silenceMs: number) {
-  const sql = yield* PgClient.make({
-    url,
+const make = Effect.fnUntraced(function* (
+  options: PostgresPool.Options,
+  patience: Duration.Duration,
+) {
+  const sql = yield* PgClient.fromPool({
     ...naming,
-    types: { getTypeParser: parserOf },
-    applicationName: "authority",
-    maxConnections: 10,
-    connectTimeout: "5 seconds",
-    // Sooner than by its silence.
-    idleTimeout: "10 seconds",
-    stream: () => impatientSocket(silenceMs),
+    acquire: Effect.tap(PostgresPool.make(options), (pool) => connected(pool, patience)),
   })
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
 
-/**
- * A network that died says nothing, and the system would wait for it for a quarter of an hour. The
- * client's own timeout of a query leaves the connection in use with its answer still to come.
- */
-const impatientSocket = (silenceMs: number) => {
-  const socket = new Socket()
-  return socket.setTimeout(silenceMs, () => {
-    const error = new Error(`no answer for ${silenceMs} ms`)
-    socket.destroy(Object.assign(error, { code: "ETIMEDOUT" }))
+/** Connects once; waits for a server that can be written to where none can be. */
+const connected = (pool: PostgresPool.Pool, patience: Duration.Duration) => {
+  const attempt = Effect.tryPromise({
+    try: async () => (await pool.connect()).release(),
+    catch: (cause) => new SqlError({ cause, message: "Failed to connect" }),
   })
+  const schedule = Schedule.upTo(Schedule.spaced("500 millis"), patience)
+  const span = Duration.format(patience)
+  return Effect.catchIf(
+    attempt,
+    (error) => Failure.isReadOnly(error) && Duration.greaterThan(patience, Duration.zero),
+    (error) =>
+      Effect.zipRight(
+        Effect.logWarning(
+          `${Failure.describe(error).message}. Waiting up to ${span} for a primary.`,
+        ),
+        Effect.retry(attempt, { while: Failure.isDisconnection, schedule }),
+      ),
+  )
 }
 
 /**

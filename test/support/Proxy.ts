@@ -18,7 +18,7 @@ interface Line {
 export const make = (database: Redacted.Redacted) =>
   Effect.gen(function* () {
     const url = new URL(Redacted.value(database))
-    const [host, port] = [url.hostname, Number(url.port)]
+    let { hostname, port } = url
     const lines = new Set<Line>()
     let fate: Fate | undefined
     let isDown = false
@@ -31,7 +31,7 @@ export const make = (database: Redacted.Redacted) =>
 
     const proxy = Net.createServer((client) => {
       if (isDown) return void client.destroy()
-      const server = Net.connect(port, host)
+      const server = Net.connect(Number(port), hostname)
       const line = { client, server }
       let mine: Fate | undefined
       lines.add(line)
@@ -79,6 +79,12 @@ export const make = (database: Redacted.Redacted) =>
         isDown = down
         if (down) lines.forEach(cut)
       },
+      /** New connections lead to the server of this URL; those that are open stay where they are. */
+      turnTo: (server: string) => {
+        ;({ hostname, port } = new URL(server))
+      },
+      /** Breaks every connection. */
+      cut: () => lines.forEach(cut),
       /** Nothing arrives any more, on the old connections or on new ones, or on new ones again. */
       setSilent: (silent: boolean) => void (isSilent = silent),
       lines: () => lines.size,

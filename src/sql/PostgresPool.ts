@@ -1,0 +1,325 @@
+/**
+ * The connections to PostgreSQL: which server each of them goes to, with or without TLS, and how
+ * many there are. `pg` keeps them; what a single connection string of libpq asks for is here.
+ */
+import { readFileSync } from "node:fs"
+import { Socket } from "node:net"
+import type { ConnectionOptions } from "node:tls"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as Schema from "effect/Schema"
+import type * as Scope from "effect/Scope"
+import * as Pg from "pg"
+import type { ConnectionString, Host } from "./ConnectionString.ts"
+import * as Failure from "./Failure.ts"
+
+export type Pool = Pg.Pool
+
+export interface Options {
+  readonly target: ConnectionString
+  /** The most connections at a time. */
+  readonly maxConnections: number
+  /** A connection without a byte for this long is given up. */
+  readonly silenceMs: number
+  /** Connections to a server that cannot be written to are given up. */
+  readonly mustWrite: boolean
+  readonly types: Pg.CustomTypesConfig
+}
+
+/** How long a server is passed over that could not be used, while there is another one. */
+const avoidedMs = 30_000
+
+/** How long a connection is waited for when the server has none to spare and none is open. */
+const patienceMs = 10_000
+
+/** After a server has refused a connection, how long until one more is tried. */
+const restMs = 5_000
+
+/** How often a server without connections to spare is said to be so. */
+const sayAgainMs = 3_600_000
+
+/** Sooner than another process loses its patience. */
+const idleMs = 3_000
+
+const defaultConnectTimeoutMs = 5_000
+
+/** Opens nothing before it is asked to. Closing the scope closes every connection. */
+export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scope> =>
+  Effect.acquireRelease(
+    Effect.flatMap(Effect.runtime<never>(), (runtime) =>
+      Effect.try({
+        try: () => open(options, (line) => void Runtime.runFork(runtime, Effect.logWarning(line))),
+        catch: (cause) => new SqlError({ cause, message: "A file cannot be read" }),
+      }),
+    ),
+    (pool) =>
+      Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second")),
+  )
+
+const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
+  const { maxConnections, mustWrite, silenceMs, target, types } = options
+  const ways = waysTo(target)
+  const routes = new Routes(ways)
+
+  class Client extends Pg.Client {
+    readonly way: Way
+
+    constructor() {
+      const way = routes.choose()
+      super({
+        ...way,
+        user: target.user,
+        password: target.password === undefined ? undefined : Redacted.value(target.password),
+        database: target.database,
+        application_name: target.applicationName ?? "authority",
+        options: target.options,
+        types,
+        stream: () => impatientSocket(silenceMs),
+      })
+      this.way = way
+      let isOpen = false
+      this.once("connect", () => {
+        isOpen = true
+        routes.succeed(way)
+      })
+      const fail = (error: unknown) => {
+        if (!isOpen) {
+          if (Failure.isFull(error)) pool.spare()
+          routes.fail(way, error)
+        } else if (Failure.isReadOnly(error)) {
+          // The pool keeps no client that has been ended.
+          void this.end()
+        }
+      }
+      this.connection.on("errorMessage", fail)
+      this.connection.on("error", fail)
+      this.connection.on("end", () => fail(new Error("Connection terminated")))
+    }
+  }
+
+  const examined = async (client: Pg.ClientBase) => {
+    try {
+      await examine(client)
+    } catch (error) {
+      if (client instanceof Client) routes.fail(client.way, error)
+      throw error
+    }
+  }
+
+  const pool = new SparingPool({ servers: target.hosts.length, ways: ways.length }, warn, {
+    Client,
+    host: target.hosts[0].host,
+    port: target.hosts[0].port,
+    database: target.database,
+    user: target.user,
+    max: maxConnections,
+    idleTimeoutMillis: idleMs,
+    connectionTimeoutMillis: target.connectTimeoutMs ?? defaultConnectTimeoutMs,
+    // Of several servers no more than one can be written to.
+    onConnect:
+      mustWrite || target.targetSessionAttrs !== "any" || target.hosts.length > 1
+        ? examined
+        : undefined,
+  })
+  // The connection is gone, and the pool with it no poorer than before.
+  pool.on("error", () => {})
+  return pool
+}
+
+type Callback = (
+  error: Error | undefined,
+  client: Pg.PoolClient | undefined,
+  done: (release?: unknown) => void,
+) => void
+
+/** What a caller may still try, and how long it may wait for a server that is full. */
+interface Left {
+  readonly servers: number
+  readonly ways: number
+  readonly until: number
+}
+
+class SparingPool extends Pg.Pool {
+  readonly #all: Omit<Left, "until">
+  readonly #warn: (line: string) => void
+  readonly #most: number
+  #rest: NodeJS.Timeout | undefined
+  #saidAt = Number.NEGATIVE_INFINITY
+
+  constructor(all: Omit<Left, "until">, warn: (line: string) => void, config: Pg.PoolConfig) {
+    super(config)
+    this.#all = all
+    this.#warn = warn
+    this.#most = this.options.max
+  }
+
+  override connect(): Promise<Pg.PoolClient>
+  override connect(callback: Callback): void
+  override connect(callback?: Callback): Promise<Pg.PoolClient> | undefined {
+    if (callback !== undefined) {
+      this.#attempt(callback, { ...this.#all, until: performance.now() + patienceMs })
+      return undefined
+    }
+    return new Promise((resolve, reject) =>
+      this.connect((error, client) => (client === undefined ? reject(error) : resolve(client))),
+    )
+  }
+
+  #attempt(callback: Callback, left: Left) {
+    super.connect((error, client, done) => {
+      if (error === undefined || error === null) return callback(undefined, client, done)
+      if (Failure.isFull(error) && performance.now() < left.until) {
+        // Full, the pool queues the caller for the connections that there are.
+        return this.totalCount > 0
+          ? this.#attempt(callback, left)
+          : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
+      }
+      const extent = extentOf(error)
+      const ways = left.ways - (extent === "way" ? 1 : 0)
+      const servers = left.servers - (extent === "server" ? 1 : 0)
+      if (extent !== undefined && ways > 0 && servers > 0) {
+        return this.#attempt(callback, { ...left, ways, servers })
+      }
+      callback(error, undefined, done)
+    })
+  }
+
+  /** Gets along with the connections that there are: the server has refused the latest. */
+  spare() {
+    this.options.max = Math.max(1, this.totalCount - 1)
+    clearTimeout(this.#rest)
+    this.#rest = setTimeout(() => this.#raise(), restMs).unref()
+    if (performance.now() - this.#saidAt < sayAgainMs) return
+    this.#saidAt = performance.now()
+    // By then it is known how many there are.
+    setTimeout(() => {
+      this.#warn(
+        `The database refuses more connections: going on with ${this.totalCount} of ${this.#most}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
+      )
+    }, 1_000).unref()
+  }
+
+  /** Lets the next caller who has to wait try for one more. */
+  #raise() {
+    this.options.max++
+    if (this.options.max < this.#most) {
+      this.#rest = setTimeout(() => this.#raise(), restMs).unref()
+    }
+  }
+}
+
+/** A server, and how to speak with it. */
+interface Way extends Host {
+  readonly ssl: false | ConnectionOptions
+}
+
+/** The ways in the order in which they are tried: those that failed lately come last. */
+class Routes {
+  readonly #ways: Arr.NonEmptyReadonlyArray<Way>
+  readonly #failedAt = new Map<Way, number>()
+
+  constructor(ways: Arr.NonEmptyReadonlyArray<Way>) {
+    this.#ways = ways
+  }
+
+  choose(): Way {
+    const now = performance.now()
+    const failedAt = (way: Way) => {
+      const at = this.#failedAt.get(way) ?? 0
+      return now - at < avoidedMs ? at : 0
+    }
+    return this.#ways.reduce((best, way) => (failedAt(way) < failedAt(best) ? way : best))
+  }
+
+  fail(way: Way, error: unknown) {
+    const extent = extentOf(error)
+    for (const other of this.#ways) {
+      if (extent === "server" ? isSameServer(other, way) : extent === "way" && other === way) {
+        this.#failedAt.set(other, performance.now())
+      }
+    }
+  }
+
+  succeed(way: Way) {
+    this.#failedAt.delete(way)
+  }
+}
+
+const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
+
+/** What an error speaks against: this way to the server, or every way to it; else against neither. */
+const extentOf = (error: unknown): "way" | "server" | undefined => {
+  if (Failure.isEncryptionRefused(error)) return "way"
+  return Failure.isDisconnection(error) ? "server" : undefined
+}
+
+/** Every server in order, with TLS or without as libpq's `sslmode` says. Reads the files it names. */
+const waysTo = (target: ConnectionString): Arr.NonEmptyReadonlyArray<Way> => {
+  const encryptions = encryptionsOf(target)
+  return Arr.flatMap(target.hosts, ({ host, port }) =>
+    Arr.map(host.startsWith("/") ? plain : encryptions, (ssl) => ({ host, port, ssl })),
+  )
+}
+
+type Encryptions = Arr.NonEmptyReadonlyArray<false | ConnectionOptions>
+
+const plain: Encryptions = [false]
+
+const encryptionsOf = ({
+  sslCert,
+  sslKey,
+  sslMode,
+  sslPassword,
+  sslRootCert,
+}: ConnectionString): Encryptions => {
+  if (sslMode === "disable") return plain
+  const own: ConnectionOptions = {
+    ...(sslCert !== undefined && { cert: readFileSync(sslCert) }),
+    ...(sslKey !== undefined && { key: readFileSync(sslKey) }),
+    ...(sslPassword !== undefined && { passphrase: Redacted.value(sslPassword) }),
+  }
+  const unverified: ConnectionOptions = { ...own, rejectUnauthorized: false }
+  if (sslMode === "allow") return [false, unverified]
+  if (sslMode === "prefer") return [unverified, false]
+  // With the certificate of an authority libpq takes `require` for `verify-ca`.
+  if (sslMode === "require" && sslRootCert === undefined) return [unverified]
+  const verified: ConnectionOptions = {
+    ...own,
+    ...(sslRootCert !== undefined && sslRootCert !== "system" && { ca: readFileSync(sslRootCert) }),
+    rejectUnauthorized: true,
+  }
+  return [
+    sslMode === "verify-full" || sslRootCert === "system"
+      ? verified
+      : { ...verified, checkServerIdentity: () => undefined },
+  ]
+}
+
+/** Fails when the server cannot be written to. */
+const examine = async (client: Pg.ClientBase) => {
+  if ((await ask(client, "SHOW transaction_read_only")) !== "on") return
+  const isStandby = await ask(client, "SELECT pg_is_in_recovery()::text")
+  const reason =
+    isStandby === "true" ? "the server is a standby" : "default_transaction_read_only is on"
+  throw Object.assign(new Error(reason), { code: "25006" })
+}
+
+const ask = async (client: Pg.ClientBase, question: string) =>
+  decodeAnswer((await client.query({ text: question, rowMode: "array" })).rows)[0][0]
+
+const decodeAnswer = Schema.decodeUnknownSync(Schema.Tuple(Schema.Tuple(Schema.String)))
+
+/**
+ * A network that died says nothing, and the system would wait for it for a quarter of an hour. The
+ * client's own timeout of a query leaves the connection in use with its answer still to come.
+ */
+const impatientSocket = (silenceMs: number) => {
+  const socket = new Socket()
+  return socket.setTimeout(silenceMs, () => {
+    const error = new Error(`no answer for ${silenceMs} ms`)
+    socket.destroy(Object.assign(error, { code: "ETIMEDOUT" }))
+  })
+}

@@ -1,0 +1,221 @@
+/** A PostgreSQL that cannot be written to: it is no server for a service, whatever it answers. */
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { afterAll, beforeAll } from "vitest"
+import * as PostgresClient from "../../src/sql/Postgres.ts"
+import { folder, run, serve, start } from "../support/Program.ts"
+import * as Proxy from "../support/Proxy.ts"
+import * as Standby from "../support/Standby.ts"
+import { newDatabaseOn } from "../support/Stores.ts"
+import { batch } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+const timeout = 120_000
+
+let pair: Standby.Pair
+beforeAll(async () => {
+  pair = await Standby.start({ durable: false, synchronous: true })
+}, timeout)
+afterAll(() => pair.destroy())
+
+/** The same database on the standby. */
+const onStandby = (url: Redacted.Redacted) => {
+  const { port } = new URL(pair.standby.url)
+  return Object.assign(new URL(Redacted.value(url)), { port }).href
+}
+
+/** An empty database that both servers have. */
+const newDatabase = Effect.gen(function* () {
+  const url = yield* newDatabaseOn(pair.primary.url)
+  const copy = Layer.build(PostgresClient.layer(Redacted.make(onStandby(url))))
+  yield* eventually("the standby has it", Effect.isSuccess(Effect.scoped(copy)))
+  return url
+})
+
+const Issued = Schema.parseJson(Schema.Struct({ key: Schema.String }))
+
+/** A database with the account `acme`, and a key to it. */
+const openAccount = Effect.gen(function* () {
+  const url = yield* newDatabase
+  const cwd = yield* folder
+  const settings = { AUTHORITY_DATABASE_URL: Redacted.value(url) }
+  yield* run(cwd, ["account", "create", "acme", "--credits", "100000"], settings)
+  const { stdout } = yield* run(cwd, ["key", "create", "--account", "acme", "--json"], settings)
+  const { key } = yield* Schema.decode(Issued)(stdout)
+  return { cwd, key, settings, url }
+})
+
+describe("a service that meets a standby in place of its primary", () => {
+  it.scopedLive(
+    "fails no request that comes 3 seconds after the primary is back, or later",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, key, url } = yield* openAccount
+        const proxy = yield* Proxy.make(url)
+        const service = yield* serve(cwd, { AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) })
+        const answers: Array<{ readonly at: number; readonly status: number }> = []
+        let count = 0
+        const client = Effect.gen(function* () {
+          const at = yield* Clock.currentTimeMillis
+          const body = `{"urls":["site-${count++}.example.com"]}`
+          const { status } = yield* request(service.url, batch(key, body))
+          answers.push({ at, status })
+        })
+        const load = yield* Effect.forkScoped(
+          Effect.forEach(Array(8).keys(), () => Effect.forever(client), {
+            concurrency: "unbounded",
+          }),
+        )
+        const answered = (more: number, isRight: (status: number) => boolean) => {
+          const before = answers.length
+          return eventually(
+            "it answers",
+            () => answers.slice(before).filter(({ status }) => isRight(status)).length >= more,
+          )
+        }
+        yield* answered(50, (status) => status === 200)
+
+        proxy.turnTo(pair.standby.url)
+        proxy.cut()
+        yield* answered(20, (status) => status >= 500)
+        yield* Effect.sleep("1 second")
+        // What is connected to the standby stays so.
+        proxy.turnTo(pair.primary.url)
+        const back = yield* Clock.currentTimeMillis
+        yield* Effect.sleep("4 seconds")
+        yield* answered(50, (status) => status === 200)
+        yield* Fiber.interrupt(load)
+
+        const late = answers.filter(({ at, status }) => at >= back + 3_000 && status !== 200)
+        assert.deepStrictEqual(late, [])
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "is not ready until the primary is back",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, url } = yield* openAccount
+        const proxy = yield* Proxy.make(url)
+        const service = yield* serve(cwd, { AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) })
+        const ready = request(service.url, { path: "/health/ready" })
+        assert.strictEqual((yield* ready).status, 200)
+        proxy.turnTo(pair.standby.url)
+        proxy.cut()
+        yield* eventually(
+          "it is not ready",
+          Effect.map(ready, ({ status }) => status === 503),
+        )
+        proxy.turnTo(pair.primary.url)
+        yield* eventually(
+          "it is ready",
+          Effect.map(ready, ({ status }) => status === 200),
+        )
+      }),
+    timeout,
+  )
+})
+
+describe("serve on a standby", () => {
+  it.scopedLive(
+    "waits for a primary, and says so in one line",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, url } = yield* openAccount
+        const proxy = yield* Proxy.make(url)
+        proxy.turnTo(pair.standby.url)
+        const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) }
+        const running = yield* start(cwd, ["serve"], settings)
+        const said = () => running.stdout() + running.stderr()
+        yield* eventually("it waits", () => said().includes("Waiting up to 30s for a primary."))
+        yield* Effect.sleep("2 seconds")
+        assert.notMatch(said(), /Listening/)
+        proxy.turnTo(pair.primary.url)
+        yield* eventually("it listens", () => said().includes("Listening"))
+        assert.lengthOf(said().match(/standby/g) ?? [], 1)
+      }),
+    timeout,
+  )
+
+  it.scopedLive("gives up when none comes in time", () =>
+    Effect.gen(function* () {
+      const url = Redacted.make(onStandby(yield* newDatabase))
+      const database = PostgresClient.layer(url, { primaryWithin: "1 second" })
+      const { message } = yield* Effect.flip(Effect.scoped(Layer.build(database)))
+      assert.match(message, /^the database is read-only: .+ \(the server is a standby\)$/)
+    }),
+  )
+})
+
+describe("a verb on a standby", () => {
+  it.scopedLive(
+    "reads, and says why it cannot write",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, url } = yield* openAccount
+        const settings = { AUTHORITY_DATABASE_URL: onStandby(url) }
+        const list = yield* run(cwd, ["account", "list"], settings)
+        assert.match(list.stdout, /acme/)
+        for (const [verb = "", ...args] of [
+          ["account", "create", "other"],
+          ["credits", "grant", "--account", "acme", "--amount", "1"],
+        ]) {
+          const { code, stderr } = yield* run(cwd, [verb, ...args], settings)
+          assert.strictEqual(code, 1)
+          assert.match(stderr, /^authority: the database is read-only: .+\n$/)
+        }
+      }),
+    timeout,
+  )
+
+  it.scopedLive("where there is no database yet says that it is a standby", () =>
+    Effect.gen(function* () {
+      const url = yield* newDatabase
+      const settings = { AUTHORITY_DATABASE_URL: onStandby(url) }
+      const { code, stderr } = yield* run(yield* folder, ["account", "create", "acme"], settings)
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /^authority: the database is read-only: .+\n$/)
+    }),
+  )
+})
+
+describe("a connection string with several servers", () => {
+  const connectedTo = (ports: ReadonlyArray<string>, database: Redacted.Redacted, rest = "") => {
+    const { pathname, username } = new URL(Redacted.value(database))
+    const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",")
+    const several = `postgres://${username}:authority@${hosts}${pathname}${rest}`
+    return Effect.flatMap(
+      SqlClient.SqlClient,
+      (sql) => sql<{ readonly port: string }>`SELECT current_setting('port') AS port`,
+    ).pipe(
+      Effect.map(([row]) => row?.port),
+      Effect.provide(PostgresClient.layer(Redacted.make(several))),
+    )
+  }
+
+  it.scopedLive("leads to the one that can be written to, wherever it stands", () =>
+    Effect.gen(function* () {
+      const database = yield* newDatabase
+      const primary = new URL(pair.primary.url).port
+      const standby = new URL(pair.standby.url).port
+      for (const ports of [
+        [primary, standby],
+        [standby, primary],
+        ["1", standby, primary],
+      ]) {
+        assert.strictEqual(yield* connectedTo(ports, database), primary)
+      }
+      const only = "?target_session_attrs=read-write"
+      const { message } = yield* Effect.flip(connectedTo([standby, standby], database, only))
+      assert.match(message, /standby/)
+      assert.strictEqual(yield* connectedTo([standby], database), standby)
+    }),
+  )
+})
