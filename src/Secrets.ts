@@ -7,7 +7,8 @@ import { identity } from "effect/Function"
  */
 export const hideIn = (text: string): string =>
   /^[a-z][a-z\d+.-]*:\/\//i.test(text)
-    ? text.replace(/(?<=:\/\/)[^/?#]*@/, hiddenUser).replace(/\?[^#]*/, hiddenQuery)
+    ? // A raw slash or question mark may be a part of the password: all before the last @ counts.
+      text.replace(/(?<=:\/\/).*@/s, hiddenUser).replace(/\?[^#]*/, hiddenQuery)
     : text
 
 const hiddenUser = (userinfo: string) => {

@@ -126,7 +126,7 @@ const databaseUrl = expecting(
       Schema.filter((text) =>
         text.startsWith("sqlite:")
           ? text.length > "sqlite:".length
-          : /^postgres(ql)?:\/\//.test(text) && URL.canParse(text),
+          : /^postgres(ql)?:\/\//.test(text),
       ),
     ),
   ),

@@ -58,6 +58,7 @@ describe("an address", () => {
     ["https://TOKEN@host/", "https://…@host/"],
     ["https://user:SECRET@host/", "https://user:…@host/"],
     ["postgres://user:SEC@RET@host:5432/db?sslmode=x", "postgres://user:…@host:5432/db?sslmode=…"],
+    ["https://user:SEC/RET?SEC#RET@host/", "https://user:…@host/"],
     ["sqlite:authority.db", "sqlite:authority.db"],
     ["600/1m", "600/1m"],
   ])("is shown without its secrets: %s", (address, shown) => {

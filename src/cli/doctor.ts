@@ -8,6 +8,7 @@ import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../Secrets.ts"
 import * as Settings from "../Settings.ts"
+import * as ConnectionString from "../sql/ConnectionString.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
@@ -61,11 +62,17 @@ const settings = Effect.sync(() =>
   Object.values(Settings.all).map(({ about }) => {
     const given = process.env[about.name]?.trim() ?? ""
     const value = given === "" ? about.default : given
-    const shown =
-      value === undefined ? "not set" : about.isSecret ? "hidden" : Secrets.hideIn(value)
-    return ok(about.name, `${shown} (${given === "" ? "default" : "environment"})`)
+    return ok(about.name, `${shown(about, value)} (${given === "" ? "default" : "environment"})`)
   }),
 )
+
+const shown = ({ isSecret, name }: Settings.About, value: string | undefined): string => {
+  if (value === undefined) return "not set"
+  if (isSecret) return "hidden"
+  return name === Settings.all.databaseUrl.about.name && !value.startsWith("sqlite:")
+    ? ConnectionString.shown(value)
+    : Secrets.hideIn(value)
+}
 
 const stores = Effect.gen(function* () {
   const health = yield* Health

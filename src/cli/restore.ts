@@ -6,6 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Settings from "../Settings.ts"
+import * as ConnectionString from "../sql/ConnectionString.ts"
 import * as Presence from "../sql/Presence.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import * as SqliteRestore from "../sql/SqliteRestore.ts"
@@ -21,6 +22,8 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     const url = Redacted.value(databaseUrl)
     const source = resolve(file)
     if (!url.startsWith("sqlite:")) {
+      // A wrong string is told as such.
+      yield* ConnectionString.parse(url)
       return yield* new RestoreFailed({ message: lineForPostgres(url, source) })
     }
     const path = Presence.pathOf(url.slice("sqlite:".length))
@@ -85,15 +88,17 @@ const refuse = (source: string, database: string) =>
 
 /** PostgreSQL's own line, for an archive or for SQL text; psql and pg_restore ask for the password. */
 const lineForPostgres = (databaseUrl: string, source: string) => {
-  const url = new URL(databaseUrl)
-  url.password = ""
-  url.search = ""
-  const file = /^[\w./-]+$/.test(source) ? source : `'${source.replaceAll("'", String.raw`'\''`)}'`
+  const url = quoted(ConnectionString.shown(databaseUrl))
+  const file = quoted(source)
   const line = isSqlText(source)
-    ? `psql --single-transaction --set=ON_ERROR_STOP=1 --dbname=${url.href} --file=${file}`
-    : `pg_restore --clean --if-exists --single-transaction --dbname=${url.href} ${file}`
+    ? `psql --single-transaction --set=ON_ERROR_STOP=1 --dbname=${url} --file=${file}`
+    : `pg_restore --clean --if-exists --single-transaction --dbname=${url} ${file}`
   return `PostgreSQL restores with its own programs: stop the service, then type: ${line}`
 }
+
+/** One word for a shell. */
+const quoted = (text: string) =>
+  /^[\w.:/@%,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
 /** The archives of pg_dump begin with PGDMP; without `--format` it writes SQL text. */
 const isSqlText = (source: string) => {

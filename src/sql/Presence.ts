@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
 
 /** No database of this program is at `place`. */
@@ -39,8 +40,7 @@ export const required = (sql: SqlClient.SqlClient, place: string) =>
 /** A database for people to read: an absolute path, or the server and the name, without a password. */
 export const placeOf = (databaseUrl: string): string => {
   if (databaseUrl.startsWith("sqlite:")) return pathOf(databaseUrl.slice("sqlite:".length))
-  const { host, pathname } = new URL(databaseUrl)
-  return `postgres://${host}${pathname}`
+  return ConnectionString.shown(databaseUrl).replace(/(?<=:\/\/)[^@]*@/, "")
 }
 
 /** Where SQLite finds the file. */
