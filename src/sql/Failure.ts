@@ -17,13 +17,16 @@ export const orDie = <A, E, R>(
 
 /** What a database said, as a sentence with the mend where one is known. */
 export const describe = (error: unknown): StoreFailure => {
-  const [, said] = signsOf(rootCause(error))
+  const said = wordsOf(error)
   const known = knownAs(error)
   return new StoreFailure({
     message: known === undefined ? `the database failed: ${said}` : `${known} (${said})`,
     cause: error,
   })
 }
+
+/** The database's or the system's own words. */
+export const wordsOf = (error: unknown): string => signsOf(rootCause(error))[1]
 
 /** What is wrong with a database, in words that anybody may read. */
 export const summarize = (error: unknown): string =>
@@ -72,6 +75,12 @@ export const isBadData = (error: unknown): boolean => {
   )
 }
 
+/** The role lacks a permission that a grant gives. */
+export const isForbidden = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  return Predicate.hasProperty(cause, "code") && /^(42501|3F000)$/.test(String(cause.code))
+}
+
 /** PostgreSQL rolled back in favour of another transaction, and asks to try again. */
 export const isConflict = (error: unknown): boolean => {
   const cause = rootCause(error)
@@ -111,11 +120,15 @@ const rootCause = (error: unknown): unknown =>
 
 const signsOf = (cause: unknown): readonly [code: string, said: string] => [
   Predicate.hasProperty(cause, "code") ? String(cause.code) : "",
-  cause instanceof Error ? cause.message : String(cause),
+  cause instanceof AggregateError
+    ? cause.errors.map((error) => signsOf(error)[1]).join(", ")
+    : cause instanceof Error
+      ? cause.message
+      : String(cause),
 ]
 
 const gone =
-  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|08\w{3})$|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
+  /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|08\w{3})$|^connect ENOENT|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
 
 const isGone = (sign: string) => gone.test(sign)
 
@@ -141,15 +154,74 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
     "the database file cannot be opened: check AUTHORITY_DATABASE_URL, and that its folder can be written",
   ],
   [/^SQLITE_IOERR/, "the disk of the database failed"],
+  [
+    /^ENOTFOUND$/,
+    "the database cannot be reached: the name of its host is unknown: check AUTHORITY_DATABASE_URL",
+  ],
+  // PgBouncer says so with the code of a lost connection.
+  [
+    /statement pooling mode/,
+    "PgBouncer's pool_mode=statement allows no transaction: set it to transaction or session",
+  ],
   [gone, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],
   [
-    /^42501$/,
-    "the role of the database lacks a permission: grant it SELECT, INSERT, UPDATE and DELETE on every table, and CREATE on the schema for updates",
+    /^permission denied for schema/,
+    "the role may not create tables: grant it USAGE and CREATE on the schema, or start the program once with the schema's owner in AUTHORITY_DATABASE_URL",
   ],
+  [
+    /^3F000$/,
+    "the role may use no schema of its search_path: grant it USAGE on the schema, and CREATE if it is to make the tables",
+  ],
+  [
+    /^permission denied for database/,
+    "the role may not connect to the database: grant it CONNECT on the database",
+  ],
+  // In a server's language other than English, this stands for all of them.
+  [
+    /^42501$/,
+    "the role may not use a table: grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",
+  ],
+  [
+    /^53300$/,
+    "the server has no connection left: lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections or the role's CONNECTION LIMIT",
+  ],
+  [
+    /^28P01$/,
+    "the server refuses the user or the password: check AUTHORITY_DATABASE_URL, PGPASSWORD and ~/.pgpass",
+  ],
+  [
+    /client password must be a|^empty password returned/,
+    "the server asks for a password: put it into AUTHORITY_DATABASE_URL, or into PGPASSWORD",
+  ],
+  [
+    /^28000$/,
+    "the server does not let this user in from here: check AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
+  ],
+  [
+    /^3D000$/,
+    "the server has no database of this name: create it, or check AUTHORITY_DATABASE_URL",
+  ],
+  [
+    /^The server does not support SSL/,
+    "the server does not speak TLS: turn it on there, or use sslmode=prefer or disable in AUTHORITY_DATABASE_URL",
+  ],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)$/,
+    "the server's certificate is not trusted: name the file of its authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL",
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    "the server's certificate is for another host: use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca",
+  ],
+  [
+    /^(ENOENT|EACCES|EISDIR): .*, (open|read)\b/,
+    "a file that AUTHORITY_DATABASE_URL names cannot be read: check its path and permissions",
+  ],
+  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, "the server's certificate is not valid today: renew it"],
   [
     /^25006$/,
     "the database is read-only: connect to its primary server, or set default_transaction_read_only off",
   ],
   [/^57014$/, "the database is too slow, or locked by another program"],
-  [/^(28\w{3}|3D000)$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],
+  [/^28\w{3}$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],
 ]

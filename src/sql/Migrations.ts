@@ -169,8 +169,21 @@ const isDone = Effect.flatMap(
   (sql) => sql`SELECT 1 FROM effect_sql_migrations WHERE migration_id >= ${newest} LIMIT 1`,
 ).pipe(
   Effect.map((rows) => rows.length > 0),
-  Effect.orElseSucceed(() => false),
+  Effect.catchAll((error) => (Failure.isForbidden(error) ? error : Effect.succeed(false))),
 )
+
+/** A role that may only serve is told that an update needs another one. */
+const sayWhatIsDue = (error: unknown) =>
+  Effect.orElseSucceed(applied, () => 0).pipe(
+    Effect.flatMap((version) =>
+      Failure.isForbidden(error) && version > 0
+        ? new StoreFailure({
+            message: `a migration is due (schema ${version}, this program has ${newest}), and the role may not make it: start the program once with the owner of the tables in AUTHORITY_DATABASE_URL (${Failure.wordsOf(error)})`,
+            cause: error,
+          })
+        : Failure.describe(error),
+    ),
+  )
 
 const refuseNewer = Effect.filterOrFail(
   applied,
@@ -186,7 +199,7 @@ const refuseNewer = Effect.filterOrFail(
  * Processes that start together wait for each other; only where they create the first table at
  * once, one fails and tries again.
  */
-export const layer = Effect.unlessEffect(migrate, isDone).pipe(
+export const layer = Effect.unlessEffect(Effect.catchAll(migrate, sayWhatIsDue), isDone).pipe(
   Effect.zipRight(refuseNewer),
   Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
   Layer.effectDiscard,
