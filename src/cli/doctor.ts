@@ -1,7 +1,7 @@
 /** Examines what the service needs, a line each, and says what to mend. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
+import * as Redacted from "effect/Redacted"
 import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
@@ -9,6 +9,7 @@ import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../Secrets.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
+import type { PostgresServer } from "../sql/PostgresServer.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
@@ -74,36 +75,100 @@ const shown = ({ isSecret, name }: Settings.About, value: string | undefined): s
     : Secrets.hideIn(value)
 }
 
+/** What cannot be examined is a failure. */
+const orFailure = <E extends { readonly message: string }, R>(
+  subject: string,
+  findings: Effect.Effect<ReadonlyArray<Finding>, E, R>,
+) =>
+  findings.pipe(
+    Effect.catchAllDefect((defect) =>
+      defect instanceof StoreFailure ? defect : Effect.die(defect),
+    ),
+    Effect.catchAll(({ message }) => Effect.succeed([failure(subject, message)])),
+  )
+
 const stores = Effect.gen(function* () {
   const health = yield* Health
-  const ledger = yield* CreditLedger
-  const keys = yield* ApiKeys
-  const { host, providers } = yield* Settings.Settings
   const { description } = yield* health.stores
-  const writing = yield* Effect.either(health.write)
-  const { accounts, entries, problems } = yield* ledger.verify
   return [
     ok("database", description),
-    Either.match(writing, {
-      onLeft: ({ message }) => failure("writing", message),
-      onRight: () => ok("writing", "a row was written and removed"),
-    }),
-    ...(problems.length === 0
-      ? [ok("ledger", `${accounts} accounts and ${entries} entries add up`)]
-      : problems.map((problem) => failure("ledger", problem))),
-    ...(yield* keys.unreadable).map(({ id, problem }) =>
-      failure(`key ${id}`, `its record cannot be read: ${problem}: revoke it and create another`),
-    ),
-    ...(providers.includes("sandbox") && (yield* isExposed(host))
-      ? [warning("demo", `the demo account can be used from beyond this machine: ${host}`)]
+    ...(yield* server),
+    ...(yield* orFailure("writing", Effect.as(health.write, [written]))),
+    ...(yield* orFailure("ledger", ledger)),
+    ...(yield* orFailure("keys", keys)),
+    ...(yield* orFailure("demo", demo)),
+  ]
+}).pipe(Effect.provide(Stores.layer), Effect.provide(Logging.layer({ stderr: true })), (findings) =>
+  orFailure("database", findings),
+)
+
+const written = ok("writing", "a row was written and removed")
+
+const ledger = Effect.gen(function* () {
+  const { accounts, entries, problems } = yield* Effect.flatMap(
+    CreditLedger,
+    ({ verify }) => verify,
+  )
+  return problems.length === 0
+    ? [ok("ledger", `${accounts} accounts and ${entries} entries add up`)]
+    : problems.map((problem) => failure("ledger", problem))
+})
+
+const keys = Effect.gen(function* () {
+  const unreadable = yield* Effect.flatMap(ApiKeys, ({ unreadable }) => unreadable)
+  return unreadable.map(({ id, problem }) =>
+    failure(`key ${id}`, `its record cannot be read: ${problem}: revoke it and create another`),
+  )
+})
+
+const demo = Effect.gen(function* () {
+  const { host, providers } = yield* Settings.Settings
+  return providers.includes("sandbox") && (yield* isExposed(host))
+    ? [warning("demo", `the demo account can be used from beyond this machine: ${host}`)]
+    : []
+})
+
+/** A server that other programs use too, and that has settings of its own. */
+const server = Effect.gen(function* () {
+  const { databaseUrl } = yield* Settings.Settings
+  if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []
+  const { ageOf, examine } = yield* Effect.promise(() => import("../sql/PostgresServer.ts"))
+  const server = yield* examine(databaseUrl)
+  const place = `PostgreSQL ${server.version} at ${server.host}:${server.port}`
+  return [
+    server.isStandby
+      ? failure("server", `${place} is a standby, which cannot be written to: ${findPrimary}`)
+      : ok("server", `${place}, a primary`),
+    ok("TLS", tlsOf(server)),
+    server.pooler === "statement"
+      ? failure("pooler", poolers.statement)
+      : ok("pooler", poolers[server.pooler]),
+    ...(server.isOlderThanPromised ? [warning("version", ageOf(server.version))] : []),
+    ...(server.synchronousCommit === "off"
+      ? [warning("synchronous_commit", "off for this role: every commit of the ledger turns it on")]
+      : []),
+    ...(server.fsync === "off"
+      ? [warning("fsync", "off: a crash of the machine loses or damages the ledger: turn it on")]
       : []),
   ]
-}).pipe(
-  Effect.provide(Stores.layer),
-  Effect.provide(Logging.layer({ stderr: true })),
-  Effect.catchAllDefect((defect) => (defect instanceof StoreFailure ? defect : Effect.die(defect))),
-  Effect.catchAll(({ message }) => Effect.succeed([failure("database", message)])),
-)
+}).pipe(Effect.catchAll(({ message }) => Effect.succeed([warning("server", message)])))
+
+const findPrimary =
+  "put the primary into AUTHORITY_DATABASE_URL, or every host with target_session_attrs=read-write"
+
+const tlsOf = ({ isServerEncrypted, pooler, tls }: PostgresServer) => {
+  const own = tls === undefined ? "not in use" : `in use, ${tls}`
+  if (pooler === "none" || isServerEncrypted === undefined) return own
+  return `${own}, as far as the pooler; ${isServerEncrypted ? "in use" : "not in use"} behind it`
+}
+
+const poolers: Record<PostgresServer["pooler"], string> = {
+  none: "none, connected directly",
+  session: "in session mode",
+  transaction: "in transaction mode",
+  statement: "in statement mode, which allows no transaction: set it to transaction or session",
+  unknown: "in a mode that cannot be known",
+}
 
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
   Effect.forEach(providers, (name) =>

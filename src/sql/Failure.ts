@@ -81,6 +81,9 @@ export const isForbidden = (error: unknown): boolean => {
   return Predicate.hasProperty(cause, "code") && /^(42501|3F000)$/.test(String(cause.code))
 }
 
+/** PgBouncer shares its connections statement by statement: there is no transaction. */
+export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
+
 /** PostgreSQL rolled back in favour of another transaction, and asks to try again. */
 export const isConflict = (error: unknown): boolean => {
   const cause = rootCause(error)
@@ -132,6 +135,8 @@ const gone =
 
 const isGone = (sign: string) => gone.test(sign)
 
+const statementPooling = /statement pooling mode/
+
 const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 
 /** By SQLite's result codes, PostgreSQL's error codes, the operating system's, and words. */
@@ -160,7 +165,7 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
   ],
   // PgBouncer says so with the code of a lost connection.
   [
-    /statement pooling mode/,
+    statementPooling,
     "PgBouncer's pool_mode=statement allows no transaction: set it to transaction or session",
   ],
   [gone, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],

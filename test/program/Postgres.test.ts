@@ -1,9 +1,12 @@
 /** What the verbs say of a PostgreSQL: what it is, what is wrong with it, and no secret. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as PostgresClient from "../../src/sql/Postgres.ts"
 import { folder, run } from "../support/Program.ts"
-import { temporaryDatabase } from "../support/Stores.ts"
+import * as Standby from "../support/Standby.ts"
+import { newDatabaseOn, temporaryDatabase } from "../support/Stores.ts"
 
 const timeout = 120_000
 
@@ -17,7 +20,7 @@ describe("a connection string", () => {
         const cwd = yield* folder
         const { host, pathname } = new URL(Redacted.value(yield* temporaryDatabase))
         const shown = `postgres://authority@${host}${pathname}`
-        const wrong = "the database refuses|there is no database"
+        const wrong = "the server refuses the user|there is no database"
         for (const [url, setting, problem] of [
           [`${shown}?password=SECRET`, shown, wrong],
           [`postgres://authority:SECRET@${host}${pathname}`, shown, wrong],
@@ -57,6 +60,66 @@ describe("a connection string", () => {
             assert.notInclude(stdout + stderr, "SECRET")
           }
         }
+      }),
+    timeout,
+  )
+})
+
+describe("the doctor's lines about a server", () => {
+  it.scopedLive(
+    "name version, TLS and pooler, and warn of what may lose commits",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const url = Redacted.value(yield* temporaryDatabase)
+        yield* run(cwd, ["account", "create", "acme"], on(url))
+        const { host, pathname } = new URL(url)
+        yield* SqlClient.SqlClient.pipe(
+          Effect.flatMap((sql) =>
+            sql.unsafe(`ALTER DATABASE ${pathname.slice(1)} SET synchronous_commit = off`),
+          ),
+          Effect.provide(PostgresClient.layer(Redacted.make(url))),
+        )
+        const { code, stderr, stdout } = yield* run(cwd, ["doctor"], on(url))
+        assert.strictEqual(code, 0, stdout)
+        assert.match(stdout, new RegExp(`ok +server: PostgreSQL \\d+\\.\\d+ at ${host}, a primary`))
+        assert.match(stdout, /ok +TLS: not in use\n/)
+        assert.match(stdout, /ok +pooler: none, connected directly\n/)
+        assert.match(stdout, /warning +synchronous_commit: off for this role/)
+        assert.match(stdout, /warning +fsync: off: /)
+        assert.notMatch(stdout, / version: /)
+        assert.strictEqual(stderr, "")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "call a standby a failure",
+    () =>
+      Effect.gen(function* () {
+        const pair = yield* Effect.acquireRelease(
+          Effect.promise(() => Standby.start({ durable: true, synchronous: true })),
+          ({ destroy }) => Effect.promise(destroy),
+        )
+        const cwd = yield* folder
+        const url = Redacted.value(yield* newDatabaseOn(pair.primary.url))
+        yield* run(cwd, ["account", "create", "acme"], on(url))
+        const primary = yield* run(cwd, ["doctor"], on(url))
+        assert.strictEqual(primary.code, 0, primary.stdout)
+        assert.notMatch(primary.stdout, /warning +(fsync|synchronous_commit)/)
+
+        const standby = url.replace(new URL(url).host, new URL(pair.standby.url).host)
+        const { code, stdout } = yield* run(cwd, ["doctor"], on(standby))
+        assert.strictEqual(code, 1)
+        assert.match(
+          stdout,
+          /failure +server: PostgreSQL .* is a standby, which cannot be written to/,
+        )
+
+        const strict = `${standby}?target_session_attrs=read-write`
+        const refused = yield* run(cwd, ["doctor"], on(strict))
+        assert.strictEqual(refused.code, 1)
+        assert.match(refused.stdout, /failure +database: .*standby/)
       }),
     timeout,
   )

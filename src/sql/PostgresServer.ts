@@ -1,0 +1,179 @@
+/** What a PostgreSQL server is, and what stands before it, as far as a client can know. */
+import { TLSSocket } from "node:tls"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Effect from "effect/Effect"
+import * as Predicate from "effect/Predicate"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Pg from "pg"
+import { StoreFailure } from "../StoreFailure.ts"
+import * as ConnectionString from "./ConnectionString.ts"
+import * as Failure from "./Failure.ts"
+import * as PostgresPool from "./PostgresPool.ts"
+
+export interface PostgresServer extends ConnectionString.Host {
+  /** As the server writes it: `18.1`. */
+  readonly version: string
+  readonly isOlderThanPromised: boolean
+  readonly isStandby: boolean
+  /** The protocol of this program's own connection, such as `TLSv1.3`; undefined without TLS. */
+  readonly tls: string | undefined
+  /** Whether the server's end is encrypted; undefined where the server does not say. */
+  readonly isServerEncrypted: boolean | undefined
+  readonly pooler: Pooler
+  /** `unknown` where the server has no such setting. */
+  readonly synchronousCommit: string
+  readonly fsync: string
+}
+
+/** The mode of a pooler between here and the server; `unknown` where it does not show. */
+export type Pooler = "none" | "session" | "transaction" | "statement" | "unknown"
+
+/** The oldest major version that is promised to work. */
+export const oldestPromised = 14
+
+const isOlder = (versionNumber: number) => versionNumber < oldestPromised * 10_000
+
+/** Asks by two connections of its own. Fails with StoreFailure when the server does not answer. */
+export const examine = (url: Redacted.Redacted): Effect.Effect<PostgresServer, StoreFailure> =>
+  Effect.gen(function* () {
+    const pool = yield* poolOf(url)
+    const client = yield* connect(pool)
+    const { pid, versionNumber, ...facts } = yield* ask(client, questions, Facts)
+    return {
+      ...facts,
+      host: client.host,
+      port: client.port,
+      isOlderThanPromised: isOlder(versionNumber),
+      tls: protocolOf(client),
+      isServerEncrypted: yield* isServerEncrypted(client),
+      pooler: processOf(client) === pid ? ("none" as const) : yield* modeOf(pool, client),
+    }
+  }).pipe(
+    Effect.scoped,
+    Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
+    Effect.timeoutFail({
+      duration: "20 seconds",
+      onTimeout: () => new StoreFailure({ message: "the database does not answer" }),
+    }),
+  )
+
+const poolOf = (url: Redacted.Redacted) =>
+  Effect.flatMap(
+    Effect.mapError(
+      ConnectionString.parse(Redacted.value(url)),
+      ({ message }) => new StoreFailure({ message }),
+    ),
+    (target) =>
+      PostgresPool.make({
+        target,
+        maxConnections: 2,
+        silenceMs: 10_000,
+        mustWrite: false,
+        types: Pg.types,
+      }),
+  )
+
+const connect = (pool: PostgresPool.Pool) =>
+  Effect.acquireRelease(
+    Effect.tryPromise(() => pool.connect()),
+    (client) => Effect.sync(() => client.release(true)),
+  )
+
+const query = (client: Pg.ClientBase, text: string) =>
+  Effect.map(
+    Effect.tryPromise(() => client.query<object>(text)),
+    ({ rows }) => rows[0],
+  )
+
+const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A, I>) =>
+  Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
+
+/** An engine that only speaks the protocol may lack a setting. */
+const questions = `
+  SELECT
+    pg_backend_pid() AS pid,
+    current_setting('server_version') AS version,
+    current_setting('server_version_num')::int AS "versionNumber",
+    pg_is_in_recovery() AS "isStandby",
+    coalesce(current_setting('synchronous_commit', true), 'unknown') AS "synchronousCommit",
+    coalesce(current_setting('fsync', true), 'unknown') AS fsync`
+
+const Facts = Schema.Struct({
+  pid: Schema.Int,
+  version: Schema.String,
+  versionNumber: Schema.Int,
+  isStandby: Schema.Boolean,
+  synchronousCommit: Schema.String,
+  fsync: Schema.String,
+})
+
+const isServerEncrypted = (client: Pg.ClientBase) =>
+  ask(
+    client,
+    "SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()",
+    Schema.Struct({ ssl: Schema.Boolean }),
+  ).pipe(
+    Effect.map(({ ssl }) => ssl),
+    Effect.orElseSucceed(() => undefined),
+  )
+
+const protocolOf = (client: Pg.ClientBase) =>
+  client instanceof Pg.Client && client.connection.stream instanceof TLSSocket
+    ? (client.connection.stream.getProtocol() ?? undefined)
+    : undefined
+
+/** The process that the other end calls its own; a pooler makes one up. */
+const processOf = (client: Pg.ClientBase) =>
+  Predicate.hasProperty(client, "processID") ? client.processID : undefined
+
+/** Clients of one pooler that meet in one server process do not have it for a session. */
+const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
+  Effect.gen(function* () {
+    if (yield* forbidsTransactions(client)) return "statement" as const
+    const other = yield* connect(pool)
+    const seen = new Set<number>()
+    for (let round = 0; round < 20; round++) {
+      seen.add(yield* pidOf(client))
+      if (seen.has(yield* pidOf(other))) return "transaction" as const
+    }
+    return "session" as const
+  }).pipe(
+    // A pooler with one connection to the server serves no second session meanwhile.
+    Effect.timeout("5 seconds"),
+    Effect.orElseSucceed(() => "unknown" as const),
+  )
+
+const forbidsTransactions = (client: Pg.ClientBase) =>
+  query(client, "BEGIN").pipe(
+    Effect.zipRight(query(client, "ROLLBACK")),
+    Effect.as(false),
+    Effect.catchIf(Failure.isStatementPooling, () => Effect.succeed(true)),
+  )
+
+const pidOf = (client: Pg.ClientBase) =>
+  Effect.map(
+    ask(client, "SELECT pg_backend_pid() AS pid", Schema.Struct({ pid: Schema.Int })),
+    ({ pid }) => pid,
+  )
+
+/** Logs one line where the server is older than what is promised. */
+export const warnOfVersion = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  SqlSchema.single({
+    Request: Schema.Void,
+    Result: Schema.Struct({ version: Schema.String, number: Schema.NumberFromString }),
+    execute: () => sql`
+      SELECT current_setting('server_version') AS version,
+        current_setting('server_version_num') AS number`,
+  })(undefined),
+).pipe(
+  Effect.flatMap(({ number, version }) =>
+    isOlder(number) ? Effect.logWarning(`${ageOf(version)}.`) : Effect.void,
+  ),
+  Effect.ignore,
+)
+
+/** The sentence about a server that is older than what is promised. */
+export const ageOf = (version: string) =>
+  `PostgreSQL ${version} is older than ${oldestPromised}, the oldest that is promised to work: update it`
