@@ -195,8 +195,8 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
     "the server refuses the user or the password: check AUTHORITY_DATABASE_URL, PGPASSWORD and ~/.pgpass",
   ],
   [
-    /client password must be a|^empty password returned/,
-    "the server asks for a password: put it into AUTHORITY_DATABASE_URL, or into PGPASSWORD",
+    / has no password$|^empty password returned/,
+    "the server asks for a password: put it into AUTHORITY_DATABASE_URL, PGPASSWORD or ~/.pgpass, which only its owner may read",
   ],
   [
     /^28000$/,

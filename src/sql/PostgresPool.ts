@@ -15,6 +15,7 @@ import type * as Scope from "effect/Scope"
 import * as Pg from "pg"
 import type { ConnectionString, Host } from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
+import * as PasswordFile from "./PasswordFile.ts"
 
 export type Pool = Pg.Pool
 
@@ -72,7 +73,7 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
       super({
         ...way,
         user: target.user,
-        password: target.password === undefined ? undefined : Redacted.value(target.password),
+        password: () => passwordFor(target, way),
         database: target.database,
         application_name: target.applicationName ?? "authority",
         options: target.options,
@@ -209,6 +210,16 @@ class SparingPool extends Pg.Pool {
       this.#rest = setTimeout(() => this.#raise(), restMs).unref()
     }
   }
+}
+
+/** Asked for where the server wants one. Without a function the driver would make up its own. */
+const passwordFor = ({ database, password, user }: ConnectionString, { host, port }: Host) => {
+  const known =
+    password === undefined
+      ? PasswordFile.passwordFor({ host, port, database, user })
+      : Redacted.value(password)
+  if (known !== undefined) return known
+  throw new Error(`${user} has no password`)
 }
 
 /** A server, and how to speak with it. */
