@@ -21,3 +21,10 @@ it.each(["23505", "42501", "53300", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
     assert.isFalse(Failure.isDisconnection(withCode(code)))
   },
 )
+
+it("PgBouncer in statement mode is no lost connection, although it has the code of one", () => {
+  const message = "transaction blocks not allowed in statement pooling mode"
+  const error = new SqlError({ cause: Object.assign(new Error(message), { code: "08P01" }) })
+  assert.isFalse(Failure.isDisconnection(error))
+  assert.match(Failure.describe(error).message, /^PgBouncer's pool_mode=statement .*: set it to/)
+})

@@ -95,7 +95,7 @@ export const isConflict = (error: unknown): boolean => {
  * Another connection may do.
  */
 export const isDisconnection = (error: unknown): boolean =>
-  isReadOnly(error) || signsOf(rootCause(error)).some(isGone)
+  isReadOnly(error) || (!isStatementPooling(error) && signsOf(rootCause(error)).some(isGone))
 
 /** PostgreSQL cannot be written to: it is a standby, or was told so. */
 export const isReadOnly = (error: unknown): boolean => hasSign(error, /^25006$/)
