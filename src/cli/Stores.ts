@@ -48,11 +48,24 @@ const databaseOr = (
     }),
   ).pipe(Layer.unwrapEffect)
 
+/** Logs one line where PostgreSQL is older than what is promised. */
+const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+  Redacted.value(databaseUrl).startsWith("sqlite:")
+    ? Effect.void
+    : Effect.flatMap(
+        Effect.promise(() => import("../sql/PostgresServer.ts")),
+        ({ warnOfVersion }) => warnOfVersion,
+      ),
+)
+
 /** Creates the database where there is none, and waits for a PostgreSQL that can be written to. */
-export const database = databaseOr("create", ({ databaseConnections }) => ({
-  connections: databaseConnections,
-  primaryWithin: "30 seconds",
-}))
+export const database = Layer.tap(
+  databaseOr("create", ({ databaseConnections }) => ({
+    connections: databaseConnections,
+    primaryWithin: "30 seconds",
+  })),
+  (context) => Effect.provide(warnOfVersion, context),
+)
 
 /** Fails with NoDatabase where there is none, and creates nothing. */
 export const existingDatabase = databaseOr("fail")
