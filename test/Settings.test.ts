@@ -66,6 +66,7 @@ describe("a value that a setting takes", () => {
       "databaseUrl",
       Redacted.make("sqlite:/var/lib/a b.db"),
     ],
+    ["AUTHORITY_DATABASE_CONNECTIONS", "100", "databaseConnections", 100],
     ["AUTHORITY_MOZ_URL", "http://127.0.0.1:1/x", "mozUrl", "http://127.0.0.1:1/x"],
     ["AUTHORITY_PROVIDER_TIMEOUT", "500ms", "providerTimeout", Duration.millis(500)],
     ["AUTHORITY_REQUEST_TIMEOUT", "2m", "requestTimeout", Duration.minutes(2)],
@@ -93,6 +94,11 @@ describe("a value that a setting does not take is one sentence that names it", (
       "AUTHORITY_PORT",
       "expected a whole number from 0 to 65535",
       ["-1", "65536", "80.5", "http", "NaN", "Infinity", "8 0"],
+    ],
+    [
+      "AUTHORITY_DATABASE_CONNECTIONS",
+      "expected a whole number from 1 to 100",
+      ["0", "-1", "101", "1.5", "ten"],
     ],
     [
       "AUTHORITY_CREDIT_PRICE",

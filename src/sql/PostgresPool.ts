@@ -39,6 +39,9 @@ const patienceMs = 10_000
 /** After a server has refused a connection, how long until one more is tried. */
 const restMs = 5_000
 
+/** How long refusals of connections may lie apart that were asked for together. */
+const burstMs = 1_000
+
 /** How often a server without connections to spare is said to be so. */
 const sayAgainMs = 3_600_000
 
@@ -81,16 +84,17 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
         stream: () => impatientSocket(silenceMs),
       })
       this.way = way
-      let isOpen = false
+      let state: "connecting" | "open" | "failed" = "connecting"
       this.once("connect", () => {
-        isOpen = true
+        state = "open"
         routes.succeed(way)
       })
       const fail = (error: unknown) => {
-        if (!isOpen) {
+        if (state === "connecting") {
+          state = "failed"
           if (Failure.isFull(error)) pool.spare()
           routes.fail(way, error)
-        } else if (Failure.isReadOnly(error)) {
+        } else if (state === "open" && Failure.isReadOnly(error)) {
           // The pool keeps no client that has been ended.
           void this.end()
         }
@@ -148,6 +152,7 @@ class SparingPool extends Pg.Pool {
   readonly #warn: (line: string) => void
   readonly #most: number
   #rest: NodeJS.Timeout | undefined
+  #refusedAt = Number.NEGATIVE_INFINITY
   #saidAt = Number.NEGATIVE_INFINITY
 
   constructor(all: Omit<Left, "until">, warn: (line: string) => void, config: Pg.PoolConfig) {
@@ -188,19 +193,29 @@ class SparingPool extends Pg.Pool {
     })
   }
 
-  /** Gets along with the connections that there are: the server has refused the latest. */
+  /**
+   * The server has refused the latest connection: goes on with the others, and gives one of them
+   * back, so that the next process finds one.
+   */
   spare() {
-    this.options.max = Math.max(1, this.totalCount - 1)
+    const others = this.totalCount - 1
+    this.options.max = Math.max(1, others - 1)
     clearTimeout(this.#rest)
     this.#rest = setTimeout(() => this.#raise(), restMs).unref()
-    if (performance.now() - this.#saidAt < sayAgainMs) return
-    this.#saidAt = performance.now()
+    // Several connections that were asked for at once are refused together.
+    if (performance.now() - this.#refusedAt < burstMs) return
+    this.#refusedAt = performance.now()
+    if (others > 1) super.connect((_error, _client, done) => done(true))
     // By then it is known how many there are.
-    setTimeout(() => {
-      this.#warn(
-        `The database refuses more connections: going on with ${this.totalCount} of ${this.#most}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
-      )
-    }, 1_000).unref()
+    setTimeout(() => this.#say(), burstMs).unref()
+  }
+
+  #say() {
+    if (this.totalCount === 0 || performance.now() - this.#saidAt < sayAgainMs) return
+    this.#saidAt = performance.now()
+    this.#warn(
+      `The database refuses more connections: going on with ${this.totalCount} of ${this.#most}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
+    )
   }
 
   /** Lets the next caller who has to wait try for one more. */

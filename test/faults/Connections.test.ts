@@ -1,0 +1,131 @@
+/** A PostgreSQL with fewer connections than its clients would take. */
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { afterAll, beforeAll } from "vitest"
+import * as PostgresClient from "../../src/sql/Postgres.ts"
+import * as Postgres from "../support/Postgres.ts"
+import { folder, run, serve } from "../support/Program.ts"
+import { batch } from "../support/TestServer.ts"
+import { request } from "../support/Wire.ts"
+
+const timeout = 120_000
+
+/** The tests' own role may take every one. */
+const connections = 12
+
+let server: Postgres.Server
+beforeAll(async () => {
+  const parameters = [`max_connections=${connections}`, "superuser_reserved_connections=0"]
+  server = await Postgres.start({ durable: false, parameters })
+}, timeout)
+afterAll(() => server.destroy())
+
+const Issued = Schema.parseJson(Schema.Struct({ key: Schema.String }))
+
+/** So many connections of somebody else's, until the end of the scope. */
+const occupy = (count: number) =>
+  Effect.gen(function* () {
+    const others = PostgresClient.layer(Redacted.make(`${server.url}/postgres`))
+    for (let i = 0; i < count; i++) {
+      const sql = yield* Layer.build(Layer.fresh(others))
+      yield* SqlClient.SqlClient.pipe(
+        Effect.flatMap(({ reserve }) => reserve),
+        Effect.provide(sql),
+      )
+    }
+  })
+
+describe("a server that has fewer connections than its clients would take", () => {
+  it.scopedLive(
+    "serves three replicas without an error, and a verb beside them",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const settings = { AUTHORITY_DATABASE_URL: `${server.url}/postgres` }
+        yield* run(cwd, ["account", "create", "acme", "--credits", "100000"], settings)
+        const { stdout } = yield* run(
+          cwd,
+          ["key", "create", "--account", "acme", "--json"],
+          settings,
+        )
+        const { key } = yield* Schema.decode(Issued)(stdout)
+        const replicas = yield* Effect.replicateEffect(serve(cwd, settings), 3)
+        const urls = replicas.map(({ url }) => url)
+        const load = yield* Effect.forkScoped(
+          Effect.forEach(
+            Array(3000).keys(),
+            (i) => {
+              const body = `{"urls":["site-${i}.example.com"]}`
+              return request(urls[i % 3] ?? "", batch(key, body))
+            },
+            { concurrency: 96 },
+          ),
+        )
+        const lists: Array<string> = []
+        const listing = Effect.map(run(cwd, ["account", "list"], settings), ({ code, stderr }) => {
+          lists.push(`${code} ${stderr}`)
+        })
+        yield* Effect.forkScoped(Effect.forever(listing))
+        const answers = yield* Fiber.join(load)
+        yield* listing
+        assert.deepStrictEqual(new Set(answers.map(({ status }) => status)), new Set([200]))
+        assert.deepStrictEqual(new Set(lists), new Set(["0 "]))
+        const { stdout: balance } = yield* run(
+          cwd,
+          ["credits", "balance", "--account", "acme", "--json"],
+          settings,
+        )
+        assert.match(balance, /"charged":3000/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "lets a process go on with the one connection that it got",
+    () =>
+      Effect.gen(function* () {
+        yield* occupy(connections - 1)
+        const results = yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          return yield* Effect.forEach(
+            Array(50).keys(),
+            (i) => sql.withTransaction(sql<{ readonly i: number }>`SELECT ${i}::int AS i`),
+            { concurrency: "unbounded" },
+          )
+        }).pipe(Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))))
+        assert.deepStrictEqual(
+          results.map(([row]) => row?.i),
+          [...Array(50).keys()],
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "lets a verb wait for a connection, and says so when none is given back",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const settings = { AUTHORITY_DATABASE_URL: `${server.url}/postgres` }
+        const verb = run(cwd, ["account", "list"], settings)
+        const waiting = yield* Effect.scoped(
+          Effect.gen(function* () {
+            yield* occupy(connections)
+            const { code, stderr } = yield* verb
+            assert.strictEqual(code, 1)
+            assert.match(stderr, /^authority: .*(too many clients|connection slots).*\n$/)
+            const fiber = yield* Effect.forkDaemon(verb)
+            yield* Effect.sleep("2 seconds")
+            return fiber
+          }),
+        )
+        assert.strictEqual((yield* Fiber.join(waiting)).code, 0)
+      }),
+    timeout,
+  )
+})
