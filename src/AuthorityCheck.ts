@@ -97,6 +97,12 @@ export const layer = (options: {
         return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
       })
 
+      /** The answer waits for the release as long as for any commit, and no longer. */
+      const release = (hold: Hold) =>
+        Effect.flatMap(Deadline, (deadline) =>
+          waitUntil(deadline + commitGraceMs)(ledger.release(hold)),
+        )
+
       /** Asks the provider between two commits. */
       const buy = Effect.fnUntraced(function* (
         hold: Hold,
@@ -105,26 +111,15 @@ export const layer = (options: {
       ) {
         const stored = yield* ledger.open(hold)
         if (Option.isSome(stored)) return Report.replay(urls, stored.value)
-        const report = yield* lookup
-        yield* ledger.settle(
-          hold,
-          Report.chargeOf(report, price),
-          Report.storedAnswerOf(hold, report),
-        )
-        return report
-      })
-
-      /**
-       * A refused request holds nothing. After any other failure the hold and the key are released.
-       * The answer waits for the release as long as for any commit, and no longer.
-       */
-      const releaseUnlessRefused = Effect.fnUntraced(function* (hold: Hold, cause: Failed) {
-        if (Option.exists(Cause.failureOption(cause), isRefusal)) return
-        yield* ledger.release(hold).pipe(
-          Effect.catchAllCause((cause) =>
-            Effect.logError("A hold was not released; its lease ends it.", cause),
+        return yield* lookup.pipe(
+          Effect.tap((report) =>
+            ledger.settle(
+              hold,
+              Report.chargeOf(report, price),
+              Report.storedAnswerOf(hold, report),
+            ),
           ),
-          waitUntil((yield* Deadline) + commitGraceMs),
+          Effect.onError(() => release(hold)),
         )
       })
 
@@ -145,9 +140,7 @@ export const layer = (options: {
           Effect.annotateLogs("requestId", requestId),
           Effect.map(reportOf),
         )
-        return yield* Effect.onError(buy(hold, urls, restore(lookup)), (cause) =>
-          releaseUnlessRefused(hold, cause),
-        )
+        return yield* buy(hold, urls, restore(lookup))
       })
 
       return {
@@ -157,11 +150,6 @@ export const layer = (options: {
   )
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-
-type Failed = Cause.Cause<Refusal | HoldExpired | StoreTimeout>
-
-const isRefusal = ({ _tag }: Refusal | HoldExpired | StoreTimeout) =>
-  _tag !== "HoldExpired" && _tag !== "StoreTimeout"
 
 const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })
 

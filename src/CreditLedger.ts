@@ -23,9 +23,8 @@ export interface Period {
 
 /**
  * Amounts are whole credits. A change is durable once its method returns, and nobody can interrupt
- * it. Every method may die with StoreFailure; then the change may or may not stand. A method that
- * fails with StoreTimeout has waited until about a second after the Deadline. The hold may stand
- * then, so the caller releases the hold.
+ * it. Every method but `release` may die with StoreFailure; then the change may or may not stand. A
+ * method that fails with StoreTimeout has waited until about a second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
@@ -37,7 +36,7 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * stored answer instead, and changes nothing, where an earlier request with the key has one. Fails
      * with InsufficientCredits, or with IdempotencyKeyReused when the key was used for another
      * question, or with IdempotencyKeyInUse when its first request has no answer yet; then nothing
-     * changes either.
+     * changes either. A hold that may stand after StoreFailure or StoreTimeout is released.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
@@ -63,7 +62,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /**
      * Returns a whole hold and frees its idempotency key, in one commit. Changes nothing where the hold
      * was settled, and leaves a key that has an answer or belongs to another request. Waits past
-     * the Deadline too, and is committed after every change that this process asked for before.
+     * the Deadline too, and is committed after every change that this process asked for before. When
+     * the store fails it returns, and `expire` releases the hold as soon as the store works again.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
     /** Adds credits. Dies when the sum of all grants would no longer be exact. */
@@ -73,8 +73,9 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       note: string | null,
     ) => Effect.Effect<Balance>
     /**
-     * Ends the holds whose lease is over or whose process is gone: returns their credits and frees
-     * their idempotency keys. Forgets stored answers that are over. Returns the number of the holds.
+     * Ends the holds whose lease is over, whose process is gone, or whose release failed: returns
+     * their credits and frees their idempotency keys. Forgets stored answers that are over. Returns
+     * the number of the holds.
      */
     readonly expire: Effect.Effect<number>
     /** The entries of an account, oldest first. */

@@ -54,6 +54,8 @@ interface Command {
 interface Change<A, E> extends Omit<Command, "apply"> {
   /** Whether the commit may charge. */
   readonly charges: boolean
+  /** The hold that the commit leaves open. It is released when the commit fails or is undecided. */
+  readonly opens?: Hold
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
 
@@ -81,6 +83,13 @@ interface Former {
   written?: Books
 }
 
+/** A hold that may still be open, because the commit that released it failed. */
+interface Unreleased {
+  readonly hold: Hold
+  /** Epoch milliseconds: by then the lease of the hold is over. */
+  readonly until: number
+}
+
 const notApplied = Exit.die("the command was not applied")
 
 /** Somebody who wants to know a balance. */
@@ -93,7 +102,10 @@ const make = (leaseMs: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
+    const clock = yield* Effect.clock
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
+    /** By request. At most as many as were in flight when the database failed. */
+    const unreleased = new Map<RequestId, Unreleased>()
 
     /**
      * A generator function made once, and not for each commit: V8 gives each a hidden class of its own
@@ -169,17 +181,16 @@ const make = (leaseMs: number) =>
           answer = Exit.die(defect)
         }
       }
-      const { accountId, charges, ends, named } = change
+      const { accountId, charges, ends, named, opens } = change
       queue.submit(
         { accountId, ends, named, apply },
-        (exit) =>
-          callback(
-            Exit.isSuccess(exit)
-              ? answer
-              : Exit.failCause(
-                  Cause.map(exit.cause, (why) => timeout(charges && why === "undecided")),
-                ),
-          ),
+        (exit) => {
+          if (Exit.isSuccess(exit)) return callback(answer)
+          const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
+          // Nothing was written by a commit that never applied the command.
+          if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
+          callback(Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))))
+        },
         deadline + commitGraceMs,
       )
     }
@@ -211,14 +222,30 @@ const make = (leaseMs: number) =>
         callback,
       )
 
-    const release = (hold: Hold) =>
-      submitForGood({
-        accountId: hold.accountId,
-        ends: hold.requestId,
-        named: namedOf(hold),
-        charges: false,
-        apply: (books) => books.release(hold),
+    /** Calls back once the release is committed, or has failed and is left to `expire`. */
+    const releaseSoon = (hold: Hold, callback = () => {}) =>
+      ask(releaseOf(hold), Number.POSITIVE_INFINITY, (exit) => {
+        if (Exit.isFailure(exit)) {
+          const until = clock.unsafeCurrentTimeMillis() + leaseMs
+          unreleased.set(hold.requestId, { hold, until })
+        }
+        callback()
       })
+
+    const release = (hold: Hold) => submitForGood(releaseOf(hold))
+
+    /** Repeats the releases that failed. Returns how many of the holds were still open. */
+    const releaseAgain = (now: number): Effect.Effect<number> => {
+      const again = ({ hold, until }: Unreleased) =>
+        Effect.map(Effect.exit(release(hold)), (exit) => {
+          if (Exit.isSuccess(exit) || until <= now) unreleased.delete(hold.requestId)
+          return Exit.isSuccess(exit) && exit.value
+        })
+      return Effect.map(
+        Effect.forEach(unreleased.values(), again, { concurrency: "unbounded" }),
+        (wereOpen) => wereOpen.filter((wasOpen) => wasOpen).length,
+      )
+    }
 
     /** Ends holds, page by page, and returns how many were still open. */
     const end = (holds: Rows<Hold>): Effect.Effect<number> =>
@@ -292,6 +319,7 @@ const make = (leaseMs: number) =>
           ends: undefined,
           named: namedOf(hold),
           charges: false,
+          opens: hold,
           apply: (books, now) => books.open(hold, now),
         }),
 
@@ -309,7 +337,8 @@ const make = (leaseMs: number) =>
           GroupCommit.awaited((callback) => charger(hold, charge, answer, deadline, callback)),
         ),
 
-      release: (hold) => Effect.asVoid(release(hold)),
+      release: (hold) =>
+        Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
 
       grant: (accountId, amount, note) =>
         submitForGood({
@@ -320,11 +349,16 @@ const make = (leaseMs: number) =>
           apply: (books, now) => books.grant(accountId, amount, note, now),
         }),
 
-      // Keys first: an account in disorder fails the holds, and must not keep others' keys.
+      // Keys first: an account in disorder fails the holds, and must not keep others' keys. While the
+      // database is away, this one statement fails, and no release is tried.
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.zipRight(
           forgetKeys(now),
-          Effect.zipWith(endGone, end(queries.expiredHolds(now)), (gone, over) => gone + over),
+          Effect.reduce(
+            [Effect.suspend(() => releaseAgain(now)), endGone, end(queries.expiredHolds(now))],
+            0,
+            (count, ending) => Effect.map(ending, (ended) => count + ended),
+          ),
         ),
       ),
 
@@ -376,5 +410,13 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
   )
 
 const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
+
+const releaseOf = (hold: Hold): Change<boolean, never> => ({
+  accountId: hold.accountId,
+  ends: hold.requestId,
+  named: namedOf(hold),
+  charges: false,
+  apply: (books) => books.release(hold),
+})
 
 const namedOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)

@@ -11,6 +11,7 @@ import { newAccountWith } from "../support/accounts.ts"
 import {
   charge,
   chargeAtOnce,
+  expire,
   figures,
   grant,
   hold,
@@ -184,6 +185,58 @@ describe("a statement that takes too long", () => {
         Effect.flip,
       )
       assert.match(saidBy(Cause.die(Failure.describe(error))), /^the database is too slow/)
+    }),
+  )
+})
+
+describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its %s", (fate) => {
+  const key = { key: "once", fingerprint: "one" }
+
+  /** The last COMMIT before the network is down; then it is up again. */
+  const cutOff = <A, E, R>(proxy: Proxy.Proxy, effect: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      proxy.doom(fate, { last: true })
+      const exit = yield* Effect.exit(effect)
+      assert.match(saidOf(exit), unreachable)
+    })
+
+  it.scopedLive("a hold that nobody was told of is released once the network is back", () =>
+    Effect.gen(function* () {
+      const { context, proxy } = yield* behindProxy
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(10)
+        yield* cutOff(proxy, open(newHold(account, 3, key)))
+        proxy.setDown(false)
+        const next = newHold(account, 4, key)
+        yield* eventually(
+          "the key is free",
+          Effect.flatMap(expire, () => Effect.isSuccess(open(next))),
+        )
+        assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
+        yield* settle(next, 4)
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }).pipe(Effect.provide(context))
+    }),
+  )
+
+  it.scopedLive("a request that failed to settle has its answer, or frees its key", () =>
+    Effect.gen(function* () {
+      const { context, proxy } = yield* behindProxy
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(10)
+        const held = newHold(account, 3, key)
+        yield* open(held)
+        yield* cutOff(proxy, settle(held, 2, "the answer"))
+        yield* release(held)
+        proxy.setDown(false)
+        const isSettled = fate === "answer lost"
+        assert.strictEqual(yield* expire, isSettled ? 0 : 1)
+        assert.strictEqual(yield* expire, 0)
+        assert.deepInclude(yield* figures(account), { charged: isSettled ? 2 : 0, held: 0 })
+        const answer = yield* open(newHold(account, 3, key))
+        assert.strictEqual(answer, isSettled ? "the answer" : undefined)
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }).pipe(Effect.provide(context))
     }),
   )
 })

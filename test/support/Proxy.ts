@@ -14,6 +14,8 @@ interface Line {
   readonly server: Net.Socket
 }
 
+export type Proxy = Effect.Effect.Success<ReturnType<typeof make>>
+
 /** A way to the database of this URL; it ends with the scope. */
 export const make = (database: Redacted.Redacted) =>
   Effect.gen(function* () {
@@ -23,6 +25,7 @@ export const make = (database: Redacted.Redacted) =>
     let fate: Fate | undefined
     let isDown = false
     let isSilent = false
+    let isLast = false
 
     const cut = ({ client, server }: Line) => {
       client.destroy()
@@ -47,6 +50,7 @@ export const make = (database: Redacted.Redacted) =>
         if (fate !== undefined && bytes.includes("COMMIT\0")) {
           mine = fate
           fate = undefined
+          isDown ||= isLast
         }
         if (mine === "request lost") cut(line)
         else server.write(bytes)
@@ -70,8 +74,14 @@ export const make = (database: Redacted.Redacted) =>
 
     return {
       url: Redacted.make(url.href),
-      /** Of the next COMMIT; every other one arrives, and so does its answer. */
-      doom: (next: Fate) => void (fate = next),
+      /**
+       * Of the next COMMIT; every other one arrives, and so does its answer. After the `last` one no
+       * connection is accepted.
+       */
+      doom: (next: Fate, { last = false }: { readonly last?: boolean } = {}) => {
+        fate = next
+        isLast = last
+      },
       /** Whether that COMMIT has come by. */
       isFulfilled: () => fate === undefined,
       /** Every connection breaks and no new one is accepted, or they are again. */

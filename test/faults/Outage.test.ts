@@ -1,0 +1,119 @@
+/** A database that is away while requests are in flight: each key collects its answer afterwards. */
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+import { newAccountWith } from "../support/accounts.ts"
+import * as FakeMoz from "../support/FakeMoz.ts"
+import * as FakeVendor from "../support/FakeVendor.ts"
+import { figures, problemsOf } from "../support/ledger.ts"
+import * as Postgres from "../support/Postgres.ts"
+import { folder, serve } from "../support/Program.ts"
+import { newDatabaseOn, postgresDatabase, sqliteFile } from "../support/Stores.ts"
+import { batch } from "../support/TestServer.ts"
+import { eventually, request } from "../support/Wire.ts"
+
+/** The server is stopped. */
+const postgres = Effect.gen(function* () {
+  const server = yield* Effect.acquireRelease(
+    Effect.promise(() => Postgres.start({ durable: false })),
+    ({ destroy }) => Effect.promise(destroy),
+  )
+  const url = yield* newDatabaseOn(server.url)
+  return {
+    url: Redacted.value(url),
+    stores: postgresDatabase(url),
+    goAway: Effect.promise(server.stop),
+    comeBack: Effect.promise(server.start),
+  }
+})
+
+/** Another program has the write lock for longer than a transaction waits. */
+const sqlite = Effect.gen(function* () {
+  const file = `${yield* folder}/authority.db`
+  const stores = sqliteFile(file)
+  yield* Effect.scoped(Layer.build(stores))
+  const other = Context.get(yield* Layer.build(Sqlite.layer(file)), SqlClient.SqlClient)
+  return {
+    url: `sqlite:${file}`,
+    stores,
+    goAway: Effect.orDie(other`BEGIN IMMEDIATE`),
+    comeBack: Effect.orDie(other`ROLLBACK`),
+  }
+})
+
+/** Leases of ten minutes and a half: what is released sooner was not ended by its lease. */
+const patience = { AUTHORITY_REQUEST_TIMEOUT: "10m", AUTHORITY_PROVIDER_TIMEOUT: "5m" }
+
+describe.each([
+  ["a stopped PostgreSQL", postgres],
+  ["a locked file of SQLite", sqlite],
+] as const)("after %s", (_, database) => {
+  it.scopedLive(
+    "every key collects its answer, and is charged once",
+    () =>
+      Effect.gen(function* () {
+        const { comeBack, goAway, stores, url } = yield* database
+        const context = yield* Layer.build(stores)
+        const account = yield* Effect.provide(newAccountWith(100), context)
+        const issued = yield* Context.get(context, ApiKeys).issue({ account })
+        const books = Effect.provide(figures(account), context)
+        const moz = yield* FakeMoz.make
+        const { fault, release } = FakeVendor.held()
+        const service = yield* serve(yield* folder, {
+          AUTHORITY_DATABASE_URL: url,
+          ...FakeMoz.settings(moz.url),
+          ...patience,
+        })
+        const check = (host: string, name: string) =>
+          request(
+            service.url,
+            batch(Redacted.value(issued.key), JSON.stringify({ urls: [host] }), {
+              "idempotency-key": name,
+            }),
+          )
+        const bought = Array.from({ length: 8 }, (_, i) => [`host-${i}.com`, `order-${i}`] as const)
+        const known = Array.from({ length: 4 }, (_, i) => ["known.com", `known-${i}`] as const)
+        const all = { concurrency: "unbounded" } as const
+        assert.strictEqual((yield* check("known.com", "first")).status, 200)
+
+        moz.always(fault)
+        const inFlight = yield* Effect.fork(
+          Effect.forEach(bought, ([host, name]) => check(host, name), all),
+        )
+        yield* eventually(
+          "all hold their credits",
+          Effect.map(books, ({ held }) => held === bought.length),
+        )
+        yield* goAway
+        moz.always(undefined)
+        release()
+        const meanwhile = yield* Effect.fork(
+          Effect.forEach(known, ([host, name]) => check(host, name), all),
+        )
+        const answers = Fiber.joinAll([inFlight, meanwhile])
+        // Until all have failed, or for longer than a client wants to wait.
+        yield* Effect.timeoutOption(answers, "15 seconds")
+        yield* comeBack
+        for (const { status, text } of (yield* answers).flat()) {
+          assert.include([200, 500, 503], status, text)
+        }
+        yield* Effect.forEach(
+          [...bought, ...known],
+          ([host, name]) =>
+            Effect.repeat(Effect.delay(check(host, name), 200), {
+              until: ({ status }) => status === 200,
+            }),
+          all,
+        )
+        assert.deepInclude(yield* books, { charged: 1 + bought.length + known.length, held: 0 })
+        assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), context), [])
+      }),
+    60_000,
+  )
+})
