@@ -15,6 +15,7 @@ import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
 import * as Failure from "./Failure.ts"
 import { nextPage, pageSize } from "./ledgerQueries.ts"
+import { afterDisconnection } from "./retry.ts"
 
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
   ApiKeys,
@@ -92,7 +93,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     return ApiKeys.of({
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
         if (!ApiKey.isWellFormed(key)) return yield* new InvalidApiKey()
-        const row = yield* byHash(ApiKey.hash(key))
+        const row = yield* afterDisconnection(byHash(ApiKey.hash(key)))
         if (Option.isNone(row)) return yield* new InvalidApiKey()
         const record = readKey(row.value)
         if (Either.isLeft(record)) {

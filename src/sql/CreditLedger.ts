@@ -30,6 +30,7 @@ import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import { makeQueries, nextPage, readBooks, readEntry, type Rows } from "./ledgerQueries.ts"
+import { afterDisconnection } from "./retry.ts"
 
 /**
  * `lease`: how long a hold and its idempotency key live at most. With a Heartbeat, holds carry their
@@ -157,7 +158,9 @@ const make = (leaseMs: number) =>
     /** Who asks in the same turn shares a query, as who changes something shares a commit. */
     const readers = yield* GroupCommit.make((readers: ReadonlyArray<Reader>) =>
       Effect.map(
-        Failure.orDie(queries.balances([...new Set(readers.map(({ accountId }) => accountId))])),
+        queries
+          .balances([...new Set(readers.map(({ accountId }) => accountId))])
+          .pipe(afterDisconnection, Failure.orDie),
         (rows) => {
           const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]))
           for (const { accountId, answer } of readers) {

@@ -19,7 +19,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import { retry } from "./retry.ts"
+import { afterDisconnection, retry } from "./retry.ts"
 
 /** How many commands one transaction takes. */
 const batchSize = 512
@@ -180,7 +180,7 @@ export const inTransaction =
     statements.pipe(
       sql.withTransaction,
       retry({ while: Failure.isConflict, schedule: afterConflict }),
-      retry({ while: Failure.isDisconnection, schedule: reconnection }),
+      afterDisconnection,
       Effect.catchAll((error) =>
         Failure.isBadData(error)
           ? Effect.fail(Failure.describe(error))
@@ -192,8 +192,6 @@ export const inTransaction =
 const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
   Schedule.intersect(Schedule.recurs(10)),
 )
-
-const reconnection = Schedule.intersect(Schedule.exponential("100 millis"), Schedule.recurs(3))
 
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",

@@ -6,6 +6,7 @@ import * as Schema from "effect/Schema"
 import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import * as Failure from "./Failure.ts"
+import { afterDisconnection } from "./retry.ts"
 
 export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
   MetricsCache,
@@ -33,6 +34,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
         find({ provider, pages, since }).pipe(
+          afterDisconnection,
           Effect.map((rows) => rows.map(fromRow)),
           Effect.mapError(Failure.describe),
         ),
@@ -48,6 +50,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             fetched_at = excluded.fetched_at`.pipe(
           // Only a transaction waits its turn on SQLite.
           sql.withTransaction,
+          afterDisconnection,
           Effect.asVoid,
           Effect.mapError(Failure.describe),
         ),

@@ -17,6 +17,7 @@ import * as Stream from "effect/Stream"
 import { type Ranked, Rankings } from "../dataset/Rankings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
+import { afterDisconnection } from "./retry.ts"
 
 export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.effect(
   Rankings,
@@ -67,6 +68,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
     return Rankings.of({
       ranks: Effect.fn("Rankings.ranks")((names) =>
         find(names).pipe(
+          afterDisconnection,
           Effect.map((rows) => new Map(rows.map(({ name, rank }) => [name, rank]))),
           Effect.mapError(Failure.describe),
         ),

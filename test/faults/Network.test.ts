@@ -2,11 +2,20 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
+import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import { ApiKeys } from "../../src/ApiKeys.ts"
 import { IdempotencyKeyInUse } from "../../src/ledger/Hold.ts"
+import { MetricsCache } from "../../src/MetricsCache.ts"
+import { Rankings } from "../../src/Rankings.ts"
 import * as Failure from "../../src/sql/Failure.ts"
+import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
+import * as SqlRankings from "../../src/sql/Rankings.ts"
+import { Patience } from "../../src/sql/retry.ts"
 import { newAccountWith } from "../support/accounts.ts"
 import {
   charge,
@@ -28,13 +37,21 @@ import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../support/Wire.ts"
 
 /** Stores behind a network, which is given up soon; and the database itself, reached directly. */
-const behindProxy = Effect.gen(function* () {
-  const database = yield* temporaryDatabase
-  const proxy = yield* Proxy.make(database)
-  const direct = yield* Layer.build(postgresDatabase(database))
-  const context = yield* Layer.build(postgresDatabase(proxy.url, { silence: "500 millis" }))
-  return { proxy, direct, context }
-})
+const behindProxyWith = (patience: Duration.Duration) =>
+  Effect.gen(function* () {
+    const database = yield* temporaryDatabase
+    const proxy = yield* Proxy.make(database)
+    const direct = yield* Layer.build(postgresDatabase(database))
+    const context = yield* Layer.build(
+      Layer.provideMerge(
+        Layer.merge(SqlMetricsCache.layer, SqlRankings.layer),
+        postgresDatabase(proxy.url, { silence: "500 millis" }),
+      ),
+    ).pipe(Effect.provideService(Patience, patience))
+    return { proxy, direct, context }
+  })
+
+const behindProxy = behindProxyWith(Duration.millis(700))
 
 const saidOf = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isFailure(exit) ? saidBy(exit.cause) : "nothing failed"
@@ -147,6 +164,39 @@ describe("a charge of which nobody can be told", () => {
         assert.strictEqual(yield* open(newHold(accountId, 3, key)), "the answer")
         assert.deepStrictEqual(yield* problemsOf(accountId), [])
       }).pipe(Effect.provide(direct))
+    }),
+  )
+})
+
+describe("a network that is down for a while", () => {
+  it.scopedLive("delays what a request reads and writes, and fails none of it", () =>
+    Effect.gen(function* () {
+      const { context, proxy } = yield* behindProxyWith(Duration.minutes(1))
+      const account = yield* Effect.provide(newAccountWith(10), context)
+      const { key } = yield* Context.get(context, ApiKeys).issue({ account })
+      proxy.setDown(true)
+      const metrics = { domainAuthority: 1, pageAuthority: 2 }
+      const page = "example.com/"
+      const asked = yield* Effect.all(
+        {
+          key: Context.get(context, ApiKeys).authenticate(key),
+          figures: figures(account),
+          charge: charge(account, 1),
+          ranks: Context.get(context, Rankings).ranks(["example.com"]),
+          known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
+          put: Context.get(context, MetricsCache).put([
+            { provider: "moz", page, metrics, fetchedAt: 1 },
+          ]),
+        },
+        { concurrency: "unbounded" },
+      ).pipe(Effect.provide(context), Effect.fork)
+      yield* Effect.sleep("2 seconds")
+      proxy.setDown(false)
+      const answers = yield* Fiber.join(asked)
+      assert.strictEqual(answers.key.accountId, account)
+      assert.strictEqual(answers.figures.granted, 10)
+      assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
+      assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
     }),
   )
 })

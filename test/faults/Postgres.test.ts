@@ -2,10 +2,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { Patience } from "../../src/sql/retry.ts"
 import { newAccountWith } from "../support/accounts.ts"
 import { charge, endLeases, expire, figures, problemsOf } from "../support/ledger.ts"
 import { newLoad, nothingIsLost, run } from "../support/load.ts"
@@ -44,7 +46,11 @@ describe("a server that restarts under load", () => {
         yield* expire
         assert.strictEqual((yield* figures(account)).held, 0)
         assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(database))
+      }).pipe(
+        Effect.provide(database),
+        // Shorter than the server is away, so that requests fail.
+        Effect.provideService(Patience, Duration.millis(300)),
+      )
     }),
   )
 })
