@@ -26,6 +26,9 @@ const browser = ["test/browser/**/*.test.ts"]
 /** Rare faults, most of which wait for real time. `npm test` leaves them out. */
 const faults = ["test/faults/**/*.test.ts"]
 
+/** These tests need the program pgbouncer. `npm test` leaves them out. */
+const pgbouncer = ["test/pgbouncer/**/*.test.ts"]
+
 /** These files share processes, so that each library is loaded once. */
 const sharing = { pool: "forks", poolOptions: { forks: { isolate: false } } } as const
 
@@ -47,7 +50,7 @@ export default defineConfig({
     projects: [
       project("unit", {
         include: ["test/**/*.test.ts"],
-        exclude: [...stores, ...http, ...program, ...browser, ...faults],
+        exclude: [...stores, ...http, ...program, ...browser, ...faults, ...pgbouncer],
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
       project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
@@ -64,6 +67,11 @@ export default defineConfig({
       project("faults", {
         include: faults,
         exclude: stores,
+        globalSetup: [postgres, builtProgram],
+        pool: "threads",
+      }),
+      project("pgbouncer", {
+        include: pgbouncer,
         globalSetup: [postgres, builtProgram],
         pool: "threads",
       }),

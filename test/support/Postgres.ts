@@ -142,7 +142,7 @@ const own = (path: string, { gid, uid }: Installation["user"]) => {
 }
 
 /** PostgreSQL refuses to run as root: then its user is `nobody`, which every system has. */
-const serverUser = () => {
+export const serverUser = () => {
   if (process.getuid?.() !== 0) return {}
   const id = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { stdio: "pipe" }))
   return { uid: id("-u"), gid: id("-g") }
@@ -166,15 +166,15 @@ const reachable = (programs: string, user: Installation["user"], folder: string)
 }
 
 /** Ends the server when the input ends, which it also does when this process is killed. */
-const untilInputEnds = `exec 3<&0
+export const untilInputEnds = (signal: "INT" | "KILL") => `exec 3<&0
 "$@" & server=$!
-(read -r _ <&3; kill -INT $server 2>/dev/null) &
+(read -r _ <&3; kill -${signal} $server 2>/dev/null) &
 wait $server`
 
 /** Runs the server; returns once it accepts connections. */
 const run = async ({ data, programs, user }: Installation, flags: ReadonlyArray<string>) => {
   const postgres = [join(programs, "bin/postgres"), `-D${data}`, ...flags]
-  const shell = spawn("sh", ["-c", untilInputEnds, "sh", ...postgres], {
+  const shell = spawn("sh", ["-c", untilInputEnds("INT"), "sh", ...postgres], {
     ...user,
     cwd: data,
     env: { ...process.env, LC_ALL: "C" },

@@ -23,6 +23,7 @@ export const make = (database: Redacted.Redacted) =>
     let { hostname, port } = url
     const lines = new Set<Line>()
     let fate: Fate | undefined
+    let [commits, interval] = [0, Number.POSITIVE_INFINITY]
     let isDown = false
     let isSilent = false
     let isLast = false
@@ -47,10 +48,13 @@ export const make = (database: Redacted.Redacted) =>
       }
       client.on("data", (bytes) => {
         if (isSilent) return
-        if (fate !== undefined && bytes.includes("COMMIT\0")) {
-          mine = fate
-          fate = undefined
-          isDown ||= isLast
+        if (bytes.includes("COMMIT\0")) {
+          if (++commits % interval === 0) mine = "answer lost"
+          if (fate !== undefined) {
+            mine = fate
+            fate = undefined
+            isDown ||= isLast
+          }
         }
         if (mine === "request lost") cut(line)
         else server.write(bytes)
@@ -82,6 +86,10 @@ export const make = (database: Redacted.Redacted) =>
         fate = next
         isLast = last
       },
+      /** Of every so many COMMITs one loses its answer. */
+      loseAnswers: (every: number) => void (interval = every),
+      /** How many COMMITs have come by. */
+      commits: () => commits,
       /** Whether that COMMIT has come by. */
       isFulfilled: () => fate === undefined,
       /** Every connection breaks and no new one is accepted, or they are again. */

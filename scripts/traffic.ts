@@ -1,0 +1,146 @@
+/**
+ * Clients of several replicas at once. Half of their requests have an idempotency key, and half of
+ * their hosts are new. Each client repeats a request as the service's own client does.
+ */
+import { randomUUID } from "node:crypto"
+import { setTimeout as sleep } from "node:timers/promises"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../src/contract/Api.ts"
+
+export interface Options {
+  /** The replicas' addresses; each client asks them in turn. */
+  readonly urls: ReadonlyArray<string>
+  readonly apiKey: string
+  readonly clients: number
+  /** Whether another request is to be sent, after so many. */
+  readonly goesOn: (sent: number) => boolean
+}
+
+/** One request, with all its attempts. */
+export interface Outcome {
+  readonly isNamed: boolean
+  /** The status of each attempt; 0 where no answer came. */
+  readonly statuses: ReadonlyArray<number>
+  /** The service's ids of the attempts. */
+  readonly requestIds: ReadonlyArray<string>
+  /** Credits, by the last attempt; undefined where that failed. */
+  readonly creditsUsed: number | undefined
+  /** What the last attempt said. */
+  readonly said: string
+  readonly sentAt: number
+  readonly answeredAt: number
+}
+
+/** How long a client repeats one request. */
+const patienceMs = 30_000
+
+/** Runs until `goesOn` says no, and every request has its outcome. */
+export const run = async (options: Options): Promise<ReadonlyArray<Outcome>> => {
+  const outcomes: Array<Outcome> = []
+  let sent = 0
+  const client = async () => {
+    while (options.goesOn(sent)) outcomes.push(await ask(options, sent++))
+  }
+  await Promise.all(Array.from({ length: options.clients }, client))
+  return outcomes
+}
+
+const ask = async ({ apiKey, urls }: Options, index: number): Promise<Outcome> => {
+  const host = index % 4 < 2 ? `site-${index % 40}` : `new-${randomUUID()}`
+  const key = index % 2 === 0 ? randomUUID() : undefined
+  const init = {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      "x-api-key": apiKey,
+      ...(key === undefined ? {} : { "idempotency-key": `"${key}"` }),
+    },
+    body: JSON.stringify({ urls: [`${host}.example.com`] }),
+  }
+  const statuses: Array<number> = []
+  const requestIds: Array<string> = []
+  const sentAt = performance.now()
+  for (;;) {
+    const attempt = index + statuses.length
+    const answer = await post(urls[attempt % urls.length] ?? "", init)
+    statuses.push(answer.status)
+    if (answer.requestId !== null) requestIds.push(answer.requestId)
+    const waitMs = answer.waitMs ?? (key === undefined ? undefined : 1000)
+    const answeredAt = performance.now()
+    const isLast = answer.status < 500 && answer.status !== 409 && answer.status !== 0
+    if (isLast || waitMs === undefined || answeredAt + waitMs > sentAt + patienceMs) {
+      const { creditsUsed, text: said } = answer
+      const isNamed = key !== undefined
+      return { isNamed, statuses, requestIds, creditsUsed, said, sentAt, answeredAt }
+    }
+    await sleep(waitMs)
+  }
+}
+
+const post = async (url: string, init: RequestInit) => {
+  try {
+    const response = await fetch(`${url}/v1/metrics/da-pa/batch`, init)
+    const text = await response.text()
+    const { headers, status } = response
+    const after = headers.get("retry-after")
+    return {
+      status,
+      text,
+      requestId: headers.get("x-request-id"),
+      creditsUsed: status === 200 ? decode(JSON.parse(text)).quota.creditsUsed : undefined,
+      waitMs: after === null ? undefined : Number(after) * 1000,
+    }
+  } catch (error) {
+    return {
+      status: 0,
+      text: String(error),
+      requestId: null,
+      creditsUsed: undefined,
+      waitMs: undefined,
+    }
+  }
+}
+
+const decode = Schema.decodeUnknownSync(BatchResponse)
+
+/** What became of the credits, by the charges in the statement. */
+export interface Tally {
+  /** Requests that were answered 200. */
+  readonly acknowledged: number
+  /** Charges in the statement. */
+  readonly charged: number
+  /** Acknowledged, and not in the statement. */
+  readonly lost: number
+  /** In the statement more than once, or with other credits than were acknowledged. */
+  readonly doubled: number
+  /** Not acknowledged, and in the statement. */
+  readonly unacknowledged: number
+  /** Acknowledged at the first attempt. */
+  readonly atOnce: number
+  /** How often each failing status was the answer to an attempt, such as `{ "503": 2 }`. */
+  readonly failures: Readonly<Record<string, number>>
+}
+
+/** `charges`: request ids and credits, one for each charge in the statement. */
+export const tally = (
+  outcomes: ReadonlyArray<Outcome>,
+  charges: ReadonlyArray<readonly [requestId: string, credits: number]>,
+): Tally => {
+  const byRequest = Map.groupBy(charges, ([requestId]) => requestId)
+  const failures: Record<string, number> = {}
+  let [acknowledged, lost, doubled, unacknowledged, atOnce] = [0, 0, 0, 0, 0]
+  for (const { creditsUsed, requestIds, statuses } of outcomes) {
+    const own = requestIds.flatMap((id) => byRequest.get(id) ?? [])
+    const charged = own.reduce((sum, [, credits]) => sum + credits, 0)
+    if (own.length > 1 || charged > (creditsUsed ?? charged)) doubled++
+    if (charged < (creditsUsed ?? 0)) lost++
+    if (creditsUsed === undefined && charged > 0) unacknowledged++
+    if (creditsUsed !== undefined) acknowledged++
+    if (statuses.length === 1 && creditsUsed !== undefined) atOnce++
+    for (const status of statuses) {
+      if (status !== 200) failures[status] = (failures[status] ?? 0) + 1
+    }
+  }
+  const charged = charges.length
+  return { acknowledged, charged, lost, doubled, unacknowledged, atOnce, failures }
+}

@@ -1,0 +1,195 @@
+/** Two replicas of the program behind PgBouncer: answers that are lost, and restarts of either. */
+import { setTimeout as sleep } from "node:timers/promises"
+import { assert, describe, it } from "@effect/vitest"
+import * as SqlClient from "@effect/sql/SqlClient"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Traffic from "../../scripts/traffic.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { newAccountWith } from "../support/accounts.ts"
+import * as FakeMoz from "../support/FakeMoz.ts"
+import { figures, problemsOf, statement } from "../support/ledger.ts"
+import * as PgBouncer from "../support/PgBouncer.ts"
+import * as Postgres from "../support/Postgres.ts"
+import { folder, serve } from "../support/Program.ts"
+import * as Proxy from "../support/Proxy.ts"
+import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
+import { eventually } from "../support/Wire.ts"
+
+const timeout = 120_000
+
+type Mode = Omit<PgBouncer.Options, "server">
+
+const transactionMode: Mode = { poolMode: "transaction", poolSize: 5 }
+
+const modes: ReadonlyArray<readonly [name: string, mode: Mode]> = [
+  ["session mode", { poolMode: "session" }],
+  ["transaction mode", transactionMode],
+  ...(PgBouncer.keepsPreparedStatements()
+    ? [
+        [
+          "transaction mode with prepared statements",
+          { ...transactionMode, preparedStatements: 200 },
+        ] as const,
+      ]
+    : []),
+]
+
+const server = Effect.acquireRelease(
+  Effect.promise(() => Postgres.start({ durable: false })),
+  ({ destroy }) => Effect.promise(destroy),
+)
+
+const bouncer = (options: PgBouncer.Options) =>
+  Effect.acquireRelease(
+    Effect.promise(() => PgBouncer.start(options)),
+    ({ destroy }) => Effect.promise(destroy),
+  )
+
+const at = (base: string, database: Redacted.Redacted) =>
+  Redacted.make(base + new URL(Redacted.value(database)).pathname)
+
+/** Two replicas behind PgBouncer, with a line between them that can be cut; and one account. */
+const world = (mode: Mode) =>
+  Effect.gen(function* () {
+    const postgres = yield* server
+    const pgbouncer = yield* bouncer({ ...mode, server: postgres.url })
+    const database = yield* newDatabaseOn(postgres.url)
+    const line = yield* Proxy.make(at(pgbouncer.url, database))
+    // The books are read past PgBouncer.
+    const stores = yield* Layer.build(postgresDatabase(database))
+    const account = yield* Effect.provide(newAccountWith(1_000_000), stores)
+    const { key } = yield* Context.get(stores, ApiKeys).issue({ account })
+    const moz = yield* FakeMoz.make
+    const cwd = yield* folder
+    const settings = {
+      AUTHORITY_DATABASE_URL: Redacted.value(line.url),
+      ...FakeMoz.settings(moz.url),
+    }
+    const replicas = yield* Effect.all([serve(cwd, settings), serve(cwd, settings)], {
+      concurrency: 2,
+    })
+    let sent = 0
+    const traffic = (goesOn: (sent: number) => boolean) =>
+      Effect.promise(() =>
+        Traffic.run({
+          urls: replicas.map(({ url }) => url),
+          apiKey: Redacted.value(key),
+          clients: 32,
+          goesOn: (n) => {
+            sent = n
+            return goesOn(n)
+          },
+        }),
+      )
+
+    /** What the clients saw beside what is written. */
+    const tally = (outcomes: ReadonlyArray<Traffic.Outcome>) =>
+      Effect.gen(function* () {
+        const entries = yield* statement(account)
+        const charges = entries.flatMap(({ amount, kind, requestId }) =>
+          kind === "charge" && requestId !== null ? [[requestId, Number(amount)] as const] : [],
+        )
+        return Traffic.tally(outcomes, charges)
+      }).pipe(Effect.provide(stores))
+
+    /** The books add up, and neither a hold nor a key is left over. */
+    const isTidy = Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const open = sql`SELECT key FROM receipts WHERE body IS NULL`
+      yield* eventually(
+        "holds and keys are released",
+        Effect.zipWith(figures(account), open, ({ held }, keys) => held === 0 && keys.length === 0),
+      )
+      assert.deepStrictEqual(yield* problemsOf(account), [])
+    }).pipe(Effect.provide(stores))
+
+    /** Runs a disturbance in the middle of requests, and returns what became of them. */
+    const during = <E>(disturbance: Effect.Effect<void, E>) =>
+      Effect.gen(function* () {
+        let isOver = false
+        const clients = yield* Effect.fork(traffic(() => !isOver))
+        yield* eventually("requests run", () => sent > 100)
+        yield* disturbance
+        isOver = true
+        return yield* Fiber.join(clients)
+      })
+
+    const requestsRunAgain = Effect.suspend(() => {
+      const before = sent
+      return eventually("requests run again", () => sent > before + 100)
+    })
+
+    return { postgres, pgbouncer, line, traffic, during, requestsRunAgain, tally, isTidy }
+  })
+
+type World = Effect.Effect.Success<ReturnType<typeof world>>
+
+/** Ends it, and starts it again after a pause. */
+const restart = ({ start, stop }: Pick<PgBouncer.PgBouncer, "start" | "stop">, pauseMs = 0) =>
+  Effect.promise(async () => {
+    await stop()
+    await sleep(pauseMs)
+    await start()
+  })
+
+/** No attempt failed, named or not, and what was answered is charged once. */
+const nothingFails = { lost: 0, doubled: 0, unacknowledged: 0, failures: {} }
+
+describe.each(modes)("PgBouncer in %s", (_, mode) => {
+  it.scopedLive(
+    "may lose the answer of every 25th COMMIT: each request is charged once",
+    () =>
+      Effect.gen(function* () {
+        const { isTidy, line, tally, traffic } = yield* world(mode)
+        line.loseAnswers(25)
+        const requests = mode.poolMode === "session" ? 1000 : 3000
+        const result = yield* tally(yield* traffic((sent) => sent < requests))
+        assert.deepInclude(result, { ...nothingFails, acknowledged: requests, charged: requests })
+        assert.isAbove(line.commits(), 50)
+        yield* isTidy
+      }),
+    timeout,
+  )
+})
+
+// Most of the time they wait for PgBouncer, which tries a lost server again after 15 seconds.
+describe.concurrent("no request fails", () => {
+  const survives = (mode: Mode, disturbance: (world: World) => Effect.Effect<unknown, Error>) =>
+    Effect.gen(function* () {
+      const started = yield* world(mode)
+      const { during, isTidy, tally } = started
+      assert.deepInclude(yield* tally(yield* during(disturbance(started))), nothingFails)
+      yield* isTidy
+    })
+
+  it.scopedLive.each(modes)(
+    "while first PgBouncer and then its server restarts, in %s",
+    ([, mode]) =>
+      survives(mode, ({ pgbouncer, postgres, requestsRunAgain }) =>
+        Effect.all([restart(pgbouncer), requestsRunAgain, restart(postgres), requestsRunAgain]),
+      ),
+    timeout,
+  )
+
+  it.scopedLive(
+    "while PgBouncer is away for five seconds",
+    () =>
+      survives(transactionMode, ({ pgbouncer, requestsRunAgain }) =>
+        Effect.zipRight(restart(pgbouncer, 5000), requestsRunAgain),
+      ),
+    timeout,
+  )
+
+  it.scopedLive(
+    "while the server is away for five seconds",
+    () =>
+      survives(transactionMode, ({ postgres, requestsRunAgain }) =>
+        Effect.zipRight(restart(postgres, 5000), requestsRunAgain),
+      ),
+    timeout,
+  )
+})
