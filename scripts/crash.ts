@@ -9,15 +9,12 @@
  *     node scripts/crash.ts [--rounds 200] [--database sqlite|postgres]
  */
 import assert from "node:assert/strict"
-import { execFile, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { createInterface } from "node:readline"
 import { setTimeout as sleep } from "node:timers/promises"
-import { parseArgs, promisify } from "node:util"
+import { parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
@@ -25,6 +22,7 @@ import * as Scope from "effect/Scope"
 import { BatchResponse } from "../src/contract/Api.ts"
 import * as FakeMoz from "../test/support/FakeMoz.ts"
 import * as Postgres from "../test/support/Postgres.ts"
+import { type Program, programOn } from "./program.ts"
 
 export interface Options {
   readonly rounds: number
@@ -92,9 +90,16 @@ const crashOn = async (
   folder: string,
   options: Options,
 ): Promise<Outcome> => {
-  const program = programOn(databaseUrl, vendorUrl, folder, options.program ?? source)
-  await program.verb("account", "create", "load", "--credits", "100000000")
-  const { key: apiKey } = decodeKey(await program.verb("key", "create", "--account", "load"))
+  const program = programOn({
+    cwd: folder,
+    ...(options.program !== undefined && { main: options.program }),
+    settings: {
+      AUTHORITY_DATABASE_URL: databaseUrl,
+      ...FakeMoz.settings(vendorUrl),
+      AUTHORITY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
+    },
+  })
+  const apiKey = await program.newKey("load")
 
   /** Credits by the id of each request that was answered. */
   const acknowledged = new Map<string, number>()
@@ -167,7 +172,7 @@ const crashOn = async (
     await Promise.all(Array.from({ length: processes }, () => live(isLast)))
   }
 
-  const { held: heldAtLast } = decodeBalance(await program.balance())
+  const heldAtLast = await program.held("load")
   const running = await program.serve()
   let collected = 0
   try {
@@ -181,12 +186,8 @@ const crashOn = async (
     await running.kill()
   }
 
-  const audit = decodeAudit(await program.verb("credits", "verify"))
-  assert.deepEqual(audit.problems, [])
-  const charges = decodeStatement(
-    await program.verb("credits", "statement", "--account", "load"),
-  ).entries.filter(({ kind }) => kind === "charge")
-  const charged = new Map(charges.map(({ amount, requestId }) => [requestId, -amount]))
+  const charges = await program.charges("load")
+  const charged = new Map(charges)
   assert.equal(charged.size, charges.length, "a request was charged twice")
   for (const [requestId, credits] of acknowledged) {
     // What nobody answered in time is told of as well, and costs nothing.
@@ -214,76 +215,11 @@ const crashOn = async (
 }
 
 const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
-const decodeKey = Schema.decodeUnknownSync(Schema.Struct({ key: Schema.String }))
-const decodeBalance = Schema.decodeUnknownSync(Schema.Struct({ held: Schema.Int }))
-const decodeAudit = Schema.decodeUnknownSync(
-  Schema.Struct({ ok: Schema.Literal(true), problems: Schema.Array(Schema.String) }),
-)
-const decodeStatement = Schema.decodeUnknownSync(
-  Schema.Struct({
-    entries: Schema.Array(
-      Schema.Struct({
-        kind: Schema.String,
-        amount: Schema.Int,
-        requestId: Schema.NullOr(Schema.String),
-      }),
-    ),
-  }),
-)
-const decodeListening = Schema.decodeUnknownSync(Schema.Struct({ url: Schema.String }))
 
-const source = join(import.meta.dirname, "..", "src", "main.ts")
-
-const programOn = (databaseUrl: string, vendorUrl: string, cwd: string, main: string) => {
-  const env = {
-    PATH: process.env["PATH"],
-    NODE_COMPILE_CACHE: join(cwd, "compiled"),
-    AUTHORITY_DATABASE_URL: databaseUrl,
-    AUTHORITY_PORT: "0",
-    ...FakeMoz.settings(vendorUrl),
-    AUTHORITY_REQUEST_TIMEOUT: `${requestTimeoutMs}ms`,
-    AUTHORITY_LOG_LEVEL: "error",
-  }
-
-  /** Runs a verb to its end and gives its JSON. */
-  const verb = async (...args: ReadonlyArray<string>): Promise<unknown> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, "--json"], {
-      cwd,
-      env,
-      maxBuffer: 2 ** 30,
-    })
-    return JSON.parse(stdout)
-  }
-
-  const serve = async () => {
-    const child = spawn(process.execPath, [main, "serve", "--json"], {
-      cwd,
-      env,
-      stdio: ["ignore", "pipe", "inherit"],
-    })
-    const exited = once(child, "exit")
-    const kill = async () => {
-      child.kill("SIGKILL")
-      await exited
-    }
-    try {
-      const [line] = await once(createInterface(child.stdout), "line", {
-        signal: AbortSignal.timeout(60_000),
-      })
-      return { ...decodeListening(JSON.parse(line)), kill }
-    } catch (error) {
-      await kill()
-      throw error
-    }
-  }
-
-  return { verb, serve, balance: () => verb("credits", "balance", "--account", "load") }
-}
-
-const heldIsReturned = async (program: ReturnType<typeof programOn>, withinMs: number) => {
+const heldIsReturned = async (program: Program, withinMs: number) => {
   const end = performance.now() + withinMs
   for (;;) {
-    const { held } = decodeBalance(await program.balance())
+    const held = await program.held("load")
     if (held === 0) return
     assert(performance.now() < end, `${held} credits of killed processes are still held`)
     await sleep(500)

@@ -1,0 +1,99 @@
+/** The program as processes with settings of their own, for scripts that end them as they like. */
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { promisify } from "node:util"
+import * as Schema from "effect/Schema"
+
+/** The program's file in the repository. */
+export const source = join(import.meta.dirname, "..", "src", "main.ts")
+
+export interface Options {
+  readonly cwd: string
+  readonly settings: Readonly<Record<string, string>>
+  /** The program's file (default: the source). */
+  readonly main?: string
+}
+
+export const programOn = ({ cwd, main = source, settings }: Options) => {
+  const env = {
+    PATH: process.env["PATH"],
+    NODE_COMPILE_CACHE: join(cwd, "compiled"),
+    AUTHORITY_PORT: "0",
+    AUTHORITY_LOG_LEVEL: "error",
+    ...settings,
+  }
+
+  /** Runs a verb to its end and returns its JSON. */
+  const verb = async (...args: ReadonlyArray<string>): Promise<unknown> => {
+    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, "--json"], {
+      cwd,
+      env,
+      maxBuffer: 2 ** 30,
+    })
+    return JSON.parse(stdout)
+  }
+
+  /** Starts the service, and returns once it listens. */
+  const serve = async () => {
+    const child = spawn(process.execPath, [main, "serve", "--json"], {
+      cwd,
+      env,
+      stdio: ["ignore", "pipe", "inherit"],
+    })
+    const exited = once(child, "exit")
+    const kill = async () => {
+      child.kill("SIGKILL")
+      await exited
+    }
+    try {
+      const [line] = await once(createInterface(child.stdout), "line", {
+        signal: AbortSignal.timeout(60_000),
+      })
+      return { ...decodeListening(JSON.parse(line)), kill }
+    } catch (error) {
+      await kill()
+      throw error
+    }
+  }
+
+  return {
+    verb,
+    serve,
+    /** Creates an account with a key, and returns the key. */
+    newKey: async (account: string) => {
+      await verb("account", "create", account, "--credits", "100000000")
+      return decodeKey(await verb("key", "create", "--account", account)).key
+    },
+    /** How many credits of the account are held. */
+    held: async (account: string) =>
+      decodeBalance(await verb("credits", "balance", "--account", account)).held,
+    /** The request id and the credits of each charge. Throws when the books do not add up. */
+    charges: async (account: string) => {
+      decodeAudit(await verb("credits", "verify"))
+      const { entries } = decodeStatement(await verb("credits", "statement", "--account", account))
+      return entries
+        .filter(({ kind }) => kind === "charge")
+        .map(({ amount, requestId }) => [requestId ?? "", -amount] as const)
+    },
+  }
+}
+
+export type Program = ReturnType<typeof programOn>
+
+const decodeKey = Schema.decodeUnknownSync(Schema.Struct({ key: Schema.String }))
+const decodeBalance = Schema.decodeUnknownSync(Schema.Struct({ held: Schema.Int }))
+const decodeAudit = Schema.decodeUnknownSync(Schema.Struct({ ok: Schema.Literal(true) }))
+const decodeListening = Schema.decodeUnknownSync(Schema.Struct({ url: Schema.String }))
+const decodeStatement = Schema.decodeUnknownSync(
+  Schema.Struct({
+    entries: Schema.Array(
+      Schema.Struct({
+        kind: Schema.String,
+        amount: Schema.Int,
+        requestId: Schema.NullOr(Schema.String),
+      }),
+    ),
+  }),
+)
