@@ -1,0 +1,140 @@
+/**
+ * A failover under load. A primary and a synchronous standby run behind a line that can be turned to
+ * either, with two replicas of the service on it. The primary is killed with SIGKILL, the standby
+ * is promoted, and the line is turned. Fails when an acknowledged charge is lost, when a request is
+ * charged twice, or when the service is back later than two seconds after the promotion.
+ *
+ *     node scripts/failover.ts [--seconds 5]
+ */
+import { once } from "node:events"
+import { mkdtempSync, rmSync } from "node:fs"
+import * as Net from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Scope from "effect/Scope"
+import * as FakeMoz from "../test/support/FakeMoz.ts"
+import * as Standby from "../test/support/Standby.ts"
+import { programOn } from "./program.ts"
+import * as Traffic from "./traffic.ts"
+
+export interface Options {
+  /** How long requests run before the primary is killed, and after the service is back. */
+  readonly seconds: number
+}
+
+export interface Outcome extends Traffic.Tally {
+  /** Between two successful answers. */
+  readonly longestGapMs: number
+  /** From the promotion to the next successful answer. */
+  readonly backAfterMs: number
+}
+
+/** How long after the promotion the service may be back. */
+const limitMs = 2000
+
+/** How long nobody notices that the primary is gone. */
+const unnoticedMs = 1000
+
+const clients = 32
+
+export const failover = async ({ seconds }: Options): Promise<Outcome> => {
+  const folder = mkdtempSync(join(tmpdir(), "authority-failover-"))
+  const scope = Effect.runSync(Scope.make())
+  const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
+  const pair = await Standby.start({ durable: true, synchronous: true })
+  const line = await newLine(pair.primary.url)
+  const program = programOn({
+    cwd: folder,
+    settings: { AUTHORITY_DATABASE_URL: `${line.url}/postgres`, ...FakeMoz.settings(vendor.url) },
+  })
+  const apiKey = await program.newKey("load")
+  const replicas = await Promise.all([program.serve(), program.serve()])
+  try {
+    let isOver = false
+    const urls = replicas.map(({ url }) => url)
+    const traffic = Traffic.run({ urls, apiKey, clients, goesOn: () => !isOver })
+    await sleep(seconds * 1000)
+    await pair.primary.kill()
+    await sleep(unnoticedMs)
+    await pair.standby.promote()
+    const promotedAt = performance.now()
+    line.turn(pair.standby.url)
+    await sleep(limitMs + seconds * 1000)
+    isOver = true
+    const outcomes = await traffic
+    return {
+      ...Traffic.tally(outcomes, await program.charges("load")),
+      ...pausesOf(outcomes, promotedAt),
+    }
+  } finally {
+    await Promise.all(replicas.map(({ kill }) => kill()))
+    line.close()
+    await pair.destroy()
+    await Effect.runPromise(Scope.close(scope, Exit.void))
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const pausesOf = (outcomes: ReadonlyArray<Traffic.Outcome>, promotedAt: number) => {
+  const answered = outcomes
+    .filter(({ creditsUsed }) => creditsUsed !== undefined)
+    .map(({ answeredAt }) => answeredAt)
+    .toSorted((one, other) => one - other)
+  const gaps = answered.map((at, i) => at - (answered[i - 1] ?? at))
+  const back = answered.find((at) => at > promotedAt) ?? Number.POSITIVE_INFINITY
+  return { longestGapMs: Math.max(...gaps), backAfterMs: back - promotedAt }
+}
+
+/** A way to a server that can be turned to another one, which ends every connection. */
+const newLine = async (server: string) => {
+  let target = new URL(server)
+  const sockets = new Set<Net.Socket>()
+  const line = Net.createServer((client) => {
+    const upstream = Net.connect(Number(target.port), target.hostname)
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on("error", () => {})
+      socket.on("close", () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+      socket.pipe(other)
+    }
+  }).listen(0, "127.0.0.1")
+  await once(line, "listening")
+  const address = line.address()
+  const url = new URL(server)
+  url.port = String(typeof address === "object" ? address?.port : "")
+  const cut = () => sockets.forEach((socket) => socket.destroy())
+  return {
+    url: url.href.replace(/\/$/, ""),
+    turn: (to: string) => {
+      target = new URL(to)
+      cut()
+    },
+    close: () => {
+      line.close()
+      cut()
+    },
+  }
+}
+
+if (import.meta.main) {
+  const { values } = parseArgs({ options: { seconds: { type: "string", default: "5" } } })
+  const outcome = await failover({ seconds: Number(values.seconds) })
+  console.log(outcome)
+  const { backAfterMs, doubled, lost } = outcome
+  if (lost > 0 || doubled > 0 || backAfterMs > limitMs) {
+    console.error(
+      `The failover failed: lost ${lost}, doubled ${doubled}, back after ${backAfterMs} ms (limit: ${limitMs} ms).`,
+    )
+    process.exitCode = 1
+  }
+}
