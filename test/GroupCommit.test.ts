@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as GroupCommit from "../src/sql/GroupCommit.ts"
+import { afterDisconnection } from "../src/sql/retry.ts"
 
 /** A commit that remembers what it was given. */
 const recorder = () => {
@@ -257,6 +258,26 @@ describe("the end", () => {
       yield* Fiber.join(closing)
       assert.deepStrictEqual(commits.flat(), [0, ...upTo(1000)])
       yield* Fiber.joinAll([first, rest])
+    }),
+  )
+
+  it.effect("closing ends the wait for a database that is away", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const lost = Effect.fail(Object.assign(new Error("gone"), { code: "ECONNREFUSED" }))
+      const submit = yield* Scope.extend(
+        committing(() => Effect.orDie(afterDisconnection(lost))),
+        scope,
+      )
+      const first = yield* Effect.fork(submit(0))
+      yield* turnOfTheLoop
+      yield* TestClock.adjust("2 seconds")
+      assert.isTrue(Option.isNone(yield* Fiber.poll(first)))
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* turnOfTheLoop
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(closing)
+      assert.isTrue(Exit.isFailure(yield* Fiber.await(first)))
     }),
   )
 

@@ -19,7 +19,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import { afterDisconnection, retry } from "./retry.ts"
+import { afterDisconnection, Patience, retry } from "./retry.ts"
 
 /** How many commands one transaction takes. */
 const batchSize = 512
@@ -120,13 +120,16 @@ export const make = <Command, E>(
         }),
       ),
     )
+    const { limit } = yield* Patience
     // A daemon, for it must outlive interruption of whoever waits, until all is committed.
-    const worker = yield* Effect.forkDaemon(
-      Effect.whileLoop({
-        while: () => !isClosed || queue.length > 0,
-        body: () => step,
-        step: () => {},
-      }),
+    const worker = yield* Effect.whileLoop({
+      while: () => !isClosed || queue.length > 0,
+      body: () => step,
+      step: () => {},
+    }).pipe(
+      // The end of the program does not wait for a database that is away.
+      Effect.provideService(Patience, { limit, isOver: () => isClosed }),
+      Effect.forkDaemon,
     )
 
     /** One timer for all commands: a timer for each would take a fiber for each. */

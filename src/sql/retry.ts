@@ -17,13 +17,17 @@ export const retry =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
-/**
- * For how long statements run again after a lost connection. Longer than the request timeout's
- * default, so that a client gets its 503 first.
- */
+/** For how long statements run again after a lost connection. */
 export class Patience extends Context.Reference<Patience>()("authority/sql/Patience", {
-  defaultValue: () => Duration.seconds(40),
+  // Longer than the request timeout's default, so that a client gets its 503 first.
+  defaultValue: (): Limits => ({ limit: Duration.seconds(40) }),
 }) {}
+
+interface Limits {
+  readonly limit: Duration.Duration
+  /** Ends the wait at once; the statements have then run again at least once. */
+  readonly isOver?: () => boolean
+}
 
 /**
  * Runs statements again that lost their connection, until the database is back. Only for statements
@@ -33,13 +37,15 @@ export const afterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> =>
   Effect.catchIf(effect, Failure.isDisconnection, () =>
-    Effect.flatMap(Patience, (patience) =>
+    Effect.flatMap(Patience, ({ isOver = never, limit }) =>
       Effect.retry(effect, {
-        while: Failure.isDisconnection,
-        schedule: Schedule.upTo(reconnection, patience),
+        while: (error) => Failure.isDisconnection(error) && !isOver(),
+        schedule: Schedule.upTo(reconnection, limit),
       }),
     ),
   )
+
+const never = () => false
 
 const reconnection = Schedule.exponential("50 millis").pipe(
   Schedule.union(Schedule.spaced("500 millis")),

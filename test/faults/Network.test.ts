@@ -47,7 +47,7 @@ const behindProxyWith = (patience: Duration.Duration) =>
         Layer.merge(SqlMetricsCache.layer, SqlRankings.layer),
         postgresDatabase(proxy.url, { silence: "500 millis" }),
       ),
-    ).pipe(Effect.provideService(Patience, patience))
+    ).pipe(Effect.provideService(Patience, { limit: patience }))
     return { proxy, direct, context }
   })
 

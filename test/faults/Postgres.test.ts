@@ -49,7 +49,7 @@ describe("a server that restarts under load", () => {
       }).pipe(
         Effect.provide(database),
         // Shorter than the server is away, so that requests fail.
-        Effect.provideService(Patience, Duration.millis(300)),
+        Effect.provideService(Patience, { limit: Duration.millis(300) }),
       )
     }),
   )
