@@ -6,17 +6,17 @@
  *
  *     node scripts/failover.ts [--seconds 5]
  */
-import { once } from "node:events"
 import { mkdtempSync, rmSync } from "node:fs"
-import * as Net from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parseArgs } from "node:util"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as FakeMoz from "../test/support/FakeMoz.ts"
+import * as Proxy from "../test/support/Proxy.ts"
 import * as Standby from "../test/support/Standby.ts"
 import { programOn } from "./program.ts"
 import * as Traffic from "./traffic.ts"
@@ -46,10 +46,14 @@ export const failover = async ({ seconds }: Options): Promise<Outcome> => {
   const scope = Effect.runSync(Scope.make())
   const vendor = await Effect.runPromise(Scope.extend(FakeMoz.make, scope))
   const pair = await Standby.start({ durable: true, synchronous: true })
-  const line = await newLine(pair.primary.url)
+  const database = Redacted.make(`${pair.primary.url}/postgres`)
+  const line = await Effect.runPromise(Scope.extend(Proxy.make(database), scope))
   const program = programOn({
     cwd: folder,
-    settings: { AUTHORITY_DATABASE_URL: `${line.url}/postgres`, ...FakeMoz.settings(vendor.url) },
+    settings: {
+      AUTHORITY_DATABASE_URL: Redacted.value(line.url),
+      ...FakeMoz.settings(vendor.url),
+    },
   })
   const apiKey = await program.newKey("load")
   const replicas = await Promise.all([program.serve(), program.serve()])
@@ -62,7 +66,8 @@ export const failover = async ({ seconds }: Options): Promise<Outcome> => {
     await sleep(unnoticedMs)
     await pair.standby.promote()
     const promotedAt = performance.now()
-    line.turn(pair.standby.url)
+    line.turnTo(pair.standby.url)
+    line.cut()
     await sleep(limitMs + seconds * 1000)
     isOver = true
     const outcomes = await traffic
@@ -72,9 +77,8 @@ export const failover = async ({ seconds }: Options): Promise<Outcome> => {
     }
   } finally {
     await Promise.all(replicas.map(({ kill }) => kill()))
-    line.close()
-    await pair.destroy()
     await Effect.runPromise(Scope.close(scope, Exit.void))
+    await pair.destroy()
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -87,43 +91,6 @@ const pausesOf = (outcomes: ReadonlyArray<Traffic.Outcome>, promotedAt: number) 
   const gaps = answered.map((at, i) => at - (answered[i - 1] ?? at))
   const back = answered.find((at) => at > promotedAt) ?? Number.POSITIVE_INFINITY
   return { longestGapMs: Math.max(...gaps), backAfterMs: back - promotedAt }
-}
-
-/** A way to a server that can be turned to another one, which ends every connection. */
-const newLine = async (server: string) => {
-  let target = new URL(server)
-  const sockets = new Set<Net.Socket>()
-  const line = Net.createServer((client) => {
-    const upstream = Net.connect(Number(target.port), target.hostname)
-    for (const [socket, other] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(socket)
-      socket.on("error", () => {})
-      socket.on("close", () => {
-        sockets.delete(socket)
-        other.destroy()
-      })
-      socket.pipe(other)
-    }
-  }).listen(0, "127.0.0.1")
-  await once(line, "listening")
-  const address = line.address()
-  const url = new URL(server)
-  url.port = String(typeof address === "object" ? address?.port : "")
-  const cut = () => sockets.forEach((socket) => socket.destroy())
-  return {
-    url: url.href.replace(/\/$/, ""),
-    turn: (to: string) => {
-      target = new URL(to)
-      cut()
-    },
-    close: () => {
-      line.close()
-      cut()
-    },
-  }
 }
 
 if (import.meta.main) {

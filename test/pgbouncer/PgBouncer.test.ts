@@ -14,7 +14,7 @@ import * as FakeMoz from "../support/FakeMoz.ts"
 import { figures, problemsOf, statement } from "../support/ledger.ts"
 import * as PgBouncer from "../support/PgBouncer.ts"
 import * as Postgres from "../support/Postgres.ts"
-import { folder, serve } from "../support/Program.ts"
+import { folder, run, serve } from "../support/Program.ts"
 import * as Proxy from "../support/Proxy.ts"
 import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
 import { eventually } from "../support/Wire.ts"
@@ -191,5 +191,18 @@ describe.concurrent("no request fails", () => {
         Effect.zipRight(restart(postgres, 5000), requestsRunAgain),
       ),
     timeout,
+  )
+})
+
+describe("PgBouncer in statement mode", () => {
+  it.scopedLive("stops the start with what to do", () =>
+    Effect.gen(function* () {
+      const postgres = yield* server
+      const { url } = yield* bouncer({ poolMode: "statement", server: postgres.url })
+      const settings = { AUTHORITY_DATABASE_URL: `${url}/postgres` }
+      const { code, stderr } = yield* run(yield* folder, ["serve"], settings)
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /^authority: PgBouncer's pool_mode=statement .*: set it to transaction/)
+    }),
   )
 })
