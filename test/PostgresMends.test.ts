@@ -12,6 +12,7 @@ import { Health } from "../src/Health.ts"
 import * as SqlHealth from "../src/sql/Health.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as PostgresClient from "../src/sql/Postgres.ts"
+import * as PostgresServer from "../src/sql/PostgresServer.ts"
 import * as Postgres from "./support/Postgres.ts"
 import { temporaryDatabase } from "./support/Stores.ts"
 
@@ -161,7 +162,12 @@ beforeAll(async () => {
     "openssl",
     [
       ..."req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split(" "),
-      ...["-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
+      "-addext",
+      "subjectAltName=DNS:localhost",
+      "-keyout",
+      key,
+      "-out",
+      certificate,
     ],
     { stdio: "pipe" },
   )
@@ -257,6 +263,22 @@ describe("a connection", () => {
           yield* startOn(`${plain}?sslmode=require`),
           /^the server does not speak TLS: turn it on there, or use sslmode=prefer or disable/,
         )
+      }),
+    timeout,
+  )
+
+  it.effect(
+    "is encrypted where the server can, and says so to the doctor",
+    () =>
+      Effect.gen(function* () {
+        const url = `${server.url}/postgres`
+        const examine = (query: string) => PostgresServer.examine(Redacted.make(`${url}?${query}`))
+        const encrypted = { tls: "TLSv1.3", isServerEncrypted: true, pooler: "none" } as const
+        assert.deepInclude(yield* examine(""), encrypted)
+        const verified = `sslmode=verify-ca&sslrootcert=${server.certificate}`
+        assert.deepInclude(yield* examine(verified), encrypted)
+        const plain = { tls: undefined, isServerEncrypted: false, pooler: "none" } as const
+        assert.deepInclude(yield* examine("sslmode=disable"), plain)
       }),
     timeout,
   )
