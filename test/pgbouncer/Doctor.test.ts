@@ -1,0 +1,49 @@
+/** What the doctor knows of a PgBouncer between the program and the server. */
+import { afterAll, assert, beforeAll, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as PgBouncer from "../support/PgBouncer.ts"
+import * as Postgres from "../support/Postgres.ts"
+import { folder, run } from "../support/Program.ts"
+import { newDatabaseOn } from "../support/Stores.ts"
+
+const timeout = 120_000
+
+const server = { url: "" }
+let stop = async () => {}
+
+beforeAll(async () => {
+  const postgres = await Postgres.start({ durable: false })
+  stop = postgres.destroy
+  server.url = postgres.url
+})
+
+afterAll(() => stop())
+
+it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: RegExp]>([
+  ["session", 0, /ok +pooler: in session mode\n/],
+  ["transaction", 0, /ok +pooler: in transaction mode\n/],
+  ["statement", 1, /failure +pooler: in statement mode, which allows no transaction: set it to /],
+])(
+  "the doctor sees PgBouncer's mode: %s",
+  ([poolMode, code, line]) =>
+    Effect.gen(function* () {
+      const pgbouncer = yield* Effect.acquireRelease(
+        Effect.promise(() => PgBouncer.start({ poolMode, server: server.url })),
+        ({ destroy }) => Effect.promise(destroy),
+      )
+      const url = Redacted.value(yield* newDatabaseOn(server.url))
+      const cwd = yield* folder
+      yield* run(cwd, ["account", "create", "acme"], { AUTHORITY_DATABASE_URL: url })
+
+      const behind = pgbouncer.url + new URL(url).pathname
+      const doctor = yield* run(cwd, ["doctor"], { AUTHORITY_DATABASE_URL: behind })
+      assert.strictEqual(doctor.code, code, doctor.stdout)
+      assert.match(doctor.stdout, line)
+      assert.match(doctor.stdout, /TLS: not in use, as far as the pooler; not in use behind it\n/)
+      if (poolMode === "statement") {
+        assert.match(doctor.stdout, /failure +writing: PgBouncer's pool_mode=statement allows no /)
+      }
+    }),
+  timeout,
+)
