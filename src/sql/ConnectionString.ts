@@ -323,7 +323,10 @@ const refused: ReadonlyMap<string, string> = new Map([
 
 const complaintAbout = (name: string): string => {
   const mend = refused.get(name)
-  if (mend !== undefined) return `the parameter ${name} is not supported so: ${mend}`
+  if (mend !== undefined) {
+    const what = inEffect.has(name) ? `this value of ${name}` : `the parameter ${name}`
+    return `${what} is not supported: ${mend}`
+  }
   const nearest = nearestTo(name, Object.keys(parameters))
   return nearest === undefined
     ? `there is no parameter ${name}: there are ${Object.keys(parameters).join(", ")}`
