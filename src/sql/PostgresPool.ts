@@ -94,7 +94,7 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
           state = "failed"
           if (Failure.isFull(error)) pool.spare()
           routes.fail(way, error)
-        } else if (state === "open" && Failure.isReadOnly(error)) {
+        } else if (state === "open" && isLast(error)) {
           // The pool keeps no client that has been ended.
           void this.end()
         }
@@ -236,6 +236,9 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
   if (known !== undefined) return known
   throw new Error(`${user} has no password`)
 }
+
+/** After these the connection is of no use, or gone in a moment. */
+const isLast = (error: unknown) => Failure.isReadOnly(error) || Failure.isStatementPooling(error)
 
 /** A server, and how to speak with it. */
 interface Way extends Host {

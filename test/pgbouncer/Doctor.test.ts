@@ -43,6 +43,7 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
       assert.match(doctor.stdout, /TLS: not in use, as far as the pooler; not in use behind it\n/)
       if (poolMode === "statement") {
         assert.match(doctor.stdout, /failure +writing: PgBouncer's pool_mode=statement allows no /)
+        assert.notInclude(doctor.stdout, "cannot be reached")
       }
     }),
   timeout,
