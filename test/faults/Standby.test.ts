@@ -9,10 +9,12 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { afterAll, beforeAll } from "vitest"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
+import { newAccountWith } from "../support/accounts.ts"
+import { charge, figures } from "../support/ledger.ts"
 import { folder, run, serve, start } from "../support/Program.ts"
 import * as Proxy from "../support/Proxy.ts"
 import * as Standby from "../support/Standby.ts"
-import { newDatabaseOn } from "../support/Stores.ts"
+import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../support/Wire.ts"
 
@@ -120,6 +122,22 @@ describe("a service that meets a standby in place of its primary", () => {
         )
       }),
     timeout,
+  )
+})
+
+describe("a connection whose server turns out to take no writes", () => {
+  it.scopedLive("is given up, and the transaction repeated on another", () =>
+    Effect.gen(function* () {
+      const database = postgresDatabase(yield* newDatabase, { connections: 1 })
+      yield* Effect.gen(function* () {
+        const account = yield* newAccountWith(10)
+        const sql = yield* SqlClient.SqlClient
+        // The pool has no other connection, and takes this one again.
+        yield* sql`SET default_transaction_read_only = on`
+        yield* charge(account, 1)
+        assert.strictEqual((yield* figures(account)).charged, 1)
+      }).pipe(Effect.provide(database))
+    }),
   )
 })
 
