@@ -84,22 +84,23 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
         stream: () => impatientSocket(silenceMs),
       })
       this.way = way
-      let state: "connecting" | "open" | "failed" = "connecting"
+      let isOpen = false
       this.once("connect", () => {
-        state = "open"
+        isOpen = true
         routes.succeed(way)
       })
+      let hasFailed = false
       const fail = (error: unknown) => {
-        if (state === "connecting") {
-          state = "failed"
-          if (Failure.isFull(error)) pool.spare()
-          routes.fail(way, error)
-        } else if (state === "open" && isLast(error)) {
-          // The pool keeps no client that has been ended.
-          void this.end()
-        }
+        if (isOpen || hasFailed) return
+        hasFailed = true
+        if (Failure.isFull(error)) pool.spare()
+        routes.fail(way, error)
       }
-      this.connection.on("errorMessage", fail)
+      this.connection.on("errorMessage", (error: unknown) => {
+        fail(error)
+        // The pool keeps no client that has been ended.
+        if (isOpen && isLast(error)) void this.end()
+      })
       this.connection.on("error", fail)
       this.connection.on("end", () => fail(new Error("Connection terminated")))
     }
@@ -203,7 +204,7 @@ class SparingPool extends Pg.Pool {
     clearTimeout(this.#rest)
     this.#rest = setTimeout(() => this.#raise(), restMs).unref()
     // Several connections that were asked for at once are refused together.
-    if (performance.now() - this.#refusedAt < burstMs) return
+    if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
     // By then it is known how many there are.
@@ -238,7 +239,8 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
 }
 
 /** After these the connection is of no use, or gone in a moment. */
-const isLast = (error: unknown) => Failure.isReadOnly(error) || Failure.isStatementPooling(error)
+const isLast = (error: unknown) =>
+  Failure.isDisconnection(error) || Failure.isStatementPooling(error)
 
 /** A server, and how to speak with it. */
 interface Way extends Host {
