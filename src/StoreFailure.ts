@@ -8,4 +8,6 @@ import * as Data from "effect/Data"
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   readonly message: string
   readonly cause?: unknown
+  /** True where the change may stand, because the answer to its commit was lost. */
+  readonly mayStand?: boolean
 }> {}

@@ -82,6 +82,8 @@ export const chargerOf = (ledger: CreditLedger["Type"]): Charger | undefined => 
 /** What an attempt wrote of which nobody knows whether it stands. */
 interface Former {
   written?: Books
+  /** From its COMMIT on, until a later attempt has looked. */
+  mayStand: boolean
 }
 
 /** A hold that may still be open, because the commit that released it failed. */
@@ -104,6 +106,8 @@ const make = (leaseMs: number) =>
     const sql = yield* SqlClient.SqlClient
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const clock = yield* Effect.clock
+    // Between this process and SQLite is no connection.
+    const answersAreLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
     /** By request. At most as many as were in flight when the database failed. */
     const unreleased = new Map<RequestId, Unreleased>()
@@ -120,6 +124,7 @@ const make = (leaseMs: number) =>
       ])
       // With the accounts locked, for by then the attempt is over on the server too.
       if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
+      former.mayStand = false
       const named = commands.flatMap(({ named }) => named ?? [])
       const keys = named.length === 0 ? [] : yield* queries.lockKeys(named)
       // A request that comes again with its key may have its hold already.
@@ -135,12 +140,18 @@ const make = (leaseMs: number) =>
       for (const command of commands) command.apply(books, now)
       yield* queries.write(books)
       former.written = books
+      former.mayStand = answersAreLost
     })
 
     const commit = (commands: ReadonlyArray<Command>) => {
-      const former: Former = {}
+      const former: Former = { mayStand: false }
       return attempt(commands, former).pipe(
         GroupCommit.inTransaction(sql),
+        Effect.catchAllDefect((defect) =>
+          former.mayStand && defect instanceof StoreFailure
+            ? dieUndecided(defect)
+            : Effect.die(defect),
+        ),
         GroupCommit.measured(commands.length),
         Effect.zipRight(
           Effect.suspend(() => {
@@ -192,7 +203,11 @@ const make = (leaseMs: number) =>
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
           // Nothing was written by a commit that never applied the command.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
-          callback(Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))))
+          callback(
+            charges && Option.exists(Cause.dieOption(exit.cause), mayStand)
+              ? Exit.fail(timeout(true))
+              : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
+          )
         },
         deadline + commitGraceMs,
       )
@@ -411,6 +426,14 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
     creditsCharged,
     entries.reduce((sum, { amount, kind }) => (kind === "charge" ? sum + amount : sum), 0),
   )
+
+const dieUndecided = ({ cause, message }: StoreFailure) => {
+  const failure = new StoreFailure({ message, cause, mayStand: true })
+  const log = Effect.logError("The answer to a commit is lost; it may stand.", Cause.die(failure))
+  return Effect.zipRight(log, Effect.die(failure))
+}
+
+const mayStand = (defect: unknown) => defect instanceof StoreFailure && defect.mayStand === true
 
 const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 

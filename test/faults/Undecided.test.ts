@@ -1,11 +1,22 @@
 /** A PostgreSQL that stops answering, and one whose answer to COMMIT is lost. */
-import { afterAll, beforeAll, describe } from "@effect/vitest"
+import { SqlError } from "@effect/sql/SqlError"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
+import { modes, start } from "../support/Modes.ts"
 import * as Postgres from "../support/Postgres.ts"
 import * as Proxy from "../support/Proxy.ts"
+import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { newDatabaseOn } from "../support/Stores.ts"
-import { suite } from "../support/undecided.ts"
+import {
+  again,
+  charged,
+  isReplay,
+  isUnavailable,
+  namesItself,
+  post,
+  suite,
+} from "../support/undecided.ts"
 
 let server: Postgres.Server
 
@@ -38,3 +49,57 @@ const silentCommit = Effect.gen(function* () {
 describe("a stopped PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
 
 describe("a PostgreSQL whose answer to COMMIT is lost", () => suite(silentCommit, { reads: true }))
+
+describe.each(modes)("a COMMIT whose answer is lost, with %s", (mode) => {
+  /** After the lost answer one transaction fails, so that nobody learns whether the COMMIT stands. */
+  const startOnLossy = Effect.gen(function* () {
+    const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
+    let isLost = false
+    const lose = Effect.sync(() => {
+      proxy.doom("answer lost")
+      isLost = true
+    })
+    const service = yield* start(mode, {
+      database: PostgresClient.layer(proxy.url),
+      provider: knowing(
+        (page) => (page.startsWith("known") ? checked() : undefined),
+        (targets) => Effect.zipRight(lose, succeeding(targets)),
+      ).layer,
+      transactions: {
+        around: (transaction) =>
+          Effect.suspend(() => {
+            if (!isLost || !proxy.isFulfilled()) return transaction
+            isLost = false
+            const cause = Object.assign(new Error("as scripted"), { code: "57014" })
+            // The type of the ledger's own statements, which fail with what the driver says.
+            return Effect.fail(new SqlError({ cause })) as never
+          }),
+      },
+    })
+    return { ...service, lose }
+  })
+
+  it.scopedLive("may have charged, and the answer says so", () =>
+    Effect.gen(function* () {
+      const service = yield* startOnLossy
+      for (const page of ["known.example.com", "bought.example.com"]) {
+        const client = yield* service.newClient(10)
+        assert.strictEqual((yield* post(service, client, "localhost")).status, 200)
+        const lose = page.startsWith("known") ? service.lose : Effect.void
+        yield* lose
+        const unnamed = yield* post(service, client, page)
+        namesItself(unnamed)
+        yield* lose
+        const request = post(service, client, page, "a")
+        const named = yield* request
+        isUnavailable(named)
+        assert.include(named.text, "the same Idempotency-Key")
+        assert.isTrue(isReplay(yield* again(request)))
+        assert.deepStrictEqual(
+          yield* charged(service, client),
+          [unnamed, named].map(({ headers }) => String(headers["x-request-id"])),
+        )
+      }
+    }),
+  )
+})

@@ -66,7 +66,7 @@ const startOn = (mode: Mode, database: Effect.Effect<Database, unknown, Scope.Sc
     return { ...service, newClient, newClientUnknown, underWay, freeze, thaw }
   })
 
-const post = (service: Pick<Service, "send">, { key }: Client, url: string, name?: string) =>
+export const post = (service: Pick<Service, "send">, { key }: Client, url: string, name?: string) =>
   service.send(
     batch(
       key,
@@ -75,7 +75,7 @@ const post = (service: Pick<Service, "send">, { key }: Client, url: string, name
     ),
   )
 
-const isUnavailable = ({ headers, status, text }: Answer) => {
+export const isUnavailable = ({ headers, status, text }: Answer) => {
   assert.strictEqual(status, 503, text)
   assert.strictEqual(headers["retry-after"], "1")
   assert.strictEqual(headers["content-type"], "application/json")
@@ -88,23 +88,23 @@ const nothingIsCharged = (answer: Answer) => {
 }
 
 /** A charge that may stand, and that no key can collect. */
-const namesItself = ({ headers, status, text }: Answer) => {
+export const namesItself = ({ headers, status, text }: Answer) => {
   assert.strictEqual(status, 500, text)
   assert.isUndefined(headers["retry-after"])
   assert.include(JSON.parse(text).message, String(headers["x-request-id"]))
 }
 
 /** The answer once the request is neither unavailable nor in progress. */
-const again = (request: Effect.Effect<Answer, Error>) =>
+export const again = (request: Effect.Effect<Answer, Error>) =>
   Effect.repeat(Effect.delay(request, 50), { while: ({ status }) => status > 400 })
 
-const isReplay = ({ headers, status }: Answer) => {
+export const isReplay = ({ headers, status }: Answer) => {
   assert.strictEqual(status, 200)
   return headers["idempotent-replayed"] === "true"
 }
 
 /** Nothing is held, the books add up, and this is charged. */
-const charged = (service: Pick<Service, "booksOf" | "verify">, client: Client) =>
+export const charged = (service: Pick<Service, "booksOf" | "verify">, client: Client) =>
   Effect.gen(function* () {
     const books = service.booksOf(client.account)
     yield* eventually(
