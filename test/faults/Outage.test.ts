@@ -114,6 +114,6 @@ describe.each([
         assert.deepInclude(yield* books, { charged: 1 + bought.length + known.length, held: 0 })
         assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), context), [])
       }),
-    60_000,
+    120_000,
   )
 })

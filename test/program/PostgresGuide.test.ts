@@ -30,51 +30,54 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
   )
 
 describe("the roles and grants of the guide", () => {
-  it.scopedLive("let the owner migrate, and a lesser role serve", () =>
-    Effect.gen(function* () {
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() => Postgres.start({ durable: false })),
-        ({ destroy }) => Effect.promise(destroy),
-      )
-      const { host } = new URL(server.url)
-      const ownerUrl = `postgres://authority_owner:owner-password@${host}/authority`
-      const serviceUrl = `postgres://authority_service:service-password@${host}/authority`
-      const owner = { AUTHORITY_DATABASE_URL: ownerUrl }
-      const service = { AUTHORITY_DATABASE_URL: serviceUrl }
-      const [roles, defaults, grants, appendOnly, ...rest] = sqlUnder("Roles and grants")
-      assert.lengthOf(rest, 0)
-      const cwd = yield* folder
+  it.scopedLive(
+    "let the owner migrate, and a lesser role serve",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() => Postgres.start({ durable: false })),
+          ({ destroy }) => Effect.promise(destroy),
+        )
+        const { host } = new URL(server.url)
+        const ownerUrl = `postgres://authority_owner:owner-password@${host}/authority`
+        const serviceUrl = `postgres://authority_service:service-password@${host}/authority`
+        const owner = { AUTHORITY_DATABASE_URL: ownerUrl }
+        const service = { AUTHORITY_DATABASE_URL: serviceUrl }
+        const [roles, defaults, grants, appendOnly, ...rest] = sqlUnder("Roles and grants")
+        assert.lengthOf(rest, 0)
+        const cwd = yield* folder
 
-      yield* execute(`${server.url}/postgres`, roles)
-      yield* execute(ownerUrl, defaults)
-      const early = yield* run(cwd, ["serve"], service)
-      assert.deepStrictEqual([early.code, early.stdout], [1, ""])
-      assert.match(early.stderr, /^authority: .*permission.*\n$/)
-      const created = yield* run(cwd, ["account", "create", "acme", "--credits", "10"], owner)
-      assert.strictEqual(created.code, 0, created.stderr)
+        yield* execute(`${server.url}/postgres`, roles)
+        yield* execute(ownerUrl, defaults)
+        const early = yield* run(cwd, ["serve"], service)
+        assert.deepStrictEqual([early.code, early.stdout], [1, ""])
+        assert.match(early.stderr, /^authority: .*permission.*\n$/)
+        const created = yield* run(cwd, ["account", "create", "acme", "--credits", "10"], owner)
+        assert.strictEqual(created.code, 0, created.stderr)
 
-      const examined = yield* run(cwd, ["doctor"], service)
-      assert.strictEqual(examined.code, 0, examined.stdout)
-      const issued = yield* run(cwd, ["key", "create", "--account", "acme", "--json"], service)
-      const { key } = JSON.parse(issued.stdout)
-      const { url } = yield* serve(cwd, service)
-      const check = (page: string) =>
-        request(url, batch(key, JSON.stringify({ urls: [page] }), { "idempotency-key": page }))
-      assert.strictEqual((yield* check("one.example.com")).status, 200)
-      yield* execute(ownerUrl, grants)
-      yield* execute(ownerUrl, appendOnly)
-      assert.strictEqual((yield* check("two.example.com")).status, 200)
+        const examined = yield* run(cwd, ["doctor"], service)
+        assert.strictEqual(examined.code, 0, examined.stdout)
+        const issued = yield* run(cwd, ["key", "create", "--account", "acme", "--json"], service)
+        const { key } = JSON.parse(issued.stdout)
+        const { url } = yield* serve(cwd, service)
+        const check = (page: string) =>
+          request(url, batch(key, JSON.stringify({ urls: [page] }), { "idempotency-key": page }))
+        assert.strictEqual((yield* check("one.example.com")).status, 200)
+        yield* execute(ownerUrl, grants)
+        yield* execute(ownerUrl, appendOnly)
+        assert.strictEqual((yield* check("two.example.com")).status, 200)
 
-      for (const statement of [
-        "UPDATE entries SET amount = 1",
-        "DELETE FROM entries",
-        "DROP TABLE entries",
-        "CREATE TABLE more (id BIGINT)",
-      ]) {
-        assert.isTrue((yield* Effect.either(execute(serviceUrl, [statement])))._tag === "Left")
-      }
-      const verified = yield* run(cwd, ["credits", "verify"], service)
-      assert.strictEqual(verified.code, 0, verified.stdout)
-    }),
+        for (const statement of [
+          "UPDATE entries SET amount = 1",
+          "DELETE FROM entries",
+          "DROP TABLE entries",
+          "CREATE TABLE more (id BIGINT)",
+        ]) {
+          assert.isTrue((yield* Effect.either(execute(serviceUrl, [statement])))._tag === "Left")
+        }
+        const verified = yield* run(cwd, ["credits", "verify"], service)
+        assert.strictEqual(verified.code, 0, verified.stdout)
+      }),
+    120_000,
   )
 })
