@@ -22,11 +22,11 @@ export interface Options {
   /** The most connections at a time. */
   readonly connections?: number
   /**
-   * Connects to no server that cannot be written to, and waits so long for one that can. Without
-   * it such a server does, as long as the connection string allows it.
+   * Accept only a server that can be written to, and wait this long for one. Default: accept what
+   * the connection string accepts.
    */
   readonly primaryWithin?: Duration.DurationInput | undefined
-  /** A connection without a byte for so long is given up, and what was asked on it with it. */
+  /** A connection is closed after this long without a byte; its statement fails. */
   readonly silence?: Duration.DurationInput
 }
 
@@ -68,7 +68,7 @@ const make = Effect.fnUntraced(function* (
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
 
-/** Connects once; waits for a server that can be written to where none can be. */
+/** Connects once; on a standby, waits for a primary. */
 const connected = (pool: PostgresPool.Pool, patience: Duration.Duration) => {
   const attempt = Effect.tryPromise({
     try: async () => (await pool.connect()).release(),

@@ -1,6 +1,6 @@
 /**
- * The connections to PostgreSQL: which server each of them goes to, with or without TLS, and how
- * many there are. `pg` keeps them; what a single connection string of libpq asks for is here.
+ * The connection pool for PostgreSQL. It chooses the server and TLS for each connection as libpq
+ * does, and limits the number of connections to what the server allows.
  */
 import { readFileSync } from "node:fs"
 import { Socket } from "node:net"
@@ -23,34 +23,34 @@ export interface Options {
   readonly target: ConnectionString
   /** The most connections at a time. */
   readonly maxConnections: number
-  /** A connection without a byte for this long is given up. */
+  /** A connection is closed after this long without a byte. */
   readonly silenceMs: number
-  /** Connections to a server that cannot be written to are given up. */
+  /** Refuse connections to a server that cannot be written to. */
   readonly mustWrite: boolean
   readonly types: Pg.CustomTypesConfig
 }
 
-/** How long a server is passed over that could not be used, while there is another one. */
+/** How long other servers are tried before a server that failed. */
 const avoidedMs = 30_000
 
-/** How long a connection is waited for when the server has none to spare and none is open. */
+/** How long a caller waits when the server refuses connections and none is open. */
 const patienceMs = 10_000
 
-/** After a server has refused a connection, how long until one more is tried. */
+/** How long after a refusal the pool may grow by one connection again. */
 const restMs = 5_000
 
-/** How long refusals of connections may lie apart that were asked for together. */
+/** Refusals within this time belong to connections that were requested together. */
 const burstMs = 1_000
 
-/** How often a server without connections to spare is said to be so. */
+/** The log has at most one line about refused connections in this time. */
 const sayAgainMs = 3_600_000
 
-/** Sooner than another process loses its patience. */
+/** Idle connections are closed well before other processes stop waiting for one. */
 const idleMs = 3_000
 
 const defaultConnectTimeoutMs = 5_000
 
-/** Opens nothing before it is asked to. Closing the scope closes every connection. */
+/** Opens no connection before the first request. Closing the scope closes all of them. */
 export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.flatMap(Effect.runtime<never>(), (runtime) =>
@@ -98,7 +98,7 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
       }
       this.connection.on("errorMessage", (error: unknown) => {
         fail(error)
-        // The pool keeps no client that has been ended.
+        // The pool removes a client that was ended.
         if (isOpen && isLast(error)) void this.end()
       })
       this.connection.on("error", fail)
@@ -124,13 +124,13 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
     max: maxConnections,
     idleTimeoutMillis: idleMs,
     connectionTimeoutMillis: target.connectTimeoutMs ?? defaultConnectTimeoutMs,
-    // Of several servers no more than one can be written to.
+    // At most one of several servers can be written to.
     onConnect:
       mustWrite || target.targetSessionAttrs !== "any" || target.hosts.length > 1
         ? examined
         : undefined,
   })
-  // The connection is gone, and the pool with it no poorer than before.
+  // The pool has removed the connection already.
   pool.on("error", () => {})
   return pool
 }
@@ -141,7 +141,7 @@ type Callback = (
   done: (release?: unknown) => void,
 ) => void
 
-/** What a caller may still try, and how long it may wait for a server that is full. */
+/** How many attempts a caller has left, and until when it waits for a server that is full. */
 interface Left {
   readonly servers: number
   readonly ways: number
@@ -179,7 +179,7 @@ class SparingPool extends Pg.Pool {
     super.connect((error, client, done) => {
       if (error === undefined || error === null) return callback(undefined, client, done)
       if (Failure.isFull(error) && performance.now() < left.until) {
-        // Full, the pool queues the caller for the connections that there are.
+        // The pool is full now: it queues the caller for an open connection.
         return this.totalCount > 0
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
@@ -195,19 +195,18 @@ class SparingPool extends Pg.Pool {
   }
 
   /**
-   * The server has refused the latest connection: goes on with the others, and gives one of them
-   * back, so that the next process finds one.
+   * Handles a refused connection: goes on with the others and closes one of them, so that another
+   * process gets one.
    */
   spare() {
     const others = this.totalCount - 1
     this.options.max = Math.max(1, others - 1)
     clearTimeout(this.#rest)
     this.#rest = setTimeout(() => this.#raise(), restMs).unref()
-    // Several connections that were asked for at once are refused together.
     if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
-    // By then it is known how many there are.
+    // The number of connections is known after the burst.
     setTimeout(() => this.#say(), burstMs).unref()
   }
 
@@ -219,7 +218,7 @@ class SparingPool extends Pg.Pool {
     )
   }
 
-  /** Lets the next caller who has to wait try for one more. */
+  /** Lets the next caller that would wait try to open one more connection. */
   #raise() {
     this.options.max++
     if (this.options.max < this.#most) {
@@ -238,16 +237,16 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
   throw new Error(`${user} has no password`)
 }
 
-/** After these the connection is of no use, or gone in a moment. */
+/** After these errors the connection is useless, or closed soon. */
 const isLast = (error: unknown) =>
   Failure.isDisconnection(error) || Failure.isStatementPooling(error)
 
-/** A server, and how to speak with it. */
+/** A server, with TLS or without. */
 interface Way extends Host {
   readonly ssl: false | ConnectionOptions
 }
 
-/** The ways in the order in which they are tried: those that failed lately come last. */
+/** Orders the ways: as in the connection string, those that failed lately last. */
 class Routes {
   readonly #ways: Arr.NonEmptyReadonlyArray<Way>
   readonly #failedAt = new Map<Way, number>()
@@ -281,7 +280,7 @@ class Routes {
 
 const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
 
-/** What an error speaks against: this way to the server, or every way to it; else against neither. */
+/** Whether an error rules out one way to a server, every way to it, or none. */
 const extentOf = (error: unknown): "way" | "server" | undefined => {
   if (Failure.isEncryptionRefused(error)) return "way"
   return Failure.isDisconnection(error) ? "server" : undefined
@@ -315,7 +314,7 @@ const encryptionsOf = ({
   const unverified: ConnectionOptions = { ...own, rejectUnauthorized: false }
   if (sslMode === "allow") return [false, unverified]
   if (sslMode === "prefer") return [unverified, false]
-  // With the certificate of an authority libpq takes `require` for `verify-ca`.
+  // As in libpq, `require` with a root certificate means `verify-ca`.
   if (sslMode === "require" && sslRootCert === undefined) return [unverified]
   const verified: ConnectionOptions = {
     ...own,
