@@ -118,18 +118,8 @@ const all = Layer.mergeAll(inDatabase, rankings, health)
 /** All of it, in the database of the settings, which must exist. */
 export const layer = Layer.provideMerge(all, existingDatabase)
 
-/** A person waits for a verb: it soon reports a database that is gone or read-only. */
-const patience = Effect.promise(async () => {
-  const { Patience } = await import("../sql/retry.ts")
-  return Layer.succeed(Patience, { limit: Duration.seconds(2) })
-}).pipe(Layer.unwrapEffect)
-
 const forVerbsOn = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
-  stores.pipe(
-    Layer.provideMerge(patience),
-    Layer.provide(Logging.layer({ stderr: true })),
-    Layer.provide(Settings.layer),
-  )
+  stores.pipe(Layer.provide(Logging.layer({ stderr: true })), Layer.provide(Settings.layer))
 
 /** What most verbs need: stores that exist, and a log that leaves stdout alone. */
 export const forVerbs = forVerbsOn(layer)

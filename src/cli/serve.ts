@@ -1,4 +1,5 @@
 /** The service: its layers in one list, from the settings to the open port. */
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
@@ -7,6 +8,7 @@ import * as Express from "../express/Express.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
+import { Patience } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
 import * as greeting from "./greeting.ts"
 import * as Heap from "./Heap.ts"
@@ -40,6 +42,11 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
 }
 
+/** Longer than any request waits for the database, so that its client gets a 503 first. */
+const patience = ({ requestTimeout }: Settings.Settings["Type"]) => ({
+  limit: Duration.sum(requestTimeout, "10 seconds"),
+})
+
 /** Answers requests until it is interrupted; fails when it cannot start. */
 export const serve = (options: { readonly json: boolean }) =>
   Effect.flatMap(Settings.Settings, (settings) =>
@@ -66,6 +73,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Layer.provide(Stores.heartbeat),
       Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),
       Layer.launch,
+      Effect.provideService(Patience, patience(settings)),
     ),
   ).pipe(
     Effect.provide(Telemetry.layer),

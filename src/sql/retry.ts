@@ -17,10 +17,9 @@ export const retry =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
-/** For how long statements run again after a lost connection. */
+/** For how long statements run again after a lost connection. The service sets it, verbs do not. */
 export class Patience extends Context.Reference<Patience>()("authority/sql/Patience", {
-  // Longer than the request timeout's default, so that a client gets its 503 first.
-  defaultValue: (): Limits => ({ limit: Duration.seconds(40) }),
+  defaultValue: (): Limits => ({ limit: Duration.seconds(1) }),
 }) {}
 
 interface Limits {

@@ -38,21 +38,18 @@ import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../support/Wire.ts"
 
 /** Stores behind a network, which is given up soon; and the database itself, reached directly. */
-const behindProxyWith = (patience: Duration.Duration) =>
-  Effect.gen(function* () {
-    const database = yield* temporaryDatabase
-    const proxy = yield* Proxy.make(database)
-    const direct = yield* Layer.build(postgresDatabase(database))
-    const context = yield* Layer.build(
-      Layer.provideMerge(
-        Layer.merge(SqlMetricsCache.layer, SqlRankings.layer),
-        postgresDatabase(proxy.url, { silence: "500 millis" }),
-      ),
-    ).pipe(Effect.provideService(Patience, { limit: patience }))
-    return { proxy, direct, context }
-  })
-
-const behindProxy = behindProxyWith(Duration.millis(700))
+const behindProxy = Effect.gen(function* () {
+  const database = yield* temporaryDatabase
+  const proxy = yield* Proxy.make(database)
+  const direct = yield* Layer.build(postgresDatabase(database))
+  const context = yield* Layer.build(
+    Layer.provideMerge(
+      Layer.merge(SqlMetricsCache.layer, SqlRankings.layer),
+      postgresDatabase(proxy.url, { silence: "500 millis" }),
+    ),
+  )
+  return { proxy, direct, context }
+})
 
 const saidOf = (exit: Exit.Exit<unknown, unknown>) =>
   Exit.isFailure(exit) ? saidBy(exit.cause) : "nothing failed"
@@ -174,7 +171,7 @@ describe("a charge of which nobody can be told", () => {
 describe("a network that is down for a while", () => {
   it.scopedLive("delays what a request reads and writes, and fails none of it", () =>
     Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxyWith(Duration.minutes(1))
+      const { context, proxy } = yield* behindProxy
       const account = yield* Effect.provide(newAccountWith(10), context)
       const { key } = yield* Context.get(context, ApiKeys).issue({ account })
       proxy.setDown(true)
@@ -200,7 +197,7 @@ describe("a network that is down for a while", () => {
       assert.strictEqual(answers.figures.granted, 10)
       assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
       assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
-    }),
+    }).pipe(Effect.provideService(Patience, { limit: Duration.minutes(1) })),
   )
 })
 
