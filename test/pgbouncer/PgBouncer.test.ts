@@ -53,7 +53,7 @@ const at = (base: string, database: Redacted.Redacted) =>
   Redacted.make(base + new URL(Redacted.value(database)).pathname)
 
 /** Two replicas behind PgBouncer, with a line between them that can be cut; and one account. */
-const world = (mode: Mode) =>
+const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {
     const postgres = yield* server
     const pgbouncer = yield* bouncer({ ...mode, server: postgres.url })
@@ -68,6 +68,7 @@ const world = (mode: Mode) =>
     const settings = {
       AUTHORITY_DATABASE_URL: Redacted.value(line.url),
       ...FakeMoz.settings(moz.url),
+      ...more,
     }
     const replicas = yield* Effect.all([serve(cwd, settings), serve(cwd, settings)], {
       concurrency: 2,
@@ -190,6 +191,27 @@ describe.concurrent("no request fails", () => {
       survives(transactionMode, ({ postgres, requestsRunAgain }) =>
         Effect.zipRight(restart(postgres, 5000), requestsRunAgain),
       ),
+    timeout,
+  )
+})
+
+describe("requests with less time than an outage takes", () => {
+  it.scopedLive(
+    "are repeated by clients, and every key collects its answer",
+    () =>
+      Effect.gen(function* () {
+        const { during, isTidy, postgres, requestsRunAgain, tally } = yield* world(
+          transactionMode,
+          { AUTHORITY_REQUEST_TIMEOUT: "2s" },
+        )
+        const outcomes = yield* during(Effect.zipRight(restart(postgres, 5000), requestsRunAgain))
+        const { doubled, lost } = yield* tally(outcomes)
+        assert.deepStrictEqual({ doubled, lost }, { doubled: 0, lost: 0 })
+        const named = outcomes.filter(({ isNamed }) => isNamed)
+        assert.isTrue(named.some(({ statuses }) => statuses.includes(503)))
+        assert.isTrue(named.every(({ creditsUsed }) => creditsUsed === 1))
+        yield* isTidy
+      }),
     timeout,
   )
 })
