@@ -8,6 +8,7 @@ import type { ConnectionOptions } from "node:tls"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Order from "effect/Order"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import * as Schema from "effect/Schema"
@@ -249,7 +250,10 @@ interface Way extends Host {
 /** Orders the ways: as in the connection string, those that failed lately last. */
 class Routes {
   readonly #ways: Arr.NonEmptyReadonlyArray<Way>
+  /** When the server of the way could not be used. */
   readonly #failedAt = new Map<Way, number>()
+  /** When the server refused this way to speak with it. */
+  readonly #refusedAt = new Map<Way, number>()
 
   constructor(ways: Arr.NonEmptyReadonlyArray<Way>) {
     this.#ways = ways
@@ -257,24 +261,28 @@ class Routes {
 
   choose(): Way {
     const now = performance.now()
-    const failedAt = (way: Way) => {
-      const at = this.#failedAt.get(way) ?? 0
+    const since = (times: ReadonlyMap<Way, number>, way: Way) => {
+      const at = times.get(way) ?? 0
       return now - at < avoidedMs ? at : 0
     }
-    return this.#ways.reduce((best, way) => (failedAt(way) < failedAt(best) ? way : best))
+    const byFailure = Order.mapInput(Order.number, (way: Way) => since(this.#failedAt, way))
+    const byRefusal = Order.mapInput(Order.number, (way: Way) => since(this.#refusedAt, way))
+    return Arr.min(this.#ways, Order.combine(byFailure, byRefusal))
   }
 
   fail(way: Way, error: unknown) {
     const extent = extentOf(error)
+    const now = performance.now()
+    if (extent === "way") this.#refusedAt.set(way, now)
+    if (extent !== "server") return
     for (const other of this.#ways) {
-      if (extent === "server" ? isSameServer(other, way) : extent === "way" && other === way) {
-        this.#failedAt.set(other, performance.now())
-      }
+      if (isSameServer(other, way)) this.#failedAt.set(other, now)
     }
   }
 
   succeed(way: Way) {
     this.#failedAt.delete(way)
+    this.#refusedAt.delete(way)
   }
 }
 
