@@ -12,7 +12,7 @@ export interface Group {
   readonly name: string
   /** The source of the figures. */
   readonly source: "known" | "bought" | "sandbox"
-  /** The explanation of this group below the table. */
+  /** What the requests of this group measure; a line of the list below the table. */
   readonly meaning: string
   /** Settings of the service; the peer has none. */
   readonly settings?: NodeJS.ProcessEnv

@@ -1,4 +1,4 @@
-/** The examples of the README, run as they stand there against the program. */
+/** The examples of the README and the guide, run against the program as readers find them. */
 import { execFile } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -15,9 +15,13 @@ const timeout = 120_000
 const root = join(import.meta.dirname, "../..")
 const bin = (name: string) => join(root, "node_modules", ".bin", name)
 
-const examples = [
-  ...readFileSync(join(root, "README.md"), "utf8").matchAll(/^```ts\n(.*?)^```$/gms),
-].map(([, code = ""]) => code)
+const examplesIn = (file: string) =>
+  [...readFileSync(join(root, file), "utf8").matchAll(/^```ts\n(.*?)^```$/gms)].map(
+    ([, code = ""]) => code,
+  )
+
+/** The README shows the first one too. */
+const examples = examplesIn("src/pages/guide/client.md")
 
 const started = Effect.gen(function* () {
   const cwd = yield* folder
@@ -38,12 +42,13 @@ const output = (
     return stdout
   })
 
-describe("the examples of the README", () => {
+describe("the examples of the README and the guide", () => {
   it.scopedLive(
     "have the types that they are written for, and print the same on Node and on Deno",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(examples.length, 2)
+        assert.deepStrictEqual(examplesIn("README.md"), examples.slice(0, 1))
         const { cwd, key, url } = yield* started
         const project = yield* consumer
         examples.forEach((code, i) => {
