@@ -1,34 +1,77 @@
 /**
- * Builds the console and the API reference. Each is one self-contained HTML page, which loads
- * nothing else, and comes with a Content-Security-Policy that allows exactly its own script and
- * style.
+ * Builds the console, the API reference and the guide. Each is one self-contained HTML page, which
+ * loads nothing else. Its Content-Security-Policy allows exactly its own script and style.
  */
 import { createHash } from "node:crypto"
+import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import * as OpenApi from "@effect/platform/OpenApi"
+import * as Schema from "effect/Schema"
 import { build, type BuildOptions } from "esbuild"
 import { Api } from "../src/contract/Api.ts"
-import type { Pages } from "../src/http/BuiltPage.ts"
+import { Pages } from "../src/http/BuiltPage.ts"
+import { PagePath } from "../src/http/PagePath.ts"
+import { toHtml } from "./markdown.ts"
 
 const root = join(import.meta.dirname, "..")
 
 /** Builds both pages. */
 export const makePages = async (): Promise<Pages> => {
-  const [script, consoleStyle, renderer, docsStyle] = await Promise.all([
-    bundled("src/pages/main.tsx", { format: "esm", minify: true }),
-    bundled("src/pages/console.css", { minify: true }),
-    bundled("src/pages/Docs.tsx", { format: "esm" }),
-    bundled("src/pages/docs.css", { minify: true }),
-  ])
-  const { render } = await import(`data:text/javascript,${encodeURIComponent(renderer)}`)
-  return {
-    console: page({ title: "Authority console", style: consoleStyle, script, body: needsScript }),
-    docs: page({
+  const [script, consoleStyle, renderDocs, docsStyle, renderGuide, guideStyle, guide] =
+    await Promise.all([
+      bundled("src/pages/main.tsx", { format: "esm", minify: true }),
+      bundled("src/pages/console.css", { minify: true }),
+      rendererIn("src/pages/Docs.tsx"),
+      bundled("src/pages/docs.css", { minify: true }),
+      rendererIn("src/pages/Guide.tsx"),
+      bundled("src/pages/guide.css", { minify: true }),
+      Promise.all(guideNames.map(readGuide)),
+    ])
+  const linksFrom = (folder: string) =>
+    guide.map(({ name, title }) => ({ href: folder + name, title }))
+  return Schema.decodeUnknownSync(Pages)({
+    "/console": page({
+      title: "Authority console",
+      style: consoleStyle,
+      script,
+      body: needsScript,
+    }),
+    "/docs": page({
       title: "Authority metrics: API reference",
       style: docsStyle,
-      body: String(render(OpenApi.fromApi(Api))),
+      body: renderDocs(OpenApi.fromApi(Api), linksFrom("docs/guide/")),
     }),
-  }
+    ...Object.fromEntries(
+      guide.map(({ html, name, title }) => [
+        guideFolder + name,
+        page({
+          title: `Authority metrics: ${title}`,
+          style: guideStyle,
+          body: renderGuide({ title, html, guide: linksFrom("") }),
+        }),
+      ]),
+    ),
+  })
+}
+
+const guideFolder = "/docs/guide/"
+
+const guideNames = PagePath.literals.flatMap((path) =>
+  path.startsWith(guideFolder) ? [path.slice(guideFolder.length)] : [],
+)
+
+const readGuide = async (name: string) => {
+  const markdown = await readFile(join(root, "src/pages/guide", `${name}.md`), "utf8")
+  return { name, ...toHtml(markdown, servedLink) }
+}
+
+/** From a link of the repository to one between the pages; files that are not served have none. */
+const servedLink = (href: string): string | undefined => {
+  if (href.startsWith("#") || /^https?:/.test(href)) return href
+  const [, file = "", anchor = ""] = /^([^#]*)(#.*)?$/.exec(href) ?? []
+  if (file === "../../../README.md") return "../../docs"
+  const name = file.replace(/\.md$/, "")
+  return guideNames.includes(name) ? name + anchor : undefined
 }
 
 const needsScript =
@@ -49,6 +92,13 @@ const bundled = async (
     ...options,
   })
   return outputFiles.map(({ text }) => text.trim()).join("")
+}
+
+/** The function `render` of a module with JSX, which returns HTML. */
+const rendererIn = async (entry: string): Promise<(...args: ReadonlyArray<unknown>) => string> => {
+  const code = await bundled(entry, { format: "esm" })
+  const { render } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
+  return (...args) => String(render(...args))
 }
 
 const page = ({

@@ -57,7 +57,7 @@ try {
   assert.deepEqual(data.failedUrls, [{ url: "localhost", reason: "INVALID_URL" }])
   assert.equal(quota.creditsUsed, 1)
   if (words.length === 1) assert.match(stderr, /code cache accepted/)
-  for (const page of ["/console", "/docs"]) {
+  for (const page of ["/console", "/docs", "/docs/guide/operating"]) {
     const { headers, status } = await fetch(url + page, { signal: AbortSignal.timeout(10_000) })
     assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"])
   }

@@ -6,6 +6,7 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import * as Schema from "effect/Schema"
+import { PagePath } from "./PagePath.ts"
 
 export interface Page {
   readonly html: string
@@ -17,7 +18,7 @@ export interface Page {
 
 const Built = Schema.Struct({ html: Schema.String, policy: Schema.String })
 
-export const Pages = Schema.Struct({ console: Built, docs: Built })
+export const Pages = Schema.Record({ key: PagePath, value: Built })
 export type Pages = typeof Pages.Type
 
 /** JSON that the build inlines. Undefined when run from sources, which read `dist/pages.json`. */
@@ -25,7 +26,7 @@ declare const PAGES: string | undefined
 
 /** Reads one page. Rejects when the pages are not built. */
 export const read = async (
-  name: keyof Pages,
+  path: PagePath,
   options: { readonly hasSyntheticFigures: boolean },
 ): Promise<Page> => {
   const built = await Schema.decodeUnknownPromise(Schema.parseJson(Pages))(
@@ -33,7 +34,7 @@ export const read = async (
       ? await readFile(join(import.meta.dirname, "../../dist/pages.json"), "utf8")
       : PAGES,
   )
-  const { html: text, policy } = built[name]
+  const { html: text, policy } = built[path]
   const html = options.hasSyntheticFigures
     ? text.replace("<html", '<html data-figures="synthetic"')
     : text

@@ -1,13 +1,12 @@
-/** Serves the HTML pages: the console and the documentation. */
+/** Serves the HTML pages: the console, the API reference and the guide. */
 import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { Page } from "./BuiltPage.ts"
+import { PagePath } from "./PagePath.ts"
 
-export const paths = ["/console", "/docs"] as const
-
-const names = { "/console": "console", "/docs": "docs" } as const
+export const paths = PagePath.literals
 
 export interface Options {
   /** True when figures may be synthetic. The console then shows a notice. */
@@ -16,13 +15,11 @@ export interface Options {
 
 export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   Effect.forEach(paths, (path) => {
-    const page = loader(names[path], options)
+    const page = loader(path, options)
     return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
       // The links of a page are relative, so that the service may be mounted anywhere.
       /\/(\?|$)/.test(request.url)
-        ? Effect.succeed(
-            HttpServerResponse.empty({ status: 308, headers: { location: `..${path}` } }),
-          )
+        ? Effect.succeed(withoutSlash(path))
         : Effect.match(Effect.tryPromise(page), {
             onFailure: () => notBuilt,
             onSuccess: (page) => responseOf(page, request),
@@ -30,12 +27,19 @@ export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
     )
   })
 
+/** Redirects to the page itself, relative to the path with a slash at its end. */
+const withoutSlash = (path: PagePath) =>
+  HttpServerResponse.empty({
+    status: 308,
+    headers: { location: `../${path.slice(path.lastIndexOf("/") + 1)}` },
+  })
+
 /** Loads a page at its first request, so that the start does not wait for it. */
-const loader = (name: "console" | "docs", options: Options) => {
+const loader = (path: PagePath, options: Options) => {
   let page: Page | undefined
   return async () => {
     const { read } = await import("./BuiltPage.ts")
-    page ??= await read(name, options)
+    page ??= await read(path, options)
     return page
   }
 }

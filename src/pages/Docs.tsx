@@ -5,6 +5,7 @@
 import type { ComponentChildren } from "preact"
 import { renderToStaticMarkup } from "preact-render-to-string"
 import * as v from "valibot"
+import type { GuideLink } from "./Guide.tsx"
 
 interface Schema {
   readonly $ref?: string | undefined
@@ -83,7 +84,7 @@ const Document = v.object({
   }),
 })
 
-export const render = (openApi: unknown): string => {
+export const render = (openApi: unknown, guide: ReadonlyArray<GuideLink>): string => {
   const { components, info, paths } = v.parse(Document, openApi)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, operation, path })),
@@ -105,6 +106,13 @@ export const render = (openApi: unknown): string => {
             <Marked text={paragraph} />
           </p>
         ))}
+        <nav aria-label="Guide" class="guide">
+          {guide.map(({ href, title }) => (
+            <a key={href} href={href}>
+              {title}
+            </a>
+          ))}
+        </nav>
         <h2>Authentication</h2>
         {Object.values(components.securitySchemes).map(({ description, name }) => (
           <p key={name}>

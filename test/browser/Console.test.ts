@@ -573,6 +573,14 @@ describe.skipIf(isMissing)("the documents", () => {
           yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
           360,
         )
+        yield* wide.act((page) => page.getByRole("link", { name: "Operating" }).click())
+        yield* wide.act((page) => heading(page, "The settings"))
+        yield* wide.examine("operating")
+        yield* phone.act((page) => page.goto(`${url}/docs/guide/operating`))
+        assert.strictEqual(
+          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
+          360,
+        )
         yield* wide.act((page) => page.getByRole("link", { name: "Console" }).click())
         yield* wide.act((page) => heading(page, "Nothing checked yet"))
       }),

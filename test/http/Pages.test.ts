@@ -1,12 +1,15 @@
 /** The pages for people, as they are on the wire. */
 import { createHash } from "node:crypto"
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePages } from "../../scripts/pages.ts"
+import { PagePath } from "../../src/http/PagePath.ts"
 import { start } from "../support/TestServer.ts"
 
-const paths = ["/console", "/docs"]
+const paths = PagePath.literals
 
 describe.each(paths)("%s", (path) => {
   it.scopedLive("is one page, under a policy that allows what is in it and nothing else", () =>
@@ -94,7 +97,8 @@ describe.each(paths)("%s", (path) => {
       const { send } = yield* start()
       const { headers, status } = yield* send({ path: `${path}/?a=b` })
       assert.strictEqual(status, 308)
-      assert.strictEqual(headers.location, `..${path}`)
+      const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
+      assert.strictEqual(page.pathname, `/mount${path}`)
     }),
   )
 
@@ -115,6 +119,47 @@ describe("the console", () => {
       const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
       assert.notInclude(real.text, "<html data-figures")
       assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
+    }),
+  )
+})
+
+describe("the guide", () => {
+  it("has a page for each file", () => {
+    const files = readdirSync(join(import.meta.dirname, "../../src/pages/guide"))
+    assert.deepStrictEqual(
+      files.map((file) => `/docs/guide/${file.replace(/\.md$/, "")}`).sort(),
+      paths.filter((path) => path.startsWith("/docs/guide/")).sort(),
+    )
+  })
+
+  it.scopedLive("has no page for another name", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      for (const path of ["/docs/guide/unknown", "/docs/guide", "/docs/guide/operating.md"]) {
+        const { status, text } = yield* send({ path })
+        assert.strictEqual(status, 404)
+        assert.strictEqual(JSON.parse(text).success, false)
+      }
+    }),
+  )
+
+  it.scopedLive("is listed on /docs, and its links work wherever the service is mounted", () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const linked = new Set<string>()
+      for (const path of paths.filter((path) => path.startsWith("/docs"))) {
+        const { text } = yield* send({ path })
+        for (const [, href = ""] of text.matchAll(/<a href="([^"]*)"/g)) {
+          const { hash, pathname } = new URL(href, `http://host/mount${path}`)
+          assert.match(pathname, /^\/mount\//, `${href} on ${path} stays within the service`)
+          const target = pathname.slice("/mount".length)
+          if (path === "/docs") linked.add(target)
+          const page = yield* send({ path: target })
+          assert.strictEqual(page.status, 200, `${href} on ${path}`)
+          if (hash !== "") assert.include(page.text, ` id="${hash.slice(1)}"`, `${href} on ${path}`)
+        }
+      }
+      for (const path of paths) if (path.startsWith("/docs/guide/")) assert.include(linked, path)
     }),
   )
 })

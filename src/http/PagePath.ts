@@ -1,0 +1,14 @@
+/** The paths of the pages for people. The build makes a page for each. */
+import * as Schema from "effect/Schema"
+
+export const PagePath = Schema.Literal(
+  "/console",
+  "/docs",
+  "/docs/guide/client",
+  "/docs/guide/design",
+  "/docs/guide/operating",
+  "/docs/guide/postgresql",
+  "/docs/guide/providers",
+  "/docs/guide/speed",
+)
+export type PagePath = typeof PagePath.Type

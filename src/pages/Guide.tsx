@@ -1,0 +1,43 @@
+/** The frame of a page of the guide, made by the build: no script runs in it. */
+import { renderToStaticMarkup } from "preact-render-to-string"
+
+export interface GuideLink {
+  /** Relative to the page that shows the link. */
+  readonly href: string
+  readonly title: string
+}
+
+export interface Props {
+  readonly title: string
+  readonly html: string
+  /** Every page of the guide, this one included. */
+  readonly guide: ReadonlyArray<GuideLink>
+}
+
+export const render = ({ guide, html, title }: Props): string =>
+  renderToStaticMarkup(
+    <>
+      <header>
+        <h1>{title}</h1>
+        <nav aria-label="Site">
+          <a href="../../console">Console</a>
+          <a href="../../docs">Interface</a>
+        </nav>
+      </header>
+      <main>
+        {/* From Markdown in this repository; the build refuses HTML in it. */}
+        <article dangerouslySetInnerHTML={{ __html: html }} />
+        <nav aria-label="Guide" class="guide">
+          {guide.map((page) => (
+            <a
+              key={page.href}
+              href={page.href}
+              aria-current={page.title === title ? "page" : undefined}
+            >
+              {page.title}
+            </a>
+          ))}
+        </nav>
+      </main>
+    </>,
+  )

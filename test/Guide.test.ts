@@ -1,0 +1,91 @@
+/** The README and the guide as readers of the repository see them. */
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import { Marked, type Token } from "marked"
+import { makeIds, textOf, toHtml } from "../scripts/markdown.ts"
+import * as Settings from "../src/Settings.ts"
+
+const root = join(import.meta.dirname, "..")
+const guide = join(root, "src/pages/guide")
+
+const documents = [
+  join(root, "README.md"),
+  join(root, "scripts/bench/README.md"),
+  ...readdirSync(guide).map((file) => join(guide, file)),
+]
+
+/** The links, the addresses of images and the ids of the headings of a document. */
+const read = (file: string) => {
+  const marked = new Marked()
+  const links = new Array<string>()
+  const ids = new Set<string>()
+  const idOf = makeIds()
+  marked.walkTokens(marked.lexer(readFileSync(file, "utf8")), (token: Token) => {
+    if (token.type === "link" || token.type === "image") links.push(token["href"])
+    if (token.type === "heading") ids.add(idOf(textOf(token["tokens"] ?? [])))
+    if (token.type === "html") {
+      for (const [, href = ""] of token.raw.matchAll(/ (?:href|src|srcset)="([^"]*)"/g)) {
+        links.push(href)
+      }
+    }
+  })
+  return { links: links.filter((href) => !/^[a-z]+:/.test(href)), ids }
+}
+
+describe.each(documents.map((file) => relative(root, file)))("%s", (name) => {
+  it("links to files and headings that exist", () => {
+    const file = join(root, name)
+    for (const href of read(file).links) {
+      const [path = "", id] = href.split("#")
+      const target = path === "" ? file : join(dirname(file), path)
+      assert.isTrue(existsSync(target), `${name} links to ${href}`)
+      if (id !== undefined) assert.include(read(target).ids, id, `${name} links to ${href}`)
+    }
+  })
+})
+
+describe("the README", () => {
+  it("links to every page of the guide", () => {
+    const { links } = read(join(root, "README.md"))
+    for (const file of readdirSync(guide)) assert.include(links, `src/pages/guide/${file}`)
+  })
+})
+
+describe("the page about operating", () => {
+  it("lists every setting with its default", () => {
+    const text = readFileSync(join(guide, "operating.md"), "utf8")
+    for (const { about } of Object.values(Settings.all)) {
+      const value = about.default === undefined ? "–" : `\`${about.default}\``
+      assert.include(text.replaceAll(/ +/g, " "), `| \`${about.name}\` | ${value} |`)
+    }
+  })
+})
+
+describe("a page of the guide as HTML", () => {
+  const html = (markdown: string) => toHtml(`# Title\n\n${markdown}`, (href) => `to:${href}`).html
+
+  it("escapes what stands in code", () => {
+    assert.include(html("```\n<b>&\n```"), "&lt;b&gt;&amp;")
+    assert.include(html("`<script>`"), "<code>&lt;script&gt;</code>")
+  })
+
+  it("has the ids that GitHub gives its headings", () => {
+    const ids = [...html("## A `b`, c!\n\n## Back-up\n\n## Back-up").matchAll(/ id="(.*?)"/g)]
+    assert.deepStrictEqual(
+      ids.map(([, id]) => id),
+      ["a-b-c", "back-up", "back-up-1"],
+    )
+  })
+
+  it("refuses HTML and images, which the page's policy would not show", () => {
+    assert.throws(() => html("<p style='color: red'>"), /contains no HTML/)
+    assert.throws(() => html("a <b>word</b>"), /contains no HTML/)
+    assert.throws(() => html("![](x.png)"), /shows no images/)
+  })
+
+  it("links where it is told to, or not at all", () => {
+    assert.include(html("[a](b.md#c)"), '<a href="to:b.md#c">a</a>')
+    assert.include(toHtml("# T\n\n[a](b)", () => undefined).html, "<p>a</p>")
+  })
+})
