@@ -15,8 +15,8 @@ const stores = [
   "test/faults/{Network,Processes,Sqlite,Tampering}.test.ts",
 ]
 
-/** The service over HTTP, in the process of the test. */
-const http = ["test/{http,express}/**/*.test.ts"]
+/** The service over HTTP in the process of the test, and all that a vendor's HTTP can do to it. */
+const http = ["test/{http,express}/**/*.test.ts", "test/Composed.test.ts"]
 
 /** The program that ships, in a process of its own. */
 const program = ["test/{program,upgrade}/**/*.test.ts"]

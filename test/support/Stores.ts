@@ -70,7 +70,14 @@ export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> 
   }).pipe(Effect.orDie)
 
 /** An empty database on the server that the run has started. */
-export const temporaryDatabase = Effect.suspend(() => newDatabaseOn(inject("postgresUrl")))
+export const temporaryDatabase = Effect.suspend(() => {
+  const server = inject("postgresUrl")
+  return server === undefined
+    ? Effect.dieMessage(
+        "this project starts no PostgreSQL: add the file to `stores`, .vitest.config.ts",
+      )
+    : newDatabaseOn(server)
+})
 
 export const postgresDatabase = (...options: Parameters<typeof Postgres.layer>) =>
   inSql(Postgres.layer(...options))
