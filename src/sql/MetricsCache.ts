@@ -6,12 +6,13 @@ import * as Schema from "effect/Schema"
 import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import * as Failure from "./Failure.ts"
-import { afterDisconnection } from "./retry.ts"
+import { patiently } from "./retry.ts"
 
 export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
   MetricsCache,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
+    const repeated = yield* patiently
 
     const find = SqlSchema.findAll({
       Request: Schema.Struct({
@@ -34,7 +35,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
         find({ provider, pages, since }).pipe(
-          afterDisconnection,
+          repeated,
           Effect.map((rows) => rows.map(fromRow)),
           Effect.mapError(Failure.describe),
         ),
@@ -50,7 +51,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             fetched_at = excluded.fetched_at`.pipe(
           // Only a transaction waits its turn on SQLite.
           sql.withTransaction,
-          afterDisconnection,
+          repeated,
           Effect.asVoid,
           Effect.mapError(Failure.describe),
         ),

@@ -36,13 +36,22 @@ export const afterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> =>
   Effect.catchIf(effect, Failure.isDisconnection, () =>
-    Effect.flatMap(Patience, ({ isOver = never, limit }) =>
-      Effect.retry(effect, {
-        while: (error) => Failure.isDisconnection(error) && !isOver(),
-        schedule: Schedule.upTo(reconnection, limit),
-      }),
-    ),
+    Effect.flatMap(Patience, (limits) => again(effect, limits)),
   )
+
+/** `afterDisconnection` for the methods of a layer, with the patience that the layer is built with. */
+export const patiently = Effect.map(
+  Patience,
+  (limits) =>
+    <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.catchIf(effect, Failure.isDisconnection, () => again(effect, limits)),
+)
+
+const again = <A, E, R>(effect: Effect.Effect<A, E, R>, { isOver = never, limit }: Limits) =>
+  Effect.retry(effect, {
+    while: (error) => Failure.isDisconnection(error) && !isOver(),
+    schedule: Schedule.upTo(reconnection, limit),
+  })
 
 const never = () => false
 
