@@ -1,8 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import { Deadline } from "../src/Deadline.ts"
+import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Fallback from "../src/providers/Fallback.ts"
+import * as Sandbox from "../src/providers/Sandbox.ts"
 import { tags, targets } from "./support/lookup.ts"
 import * as ScriptedVendor from "./support/ScriptedVendor.ts"
 
@@ -39,6 +44,18 @@ describe("Fallback", () => {
         ],
       )
       assert.strictEqual(provider.name, "first,second,third")
+    }),
+  )
+
+  it.scoped("asks the next provider although the first one knows the failure", () =>
+    Effect.gen(function* () {
+      const { first } = setUp()
+      const sandbox = Context.get(yield* Layer.build(Sandbox.layer), MetricsProvider)
+      const provider = Fallback.make([sandbox, first.provider])
+      const failing = targets("provider-error.example.com")
+      assert.isTrue(Option.isNone(yield* provider.known(failing)))
+      assert.deepStrictEqual(tags(yield* provider.lookup(failing)), ["ok"])
+      assert.isTrue(Option.isSome(yield* provider.known(targets("example.com"))))
     }),
   )
 

@@ -5,6 +5,7 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
@@ -22,9 +23,20 @@ export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): P
 const orElse = (former: Provider, latter: Provider): Provider => {
   const chain = both(former, latter)
   const recall = recallOf(former)
-  // When the first provider recalls all outcomes, no other provider is asked.
-  return recall === undefined ? { ...chain, known: former.known } : remembering(chain, recall)
+  return recall === undefined
+    ? {
+        ...chain,
+        known: (targets) => Effect.map(former.known(targets), Option.filter(haveFigures)),
+      }
+    : remembering(chain, (targets, nowMs) => {
+        const outcomes = recall(targets, nowMs)
+        return outcomes !== undefined && haveFigures(outcomes) ? outcomes : undefined
+      })
 }
+
+/** A known failure is not final: the next provider may have figures. */
+const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.every(({ _tag }) => _tag === "Checked")
 
 const both = (former: Provider, latter: Provider): Omit<Provider, "known"> => ({
   name: `${former.name},${latter.name}`,
