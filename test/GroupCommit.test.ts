@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Cause from "effect/Cause"
 import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
@@ -8,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as GroupCommit from "../src/sql/GroupCommit.ts"
-import { afterDisconnection } from "../src/sql/retry.ts"
+import { afterDisconnection, Patience } from "../src/sql/retry.ts"
 
 /** A commit that remembers what it was given. */
 const recorder = () => {
@@ -268,7 +269,7 @@ describe("the end", () => {
       const submit = yield* Scope.extend(
         committing(() => Effect.orDie(afterDisconnection(lost))),
         scope,
-      )
+      ).pipe(Effect.provideService(Patience, { limit: Duration.minutes(1) }))
       const first = yield* Effect.fork(submit(0))
       yield* turnOfTheLoop
       yield* TestClock.adjust("2 seconds")

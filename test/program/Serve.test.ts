@@ -240,7 +240,10 @@ describe("while it serves", () => {
         const settings = { AUTHORITY_PORT: port }
         const { code, stderr, stdout } = yield* run(yield* folder, ["serve"], settings)
         assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-        assert.match(stderr, /^authority: cannot listen on .+: another program uses it: .+\n$/)
+        assert.match(
+          stderr,
+          /^authority: cannot listen on .+: another program uses this port: .+\n$/,
+        )
       }),
     timeout,
   )
