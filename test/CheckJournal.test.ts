@@ -87,7 +87,7 @@ describe("a journal", () => {
       const other = join(cwd, "notes.journal")
       writeFileSync(other, "These are notes, and there are enough of them to tell.".repeat(20))
       const foreign = yield* Effect.flip(Effect.scoped(open(other)))
-      assert.match(foreign.message, /notes\.journal: the file is damaged, or no journal/)
+      assert.match(foreign.message, /notes\.journal: the file is damaged, or is not a journal/)
       const nowhere = yield* Effect.flip(Effect.scoped(open(join(cwd, "no", "list.journal"))))
       assert.match(nowhere.message, /list\.journal: /)
     }),

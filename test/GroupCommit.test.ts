@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as GroupCommit from "../src/sql/GroupCommit.ts"
-import { afterDisconnection, Patience } from "../src/sql/retry.ts"
+import { ReconnectLimit, retryAfterDisconnection } from "../src/sql/retry.ts"
 
 /** A commit that remembers what it was given. */
 const recorder = () => {
@@ -267,9 +267,9 @@ describe("the end", () => {
       const scope = yield* Scope.make()
       const lost = Effect.fail(Object.assign(new Error("gone"), { code: "ECONNREFUSED" }))
       const submit = yield* Scope.extend(
-        committing(() => Effect.orDie(afterDisconnection(lost))),
+        committing(() => Effect.orDie(retryAfterDisconnection(lost))),
         scope,
-      ).pipe(Effect.provideService(Patience, { limit: Duration.minutes(1) }))
+      ).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) }))
       const first = yield* Effect.fork(submit(0))
       yield* turnOfTheLoop
       yield* TestClock.adjust("2 seconds")

@@ -8,7 +8,7 @@ import * as Express from "../express/Express.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/LedgerEntry.ts"
 import * as Settings from "../Settings.ts"
-import { Patience } from "../sql/retry.ts"
+import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
 import * as greeting from "./greeting.ts"
 import * as Heap from "./Heap.ts"
@@ -42,8 +42,8 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
 }
 
-/** Longer than any request waits for the database, so that its client gets a 503 first. */
-const patience = ({ requestTimeout }: Settings.Settings["Type"]) => ({
+/** Longer than any request waits for the database, so that clients get a 503 first. */
+const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),
 })
 
@@ -73,7 +73,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Layer.provide(Stores.heartbeat),
       Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),
       Layer.launch,
-      Effect.provideService(Patience, patience(settings)),
+      Effect.provideService(ReconnectLimit, reconnectLimit(settings)),
     ),
   ).pipe(
     Effect.provide(Telemetry.layer),

@@ -15,13 +15,13 @@ import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
 import * as Failure from "./Failure.ts"
 import { nextPage, pageSize } from "./ledgerQueries.ts"
-import { patiently } from "./retry.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
   ApiKeys,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const repeated = yield* patiently
+    const retried = yield* makeRetryAfterDisconnection
 
     const columns = sql.literal(
       "id, account_id, label, start, created_at, expires_at, lifetime_ms, revoked_at, last_used_at",
@@ -94,7 +94,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     return ApiKeys.of({
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
         if (!ApiKey.isWellFormed(key)) return yield* new InvalidApiKey()
-        const row = yield* repeated(byHash(ApiKey.hash(key)))
+        const row = yield* retried(byHash(ApiKey.hash(key)))
         if (Option.isNone(row)) return yield* new InvalidApiKey()
         const record = readKey(row.value)
         if (Either.isLeft(record)) {

@@ -1,4 +1,6 @@
-/** A journal in a SQLite file of its own, which one run at a time can have. */
+/**
+ * Stores the journal of a bulk check in its own SQLite file. One run at a time can open the file.
+ */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
@@ -13,7 +15,10 @@ import { CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
 import { CompactOutcome } from "../Metrics.ts"
 import { naming } from "./naming.ts"
 
-/** Opens, or creates, the file. */
+/**
+ * Opens the file or creates it. Fails with JournalFailed when another run has it open, when it is
+ * damaged or when it cannot be written.
+ */
 export const layer = (filename: string): Layer.Layer<CheckJournal, JournalFailed> =>
   Layer.scoped(CheckJournal, Effect.mapError(make(filename), failure(filename))).pipe(
     Layer.provide(Reactivity.layer),
@@ -50,7 +55,7 @@ const make = (filename: string) =>
     const sending = (batch: number, fingerprint: string) =>
       Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
-        // The time of the first attempt is what counts: from then on the service knows the key.
+        // Keeps the time of the first attempt: since then the service may know the idempotency key.
         yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
           VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
       })
@@ -82,14 +87,14 @@ const make = (filename: string) =>
     } satisfies CheckJournal["Type"]
   })
 
-/** Locked for the whole run: the operating system ends that along with the process. */
+/** Locks the file for the whole run. The lock ends with the process, even when it is killed. */
 const open = (filename: string) =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true, ...naming })
     yield* sql`PRAGMA busy_timeout = 0`
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`
     yield* sql`PRAGMA journal_mode = WAL`
-    // What was paid for must not be lost with the power.
+    // A power failure must not lose results that were paid for.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`CREATE TABLE IF NOT EXISTS run (
       only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -104,7 +109,7 @@ const open = (filename: string) =>
       results TEXT
     )`
     return sql
-    // The client dies on a file that it cannot open.
+    // The SQLite client dies when it cannot open the file. Here that is an error.
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
 const Runs = Schema.Tuple(Schema.Struct({ id: Schema.String, startedAt: Schema.Int }))
@@ -127,9 +132,9 @@ const failure =
   (error: SqlError | ParseError | unknown): JournalFailed => {
     const cause = rootCause(error)
     const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
-    const said = cause instanceof Error ? cause.message : String(cause)
-    const [, mend = said] = mends.find(([signs]) => signs.test(code)) ?? []
-    return new JournalFailed({ message: `the journal ${filename}: ${mend}`, cause: error })
+    const original = cause instanceof Error ? cause.message : String(cause)
+    const [, problem = original] = problems.find(([pattern]) => pattern.test(code)) ?? []
+    return new JournalFailed({ message: `the journal ${filename}: ${problem}`, cause: error })
   }
 
 const rootCause = (error: unknown): unknown =>
@@ -137,9 +142,10 @@ const rootCause = (error: unknown): unknown =>
     ? rootCause(error.cause)
     : error
 
-const mends: ReadonlyArray<readonly [signs: RegExp, mend: string]> = [
+/** By SQLite's result codes. */
+const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [
   [/^SQLITE_(BUSY|LOCKED)/, "another run is using it: wait for its end, or stop it"],
   [/^SQLITE_FULL/, "the disk is full: free some space"],
-  [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or no journal: move it away"],
+  [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or is not a journal: move it away"],
   [/^SQLITE_(CANTOPEN|READONLY)/, "it cannot be written: check the permissions of its folder"],
 ]

@@ -30,7 +30,7 @@ import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import { makeQueries, nextPage, readBooks, readEntry, type Rows } from "./ledgerQueries.ts"
-import { afterDisconnection } from "./retry.ts"
+import { retryAfterDisconnection } from "./retry.ts"
 
 /**
  * `lease`: how long a hold and its idempotency key live at most. With a Heartbeat, holds carry their
@@ -171,7 +171,7 @@ const make = (leaseMs: number) =>
       Effect.map(
         queries
           .balances([...new Set(readers.map(({ accountId }) => accountId))])
-          .pipe(afterDisconnection, Failure.orDie),
+          .pipe(retryAfterDisconnection, Failure.orDie),
         (rows) => {
           const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]))
           for (const { accountId, answer } of readers) {

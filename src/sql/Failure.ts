@@ -1,11 +1,17 @@
-/** The one place that knows what goes wrong with a database, and what to do about it. */
+/**
+ * Classifies the errors of SQLite, PostgreSQL and PgBouncer, and describes them to operators with
+ * advice.
+ */
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
 
-/** For the methods of a port: no caller can act on a broken database, so its failure is a defect. */
+/**
+ * Turns database errors into defects with StoreFailure, for the methods of a port: no caller can
+ * act on a broken database. Other errors stay.
+ */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, Exclude<E, SqlError | ParseResult.ParseError>, R> =>
@@ -15,41 +21,41 @@ export const orDie = <A, E, R>(
       : Effect.fail(error as Exclude<E, SqlError | ParseResult.ParseError>),
   )
 
-/** What a database said, as a sentence with the mend where one is known. */
+/** Describes an error in one sentence: the advice, if there is any, and the database's message. */
 export const describe = (error: unknown): StoreFailure => {
-  const said = wordsOf(error)
-  const known = knownAs(error)
+  const original = wordsOf(error)
+  const known = adviceFor(error)
   return new StoreFailure({
-    message: known === undefined ? `the database failed: ${said}` : `${known} (${said})`,
+    message: known === undefined ? `the database failed: ${original}` : `${known} (${original})`,
     cause: error,
   })
 }
 
-/** The database's or the system's own words. */
-export const wordsOf = (error: unknown): string => signsOf(rootCause(error))[1]
+/** The original message of the database or the operating system. */
+export const wordsOf = (error: unknown): string => codeAndMessage(rootCause(error))[1]
 
-/** What is wrong with a database, in words that anybody may read. */
+/** Describes an error without advice and without the original message, so anyone may read it. */
 export const summarize = (error: unknown): string =>
-  knownAs(error)?.replace(/:.*/, "") ?? "the database failed"
+  adviceFor(error)?.replace(/:.*/, "") ?? "the database failed"
 
-const knownAs = (error: unknown): string | undefined => {
-  const [code, said] = signsOf(rootCause(error))
-  return mends.find(([signs]) => signs.test(code) || signs.test(said))?.[1]
+const adviceFor = (error: unknown): string | undefined => {
+  const [code, message] = codeAndMessage(rootCause(error))
+  return advice.find(([pattern]) => pattern.test(code) || pattern.test(message))?.[1]
 }
 
-/** Why a row cannot be read, column by column. */
+/** Lists why a row cannot be decoded, column by column. */
 export const unreadable = (error: ParseResult.ParseError): string =>
   ParseResult.ArrayFormatter.formatErrorSync(error)
     .map(({ message, path }) => `${path.join(".")}: ${message}`)
     .join("; ")
 
-/** Another writer has the database at the moment; trying again is worth it. */
+/** Another connection holds SQLite's lock at the moment. A retry may succeed. */
 export const isBusy = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && String(cause.code).startsWith("SQLITE_BUSY")
 }
 
-/** The file is damaged, or is no SQLite database. */
+/** The file is damaged, or is not an SQLite database. */
 export const isDamage = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && damage.test(String(cause.code))
@@ -63,8 +69,8 @@ export const isDuplicate = (error: unknown): boolean => {
 }
 
 /**
- * The database is well: it will not take these values, or has others that were tampered with. The
- * transaction was rolled back, and does no better with the same data.
+ * The data is at fault, not the database: a constraint rejects it, or a stored row cannot be
+ * decoded. The transaction was rolled back. A retry with the same data fails again.
  */
 export const isBadData = (error: unknown): boolean => {
   const cause = rootCause(error)
@@ -75,41 +81,44 @@ export const isBadData = (error: unknown): boolean => {
   )
 }
 
-/** The role lacks a permission that a grant gives. */
+/** The role lacks a permission. A GRANT would give it. */
 export const isForbidden = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && /^(42501|3F000)$/.test(String(cause.code))
 }
 
-/** PgBouncer shares its connections statement by statement: there is no transaction. */
+/** PgBouncer runs with pool_mode=statement, which does not allow transactions. */
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
 
-/** PostgreSQL rolled back in favour of another transaction, and asks to try again. */
+/** PostgreSQL rolled back because of a serialization failure or a deadlock. A retry may succeed. */
 export const isConflict = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && /^(40001|40P01)$/.test(String(cause.code))
 }
 
 /**
- * The connection is of no more use, and whether a commit that was under way stands is not known.
- * Another connection may do.
+ * The connection is lost, or its server is read-only. Another connection may work. It is unknown
+ * whether a commit in progress succeeded.
  */
 export const isDisconnection = (error: unknown): boolean =>
-  isReadOnly(error) || (!isStatementPooling(error) && signsOf(rootCause(error)).some(isGone))
+  isReadOnly(error) || (!isStatementPooling(error) && matches(error, connectionLost))
 
-/** PostgreSQL cannot be written to: it is a standby, or was told so. */
-export const isReadOnly = (error: unknown): boolean => hasSign(error, /^25006$/)
+/** PostgreSQL accepts no writes: it is a standby, or default_transaction_read_only is on. */
+export const isReadOnly = (error: unknown): boolean => matches(error, /^25006$/)
 
-/** PostgreSQL, or PgBouncer in front of it, has no more connections to give. */
+/** PostgreSQL, or PgBouncer in front of it, has reached its connection limit. */
 export const isFull = (error: unknown): boolean =>
-  hasSign(error, /^53300$|^no more connections allowed/)
+  matches(error, /^53300$|^no more connections allowed/)
 
-/** PostgreSQL does not speak TLS, or nothing else. */
+/**
+ * The server refuses TLS, or refuses connections without it. Code 28000 may have other reasons in
+ * pg_hba.conf.
+ */
 export const isEncryptionRefused = (error: unknown): boolean =>
-  hasSign(error, /^28000$|^The server does not support SSL|^SSL required/)
+  matches(error, /^28000$|^The server does not support SSL|^SSL required/)
 
-const hasSign = (error: unknown, sign: RegExp) =>
-  signsOf(rootCause(error)).some((said) => sign.test(said))
+const matches = (error: unknown, pattern: RegExp) =>
+  codeAndMessage(rootCause(error)).some((text) => pattern.test(text))
 
 const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
 
@@ -121,26 +130,27 @@ const rootCause = (error: unknown): unknown =>
     ? rootCause(error.cause)
     : error
 
-const signsOf = (cause: unknown): readonly [code: string, said: string] => [
+const codeAndMessage = (cause: unknown): readonly [code: string, message: string] => [
   Predicate.hasProperty(cause, "code") ? String(cause.code) : "",
   cause instanceof AggregateError
-    ? cause.errors.map((error) => signsOf(error)[1]).join(", ")
+    ? cause.errors.map((error) => codeAndMessage(error)[1]).join(", ")
     : cause instanceof Error
       ? cause.message
       : String(cause),
 ]
 
-const gone =
+const connectionLost =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|08\w{3})$|^connect ENOENT|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/
-
-const isGone = (sign: string) => gone.test(sign)
 
 const statementPooling = /statement pooling mode/
 
 const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 
-/** By SQLite's result codes, PostgreSQL's error codes, the operating system's, and words. */
-const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
+/**
+ * The first entry that matches an error's code or message applies. Codes are SQLite's result codes,
+ * PostgreSQL's SQLSTATEs, and those of Node.js and the operating system.
+ */
+const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   [
     /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/,
     "the disk of the database is full: free some space",
@@ -163,12 +173,12 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
     /^ENOTFOUND$/,
     "the database cannot be reached: the name of its host is unknown: check AUTHORITY_DATABASE_URL",
   ],
-  // PgBouncer says so with the code of a lost connection.
+  // Before `connectionLost`: PgBouncer sends this error with the code of a lost connection.
   [
     statementPooling,
     "PgBouncer's pool_mode=statement allows no transaction: set it to transaction or session",
   ],
-  [gone, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],
+  [connectionLost, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],
   [
     /^permission denied for schema/,
     "the role may not create tables: grant it USAGE and CREATE on the schema, or start the program once with the schema's owner in AUTHORITY_DATABASE_URL",
@@ -181,7 +191,8 @@ const mends: ReadonlyArray<readonly [signs: RegExp, message: string]> = [
     /^permission denied for database/,
     "the role may not connect to the database: grant it CONNECT on the database",
   ],
-  // In a server's language other than English, this stands for all of them.
+  // The entries for "permission denied" match only English messages. In another language of the
+  // server, this entry applies to all of them.
   [
     /^42501$/,
     "the role may not use a table: grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",

@@ -1,7 +1,7 @@
 /**
- * Concurrent commands share one commit, and so one wait for the disk. Whatever is asked for while
- * a commit is under way, or in the same turn of the event loop, goes together into the next; a
- * lone command waits for nobody.
+ * Group commit: concurrent commands share one commit, and so one wait for the disk. Commands that
+ * arrive during a commit, or in the same turn of the event loop, share the next commit. A lone
+ * command waits only for the next turn of the event loop.
  */
 import { setImmediate } from "node:timers"
 import type * as SqlClient from "@effect/sql/SqlClient"
@@ -19,31 +19,31 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import type { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import { afterDisconnection, Patience, retry } from "./retry.ts"
+import { ReconnectLimit, retry, retryAfterDisconnection } from "./retry.ts"
 
-/** How many commands one transaction takes. */
+/** How many commands may share one transaction. */
 const batchSize = 512
 
-/** For how many turns of the event loop a commit waits at most while each brings more commands. */
+/** How many turns of the event loop a commit waits at most, while each turn adds commands. */
 const maxTurns = 16
 
-/** How often the queue looks for commands that are past their limit. */
+/** How often the queue checks for commands that are past their limit. */
 const checkInterval = Duration.millis(250)
 
 /**
- * Why a caller waits no longer. A withdrawn command left the queue and is never committed. The
- * commit of an undecided command is under way, and may succeed or fail later.
+ * Why a caller stops waiting. A withdrawn command left the queue and is never committed. The commit
+ * of an undecided command is in progress, and may succeed or fail later.
  */
 export type GivenUp = "withdrawn" | "undecided"
 
 type Callback = (exit: Exit.Exit<void, GivenUp>) => void
 
-/** Where commands wait for their commit. */
+/** The commands that wait for a commit. */
 export interface Queue<Command> {
   /**
-   * Calls back once: when the command is on disk, or with the failure of its commit, or with an
-   * interrupt when the queue is closed. Fails with GivenUp within 250 ms after `limit`, in epoch
-   * milliseconds (default: never). Never throws, and the callback must not throw either.
+   * Queues a command. Calls back once: when the command is committed, when its commit failed, or
+   * with an interrupt when the queue is closed. Fails with GivenUp within 250 ms after `limit`, in
+   * epoch milliseconds (default: never). Never throws, and the callback must not throw either.
    */
   readonly submit: (command: Command, callback: Callback, limit?: number) => void
 }
@@ -51,29 +51,29 @@ export interface Queue<Command> {
 interface Pending<Command> {
   readonly command: Command
   readonly limit: number
-  /** Undefined after the call. */
+  /** Undefined once it was called. */
   callback: Callback | undefined
 }
 
 /**
- * `commit` runs the commands in one transaction. It fails when one of the commands is at fault and
- * nothing was done; it dies when the store is at fault. Closing the scope commits what is queued
- * first. `nextTurn` runs a function in the next turn of the event loop.
+ * Makes a queue. `commit` runs commands in one transaction: it fails and changes nothing when one
+ * of the commands is at fault, and dies when the store is at fault. Closing the scope first commits
+ * the queued commands. `nextTurn` runs a function in the next turn of the event loop.
  */
 export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
   nextTurn: (run: () => void) => void = setImmediate,
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    // A list and callbacks: a queue with deferreds costs each command more than its commit does.
+    // A list and callbacks: Effect's Queue and Deferred cost more per command than the commit does.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false
-    /** What is being committed. */
+    /** The commands of the commit in progress. */
     let underWay: ReadonlyArray<Pending<Command>> = []
     const hasLimits = yield* Effect.makeLatch(false)
 
-    /** A lone command waits for the rest of its turn, and others for as long as more keep coming. */
+    /** Waits until a turn adds no command, the batch is full, or `maxTurns` turns have passed. */
     const gathered = Effect.async<void>((resume) => {
       let [turns, seen] = [0, 0]
       const turn = () => {
@@ -104,7 +104,7 @@ export const make = <Command, E>(
           })
         : Effect.void
 
-    /** One command's fault is not its neighbours': halves, in order, find the one at fault. */
+    /** Commits both halves, in order, so that in the end only the command at fault fails. */
     const commitHalves = (batch: ReadonlyArray<Pending<Command>>) =>
       Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch, {
         discard: true,
@@ -120,19 +120,19 @@ export const make = <Command, E>(
         }),
       ),
     )
-    const { limit } = yield* Patience
-    // A daemon, for it must outlive interruption of whoever waits, until all is committed.
+    const { limit } = yield* ReconnectLimit
+    // A daemon: an interruption of the parent fiber must not stop it before all is committed.
     const worker = yield* Effect.whileLoop({
       while: () => !isClosed || queue.length > 0,
       body: () => step,
       step: () => {},
     }).pipe(
-      // The end of the program does not wait for a database that is away.
-      Effect.provideService(Patience, { limit, isOver: () => isClosed }),
+      // A shutdown does not wait for an unreachable database: closing the queue ends the retries.
+      Effect.provideService(ReconnectLimit, { limit, isOver: () => isClosed }),
       Effect.forkDaemon,
     )
 
-    /** One timer for all commands: a timer for each would take a fiber for each. */
+    /** One timer serves all commands: a timer per command would need a fiber per command. */
     const giveUp = Effect.gen(function* () {
       yield* hasLimits.await
       yield* Effect.sleep(checkInterval)
@@ -164,7 +164,7 @@ export const make = <Command, E>(
       submit: (command, callback, limit = Number.POSITIVE_INFINITY) => {
         // The queue is closed: interrupt late callers.
         if (isClosed) return callback(Exit.interrupt(FiberId.none))
-        // Every command has somebody who waits for it, so the list is no longer than there are callers.
+        // A caller waits for each command, so the number of callers limits the length of the list.
         queue.push({ command, callback, limit })
         hasWork.unsafeOpen()
         if (limit < Number.POSITIVE_INFINITY) hasLimits.unsafeOpen()
@@ -174,8 +174,8 @@ export const make = <Command, E>(
 
 /**
  * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
- * is. After a lost connection the statements run again: they must find out whether the former
- * attempt stands, because only the answer to COMMIT may be lost.
+ * is. After a lost connection the statements run again. They must then check whether the previous
+ * attempt was committed, because only the answer to COMMIT may be lost.
  */
 export const inTransaction =
   (sql: SqlClient.SqlClient) =>
@@ -183,7 +183,7 @@ export const inTransaction =
     statements.pipe(
       sql.withTransaction,
       retry({ while: Failure.isConflict, schedule: afterConflict }),
-      afterDisconnection,
+      retryAfterDisconnection,
       Effect.catchAll((error) =>
         Failure.isBadData(error)
           ? Effect.fail(Failure.describe(error))
@@ -191,7 +191,7 @@ export const inTransaction =
       ),
     )
 
-/** At random, so that two processes do not meet again. */
+/** Jittered, so that two processes do not conflict again. */
 const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
   Schedule.intersect(Schedule.recurs(10)),
 )
@@ -210,7 +210,7 @@ const commitSeconds = Metric.histogram(
   "how long a commit took",
 )
 
-/** Counts a commit of the ledger that went well. */
+/** Records the size and the duration of a ledger commit when it succeeds. */
 export const measured =
   (size: number) =>
   <E>(commit: Effect.Effect<void, E>): Effect.Effect<void, E> =>
@@ -219,7 +219,7 @@ export const measured =
       commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
     })
 
-/** One caller's fault is not its neighbours': what a callback throws is logged. */
+/** Calls all callbacks. Logs what a callback throws, so that it does not affect the others. */
 const callBack = <Command>(
   batch: ReadonlyArray<Pending<Command>>,
   exit: Exit.Exit<void, GivenUp>,
@@ -240,7 +240,7 @@ const callBack = <Command>(
     })
   })
 
-/** What calls back, as an effect. Nobody can interrupt it. */
+/** Converts a function that takes a callback to an Effect. The Effect cannot be interrupted. */
 export const awaited = <A, E = never>(
   ask: (callback: (exit: Exit.Exit<A, E>) => void) => void,
 ): Effect.Effect<A, E> => Effect.uninterruptible(Effect.async<A, E>((resume) => ask(resume)))

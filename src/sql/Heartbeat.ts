@@ -1,6 +1,7 @@
 /**
- * This process among those that share the database. Each owns a row of `processes` and raises the
- * row's beats in a commit every two seconds. A process whose beats stand still is gone.
+ * Detects processes that died, among those that share the database. Each process owns a row of
+ * `processes` and increments the row's `beats` in a commit every two seconds. A process is gone
+ * when its beats have not changed for six seconds.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -20,17 +21,17 @@ import * as Failure from "./Failure.ts"
 export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
   Heartbeat,
   {
-    /** The id of this process's row; its holds carry it. */
+    /** The id of this process's row. The holds of this process carry this id. */
     readonly owner: string
-    /** Raises this process's beats, and inserts its row where another process removed it. */
+    /** Increments this process's beats. Inserts the row if another process removed it. */
     readonly beat: Effect.Effect<void, SqlError>
     /** Records that a commit of this process succeeded. Every commit that writes calls this. */
     readonly committed: () => void
-    /** Why no commit succeeded within the last 10 seconds; undefined where one did. */
+    /** Returns why no commit succeeded within the last 10 seconds, or undefined when one did. */
     readonly trouble: () => string | undefined
     /**
-     * Finds the processes that are gone and removes their rows. Has to run every few seconds. Only
-     * one of several observers gets a process, unless its holds are left open: then it comes again.
+     * Returns the ids of the processes that are gone, and removes their rows. Must run every few
+     * seconds. Only one of several observers gets a process; a process with open holds comes again.
      */
     readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
   }
@@ -41,22 +42,23 @@ const interval = Duration.seconds(2)
 
 const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 
-/** How long the beats of a process that is gone have stood still. */
+/** A process is gone when its beats have not changed for this long. */
 const standstill = nanos(6)
 
-/** How much may pass between two looks at the others; after more, nothing is known of them. */
+/** The longest time between two observations. After more, the earlier observations do not count. */
 const longestGap = nanos(5)
 
+/** For how long one commit shows that commits succeed. */
 const readyFor = nanos(10)
 
 const Sighting = Schema.Struct({
   owner: Schema.String,
-  /** Null for the owner of a hold who has no row. */
+  /** Null: the process owns a hold, but has no row. */
   beats: Schema.NullOr(Schema.Int),
 })
 type Sighting = typeof Sighting.Type
 
-/** Does not beat by itself. */
+/** Makes a Heartbeat without a timer: the caller runs `beat`. */
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const clock = yield* Effect.clock
@@ -106,7 +108,7 @@ export const make = Effect.gen(function* () {
       WHERE owner <> ${owner} AND owner NOT IN (SELECT id FROM processes)`,
   })
 
-  /** False where the process has beaten meanwhile, or another observer was faster. */
+  /** Returns false when the process has beaten meanwhile, or another observer removed the row. */
   const remove = ({ beats, owner }: Sighting) =>
     beats === null
       ? Effect.succeed(true)
@@ -126,7 +128,7 @@ export const make = Effect.gen(function* () {
   return Heartbeat.of({ owner, beat, committed, trouble, takeGone })
 })
 
-/** Beats until the scope is closed, which removes the row. */
+/** Beats every two seconds until the scope closes. Closing the scope removes the row. */
 export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.scoped(
   Heartbeat,
   Effect.gen(function* () {
@@ -152,26 +154,29 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
       sql`DELETE FROM processes WHERE id = ${heartbeat.owner}`.pipe(
         sql.withTransaction,
         Effect.catchAllCause((cause) =>
-          Effect.logWarning("The heartbeat's row was not removed; another process does.", cause),
+          Effect.logWarning(
+            "The heartbeat's row was not removed; another process will remove it.",
+            cause,
+          ),
         ),
       ),
     )
-    // A start does not wait for the first beat: until it succeeds, `trouble` says so.
+    // The start does not wait for the first beat. Until one succeeds, `trouble` reports it.
     yield* Effect.forkScoped(Effect.repeat(attempt, Schedule.fixed(interval)))
     return heartbeat
   }),
 )
 
 /**
- * Returns a function from all that is seen in one look, with the monotonic times before and after
- * the look, to the processes that are gone.
+ * Returns a function that compares the rows of all processes with earlier observations, and returns
+ * the processes that are gone. `before` and `after`: monotonic times around the query, in ns.
  */
 const observer = () => {
   let known = new Map<string, { readonly beats: number | null; readonly since: bigint }>()
   let lookedAt: bigint | undefined
 
   return (sightings: ReadonlyArray<Sighting>, before: bigint, after: bigint) => {
-    // This process, the database or the whole machine stood still, and the others with them.
+    // This process, the database or the whole machine paused, so the others may have paused too.
     if (lookedAt !== undefined && before - lookedAt > longestGap) known = new Map()
     lookedAt = after
     known = new Map(

@@ -6,13 +6,13 @@ import * as Schema from "effect/Schema"
 import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import * as Failure from "./Failure.ts"
-import { patiently } from "./retry.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 
 export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
   MetricsCache,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const repeated = yield* patiently
+    const retried = yield* makeRetryAfterDisconnection
 
     const find = SqlSchema.findAll({
       Request: Schema.Struct({
@@ -35,7 +35,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
         find({ provider, pages, since }).pipe(
-          repeated,
+          retried,
           Effect.map((rows) => rows.map(fromRow)),
           Effect.mapError(Failure.describe),
         ),
@@ -51,7 +51,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             fetched_at = excluded.fetched_at`.pipe(
           // Only a transaction waits its turn on SQLite.
           sql.withTransaction,
-          repeated,
+          retried,
           Effect.asVoid,
           Effect.mapError(Failure.describe),
         ),

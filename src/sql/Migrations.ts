@@ -1,4 +1,4 @@
-/** The tables, on both dialects. Times are epoch milliseconds. */
+/** Creates and migrates the tables on SQLite and PostgreSQL. Times are epoch milliseconds. */
 import * as Migrator from "@effect/sql/Migrator"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -11,7 +11,7 @@ import * as Failure from "./Failure.ts"
 
 const accountsKeysLedger = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Entries are read and written by account: SQLite keeps them in that order.
+  // Entries are read and written by account. Without rowids, SQLite stores rows in key order.
   const clustered = sql.onDialectOrElse({
     sqlite: () => sql.literal("WITHOUT ROWID"),
     orElse: () => sql.literal(""),
@@ -106,7 +106,7 @@ const rankings = Effect.gen(function* () {
     sqlite: () => sql.literal("WITHOUT ROWID"),
     orElse: () => sql.literal(""),
   })
-  // One holds the list that counts, the other the one that is being imported.
+  // One table holds the active list, the other one the list that is being imported.
   for (const table of ["ranks_0", "ranks_1"]) {
     yield* sql`
       CREATE TABLE ${sql.literal(table)} (
@@ -129,7 +129,7 @@ const processes = Effect.gen(function* () {
       id TEXT NOT NULL PRIMARY KEY,
       beats BIGINT NOT NULL
     )`
-  // The process that opened the hold; null for a hold that only its lease ends.
+  // The process that opened the hold. Null: if nobody settles the hold, only its lease ends it.
   yield* sql`ALTER TABLE holds ADD COLUMN owner TEXT`
 })
 
@@ -146,7 +146,10 @@ export const newest = Math.max(...Object.keys(migrations).map((name) => Number.p
 
 const Applied = Schema.Struct({ newest: Schema.NullOr(Schema.Int) })
 
-/** The number of the newest migration that the database has been through; 0 when it is empty. */
+/**
+ * The number of the newest migration that was applied to the database; 0 when none was. Fails when
+ * the table of migrations does not exist.
+ */
 export const applied = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   SqlSchema.single({
     Request: Schema.Void,
@@ -161,8 +164,8 @@ const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).p
 )
 
 /**
- * Nearly every start finds all of it done, and needs no lock on it. Not by the words of `applied`:
- * SQLite's client remembers of a query that its table was not there.
+ * Usually no migration is due, and then the start takes no migration lock. The statement differs
+ * from that of `applied`, because SQLite's client caches that a statement's table was missing.
  */
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,
@@ -172,8 +175,8 @@ const isDone = Effect.flatMap(
   Effect.catchAll((error) => (Failure.isForbidden(error) ? error : Effect.succeed(false))),
 )
 
-/** A role that may only serve is told that an update needs another one. */
-const sayWhatIsDue = (error: unknown) =>
+/** Reports a missing permission as a due migration when the database has older tables. */
+const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
@@ -195,11 +198,11 @@ const refuseNewer = Effect.filterOrFail(
 )
 
 /**
- * Brings the database to the newest schema, before any port opens; refuses one that is newer.
- * Processes that start together wait for each other; only where they create the first table at
- * once, one fails and tries again.
+ * Migrates the database to the newest schema before a store opens. Fails with StoreFailure when the
+ * database is newer than the program. Processes that start together wait for each other; when both
+ * create the first table at once, one fails and tries again.
  */
-export const layer = Effect.unlessEffect(Effect.catchAll(migrate, sayWhatIsDue), isDone).pipe(
+export const layer = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipRight(refuseNewer),
   Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
   Layer.effectDiscard,

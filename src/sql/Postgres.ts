@@ -1,4 +1,4 @@
-/** A database that any number of processes share. */
+/** The SQL client for PostgreSQL, a database that any number of processes share. */
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
@@ -17,20 +17,25 @@ import * as Presence from "./Presence.ts"
 import * as transaction from "./transaction.ts"
 
 export interface Options {
-  /** Fails with NoDatabase where the database has none of our tables. */
+  /** Fail with NoDatabase when the database does not have this program's tables. Default: false. */
   readonly mustExist?: boolean
-  /** The most connections at a time. */
+  /** Maximum number of open connections. Default: 10. */
   readonly connections?: number
   /**
    * Accept only a server that can be written to, and wait this long for one. Default: accept what
    * the connection string accepts.
    */
   readonly primaryWithin?: Duration.DurationInput | undefined
-  /** A connection is closed after this long without a byte; its statement fails. */
+  /**
+   * Close a connection after this long without traffic; its statement fails. Default: 15 seconds.
+   */
   readonly silence?: Duration.DurationInput
 }
 
-/** Connects as a connection string of libpq says; fails when no server is to be reached. */
+/**
+ * Connects by a libpq connection string. Fails with StoreFailure when the string is invalid or no
+ * server can be used.
+ */
 export const layer = (
   url: Redacted.Redacted,
   { connections = 10, mustExist = false, primaryWithin, silence = "15 seconds" }: Options = {},
@@ -59,26 +64,26 @@ export const layer = (
 
 const make = Effect.fnUntraced(function* (
   options: PostgresPool.Options,
-  patience: Duration.Duration,
+  maxWait: Duration.Duration,
 ) {
   const sql = yield* PgClient.fromPool({
     ...naming,
-    acquire: Effect.tap(PostgresPool.make(options), (pool) => connected(pool, patience)),
+    acquire: Effect.tap(PostgresPool.make(options), (pool) => connected(pool, maxWait)),
   })
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
 
-/** Connects once; on a standby, waits for a primary. */
-const connected = (pool: PostgresPool.Pool, patience: Duration.Duration) => {
+/** Opens a connection as a check. When the server is read-only, waits for a primary. */
+const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
   const attempt = Effect.tryPromise({
     try: async () => (await pool.connect()).release(),
     catch: (cause) => new SqlError({ cause, message: "Failed to connect" }),
   })
-  const schedule = Schedule.upTo(Schedule.spaced("500 millis"), patience)
-  const span = Duration.format(patience)
+  const schedule = Schedule.upTo(Schedule.spaced("500 millis"), maxWait)
+  const span = Duration.format(maxWait)
   return Effect.catchIf(
     attempt,
-    (error) => Failure.isReadOnly(error) && Duration.greaterThan(patience, Duration.zero),
+    (error) => Failure.isReadOnly(error) && Duration.greaterThan(maxWait, Duration.zero),
     (error) =>
       Effect.zipRight(
         Effect.logWarning(
@@ -90,29 +95,28 @@ const connected = (pool: PostgresPool.Pool, patience: Duration.Duration) => {
 }
 
 /**
- * A process that is frozen, or cut off from the network, in the middle of a transaction would keep
- * every other one from the accounts it has locked; the server ends it instead. It also ends a
- * statement that takes long, before the client takes its silence for death.
+ * The server ends the transaction of a process that is frozen or cut off, because it would keep its
+ * accounts locked. The server also ends a slow statement before the client's `silence` is over.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(sql, begin, (connection, statements) =>
     connection.executeUnprepared(statements, [], undefined),
   )
 
-/** The role or the database may have other defaults: what a commit promises does not depend on them. */
+/** Overrides the defaults of the role and the database: the ledger depends on these settings. */
 const begin = [
   "BEGIN ISOLATION LEVEL READ COMMITTED",
   "SET LOCAL idle_in_transaction_session_timeout = '5s'",
   "SET LOCAL statement_timeout = '10s'",
-  // Without it a server that crashes loses commits that were acknowledged.
+  // With `off`, a server that crashes loses commits that it acknowledged.
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ")
 
 /**
- * Every column of ours is TEXT or a number that JavaScript holds exactly. The client would hand
- * BIGINT over as a string, because of the integers above 2^53.
+ * Every column is TEXT or a number that JavaScript represents exactly. By default the driver
+ * returns BIGINT as a string, because JavaScript cannot represent all integers above 2^53.
  */
 const parserOf = (typeOid: number) => (numbers.has(typeOid) ? Number : String)
 
-/** int8, int2, int4, float4 and float8, by PostgreSQL's catalogue pg_type. */
+/** The type OIDs of int8, int2, int4, float4 and float8 in PostgreSQL's catalogue pg_type. */
 const numbers = new Set([20, 21, 23, 700, 701])

@@ -1,4 +1,4 @@
-/** What a PostgreSQL server is, and what stands before it, as far as a client can know. */
+/** Finds out the version and settings of a PostgreSQL server, and the pooler in front of it. */
 import { TLSSocket } from "node:tls"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -27,15 +27,18 @@ export interface PostgresServer extends ConnectionString.Host {
   readonly fsync: string
 }
 
-/** The mode of a pooler between here and the server; `unknown` where it does not show. */
+/** The mode of a pooler in front of the server, such as PgBouncer. `none`: there is no pooler. */
 export type Pooler = "none" | "session" | "transaction" | "statement" | "unknown"
 
-/** The oldest major version that is promised to work. */
+/** The oldest supported major version. */
 export const oldestPromised = 14
 
 const isOlder = (versionNumber: number) => versionNumber < oldestPromised * 10_000
 
-/** Asks by two connections of its own. Fails with StoreFailure when the server does not answer. */
+/**
+ * Examines the server over at most two new connections. Fails with StoreFailure when the server
+ * cannot be used or does not answer within 20 seconds.
+ */
 export const examine = (url: Redacted.Redacted): Effect.Effect<PostgresServer, StoreFailure> =>
   Effect.gen(function* () {
     const pool = yield* poolOf(url)
@@ -90,7 +93,7 @@ const query = (client: Pg.ClientBase, text: string) =>
 const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A, I>) =>
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
-/** An engine that only speaks the protocol may lack a setting. */
+/** Another engine with PostgreSQL's protocol may lack a setting. */
 const questions = `
   SELECT
     pg_backend_pid() AS pid,
@@ -124,11 +127,11 @@ const protocolOf = (client: Pg.ClientBase) =>
     ? (client.connection.stream.getProtocol() ?? undefined)
     : undefined
 
-/** The process that the other end calls its own; a pooler makes one up. */
+/** The server process id that the connection reported at its start. A pooler reports a fake one. */
 const processOf = (client: Pg.ClientBase) =>
   Predicate.hasProperty(client, "processID") ? client.processID : undefined
 
-/** Clients of one pooler that meet in one server process do not have it for a session. */
+/** When two clients get the same server process, the pooler does not reserve it for a session. */
 const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
   Effect.gen(function* () {
     if (yield* forbidsTransactions(client)) return "statement" as const
@@ -140,7 +143,7 @@ const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
     }
     return "session" as const
   }).pipe(
-    // A pooler with one connection to the server serves no second session meanwhile.
+    // A pooler in session mode with only one server connection lets the second client wait.
     Effect.timeout("5 seconds"),
     Effect.orElseSucceed(() => "unknown" as const),
   )
@@ -158,7 +161,7 @@ const pidOf = (client: Pg.ClientBase) =>
     ({ pid }) => pid,
   )
 
-/** Logs one line where the server is older than what is promised. */
+/** Logs a warning when the server is older than the oldest supported version. Ignores errors. */
 export const warnOfVersion = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   SqlSchema.single({
     Request: Schema.Void,
@@ -174,6 +177,6 @@ export const warnOfVersion = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.ignore,
 )
 
-/** The sentence about a server that is older than what is promised. */
+/** Describes a server that is older than the oldest supported version. */
 export const ageOf = (version: string) =>
-  `PostgreSQL ${version} is older than ${oldestPromised}, the oldest that is promised to work: update it`
+  `PostgreSQL ${version} is older than ${oldestPromised}, the oldest supported version: update it`

@@ -17,13 +17,13 @@ import * as Stream from "effect/Stream"
 import { type Ranked, Rankings } from "../dataset/Rankings.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import { patiently } from "./retry.ts"
+import { makeRetryAfterDisconnection } from "./retry.ts"
 
 export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.effect(
   Rankings,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    const repeated = yield* patiently
+    const retried = yield* makeRetryAfterDisconnection
     const load = sql.onDialectOrElse({ sqlite: () => staged(sql), orElse: () => direct(sql) })
 
     const rowsIn = (list: List, names: ReadonlyArray<string>) => sql`
@@ -69,7 +69,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
     return Rankings.of({
       ranks: Effect.fn("Rankings.ranks")((names) =>
         find(names).pipe(
-          repeated,
+          retried,
           Effect.map((rows) => new Map(rows.map(({ name, rank }) => [name, rank]))),
           Effect.mapError(Failure.describe),
         ),

@@ -1,4 +1,4 @@
-/** A database in one file, for one machine. */
+/** The SQL client for SQLite, a database in one file on one machine; and backups of the file. */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from "node:fs"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -15,8 +15,9 @@ import { retry } from "./retry.ts"
 import * as transaction from "./transaction.ts"
 
 /**
- * Opens, or creates, the file; `:memory:` keeps nothing. With `mustExist` it creates nothing, and
- * fails with NoDatabase where the file is missing or has none of our tables.
+ * Opens the file or creates it; the content of `:memory:` is lost at the end. With `mustExist`,
+ * creates nothing and fails with NoDatabase when the file is missing or does not have this
+ * program's tables.
  */
 export const layer = (
   filename: string,
@@ -24,7 +25,10 @@ export const layer = (
 ): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
   Layer.scoped(SqlClient.SqlClient, make(filename, mustExist)).pipe(Layer.provide(Reactivity.layer))
 
-/** Copies the file while others use it; fails when the copy is not whole, and leaves none. */
+/**
+ * Copies a database that may be in use. Fails with StoreFailure when `destination` exists or the
+ * copy is damaged. Deletes a failed copy.
+ */
 export const backup = (
   source: string,
   destination: string,
@@ -39,7 +43,7 @@ export const backup = (
         message: `${destination} exists already: name another file`,
       })
     }
-    // All of it as of one moment; a copy page by page begins anew whenever somebody writes.
+    // VACUUM INTO copies one snapshot. A copy page by page starts again after every write.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => syncFile(destination))),
       Effect.zipRight(examine(destination)),
@@ -47,13 +51,13 @@ export const backup = (
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
 
-/** Deletes the file, and what SQLite keeps beside it. */
+/** Deletes the file, its WAL and its shm file. Ignores those that do not exist. */
 export const remove = (filename: string): Effect.Effect<void> =>
   Effect.sync(() =>
     ["", "-wal", "-shm"].forEach((part) => rmSync(filename + part, { force: true })),
   )
 
-/** Reads every page of the file, with its WAL; fails when it is damaged. */
+/** Reads every page of the file and its WAL. Fails with StoreFailure when there is damage. */
 export const examine = (
   filename: string,
 ): Effect.Effect<void, StoreFailure | Presence.NoDatabase> =>
@@ -65,7 +69,7 @@ export const examine = (
     }
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
 
-/** SQLite leaves that to whoever asked for the copy. */
+/** VACUUM INTO does not sync the copy to disk. */
 const syncFile = (filename: string) => {
   const descriptor = openSync(filename, "r+")
   fsyncSync(descriptor)
@@ -73,8 +77,8 @@ const syncFile = (filename: string) => {
 }
 
 /**
- * Only the owner can use what SQLite creates meanwhile, whatever the umask. WAL and shm take the
- * mode of their database. Worker threads cannot change the umask.
+ * Gives only the owner access to the files that SQLite creates during `creating`. WAL and shm take
+ * the mode of their database. A worker thread cannot change the umask, so there it stays.
  */
 const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
@@ -90,10 +94,10 @@ const make = Effect.fnUntraced(
     if (mustExist && before === undefined) return yield* new Presence.NoDatabase({ place: path })
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
     const sql = yield* before === undefined ? privately(opening) : opening
-    // The journal mode is written to the file, so first of all the file must be ours.
+    // Setting the journal mode writes to the file, so first check that the file is this program's.
     if (mustExist) yield* Presence.required(sql, path)
     yield* sql`PRAGMA journal_mode = WAL`
-    // The statement may have waited for a restore, and read the file that it replaced.
+    // The statement may have waited for a restore. Then this connection has the replaced file open.
     if (before !== undefined && inodeOf(path) !== before) {
       return yield* new StoreFailure({
         message: `${path} was replaced while it was opened: try again`,
@@ -102,13 +106,13 @@ const make = Effect.fnUntraced(
     // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`PRAGMA foreign_keys = ON`
-    // In KiB. The default of better-sqlite3 is four times that; for what is read and written again and
-    // again a fraction of it is enough.
+    // In KiB, a quarter of better-sqlite3's default. The pages in frequent use fit into less than
+    // that.
     yield* sql`PRAGMA cache_size = -4000`
-    // To undo half a statement, SQLite keeps what the pages held, and beyond 64 KiB in a file: from
-    // sixteen requests in a commit on, it would make and delete one for nearly each commit.
+    // Keeps SQLite's statement journal in memory. Above 64 KiB it would be a temporary file,
+    // created and deleted in nearly each commit of 16 or more requests.
     yield* sql`PRAGMA temp_store = MEMORY`
-    // better-sqlite3 waits without yielding, so the long wait for a lock is ours, below.
+    // better-sqlite3 blocks the event loop while it waits, so `waitForLock` does the long wait.
     yield* sql`PRAGMA busy_timeout = 50`
     return Object.assign(sql, { withTransaction: immediateTransaction(sql) })
   },
@@ -117,7 +121,9 @@ const make = Effect.fnUntraced(
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 
-/** Failures in words. The client dies on a file that it cannot open. */
+/**
+ * Describes all errors. The SQLite client dies when it cannot open the file: that is an error too.
+ */
 const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   effect.pipe(
     Effect.catchAllDefect(Effect.fail),
@@ -129,16 +135,16 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   )
 
 /**
- * A deferred transaction that reads before it writes can fail halfway when another process wrote
- * in between; an immediate one waits for its turn at the start. And a commit that failed, as on a
- * full disk, leaves the transaction open, which would fail every later one, if it were not rolled back.
+ * An immediate transaction takes the write lock at its start. A deferred one can fail halfway, when
+ * another process writes between its read and its write. After a failed COMMIT, as on a full disk,
+ * SQLite leaves the transaction open. Without a rollback every later transaction would fail.
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
-    // Whatever it throws happens inside the transaction, which then gives its connection back.
+    // Suspended, so that an exception occurs inside the transaction, which releases its connection.
     Effect.suspend(() => connection.execute(statement, [], undefined)),
   )
-  // From the outside, so that the connection is free for readers meanwhile.
+  // Retries outside of the transaction, so that readers can use the connection between attempts.
   return (effect) =>
     retry({ while: Failure.isBusy, schedule: waitForLock })(withTransaction(effect))
 }

@@ -1,3 +1,4 @@
+/** Retries of database statements: after conflicts and locks, and after lost connections. */
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -5,9 +6,8 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Runs again what failed for a reason that may be gone: at once, and then as `schedule` says. Unlike
- * `Effect.retry` it prepares for that only when it happens: every commit passes by here, and of those
- * that pass hardly any fails.
+ * Retries while `while` accepts the error: the first time at once, then on `schedule`. It is
+ * cheaper than `Effect.retry` on success, because it sets up the schedule only after a failure.
  */
 export const retry =
   (options: {
@@ -17,37 +17,44 @@ export const retry =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
-/** For how long statements run again after a lost connection. The service sets it, verbs do not. */
-export class Patience extends Context.Reference<Patience>()("authority/sql/Patience", {
-  defaultValue: (): Limits => ({ limit: Duration.seconds(1) }),
-}) {}
+/**
+ * How long statements are retried after a lost connection. `serve` sets a limit; other verbs use
+ * the default of 1 second.
+ */
+export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
+  "authority/sql/ReconnectLimit",
+  { defaultValue: (): Limit => ({ limit: Duration.seconds(1) }) },
+) {}
 
-interface Limits {
+interface Limit {
   readonly limit: Duration.Duration
-  /** Ends the wait at once; the statements have then run again at least once. */
+  /** Returns true to stop retrying before `limit`. At least one retry happens nevertheless. */
   readonly isOver?: () => boolean
 }
 
 /**
- * Runs statements again that lost their connection, until the database is back. Only for statements
- * that may run twice, because only the answer to the first run may be lost.
+ * Retries after a lost connection until the ReconnectLimit. Only for statements that may run twice:
+ * the first run may have succeeded, with only its answer lost.
  */
-export const afterDisconnection = <A, E, R>(
+export const retryAfterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> =>
   Effect.catchIf(effect, Failure.isDisconnection, () =>
-    Effect.flatMap(Patience, (limits) => again(effect, limits)),
+    Effect.flatMap(ReconnectLimit, (limit) => retryWithin(effect, limit)),
   )
 
-/** `afterDisconnection` for the methods of a layer, with the patience that the layer is built with. */
-export const patiently = Effect.map(
-  Patience,
-  (limits) =>
+/**
+ * Makes a `retryAfterDisconnection` for the methods of a layer. It uses the ReconnectLimit with
+ * which the layer is built.
+ */
+export const makeRetryAfterDisconnection = Effect.map(
+  ReconnectLimit,
+  (limit) =>
     <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-      Effect.catchIf(effect, Failure.isDisconnection, () => again(effect, limits)),
+      Effect.catchIf(effect, Failure.isDisconnection, () => retryWithin(effect, limit)),
 )
 
-const again = <A, E, R>(effect: Effect.Effect<A, E, R>, { isOver = never, limit }: Limits) =>
+const retryWithin = <A, E, R>(effect: Effect.Effect<A, E, R>, { isOver = never, limit }: Limit) =>
   Effect.retry(effect, {
     while: (error) => Failure.isDisconnection(error) && !isOver(),
     schedule: Schedule.upTo(reconnection, limit),

@@ -15,7 +15,7 @@ import { Rankings } from "../../src/dataset/Rankings.ts"
 import * as Failure from "../../src/sql/Failure.ts"
 import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import * as SqlRankings from "../../src/sql/Rankings.ts"
-import { Patience } from "../../src/sql/retry.ts"
+import { ReconnectLimit } from "../../src/sql/retry.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
 import { newAccountWith } from "../support/accounts.ts"
 import {
@@ -197,7 +197,7 @@ describe("a network that is down for a while", () => {
       assert.strictEqual(answers.figures.granted, 10)
       assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
       assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
-    }).pipe(Effect.provideService(Patience, { limit: Duration.minutes(1) })),
+    }).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) })),
   )
 })
 

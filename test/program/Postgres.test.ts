@@ -118,7 +118,7 @@ describe("the doctor's lines about a server", () => {
         yield* sayingVersion13(url)
         const settings = on(`${url}?options=-csearch_path%3Dold,pg_catalog`)
         const service = yield* serve(cwd, settings)
-        const warning = "PostgreSQL 13.22 is older than 14, the oldest that is promised to work"
+        const warning = "PostgreSQL 13.22 is older than 14, the oldest supported version"
         yield* eventually("it warns", () => service.stdout().includes(warning))
         assert.strictEqual(service.stdout().split(warning).length, 2)
 
