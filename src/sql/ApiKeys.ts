@@ -61,7 +61,9 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
       return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
     }
 
-    /** When keys were last used, until it is written: nobody waits for that. */
+    /**
+     * The last uses that are not written yet, in epoch milliseconds. Requests do not wait for it.
+     */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
     const writeLastUses = Effect.suspend(() => {
       const uses = [...lastUses]
@@ -76,8 +78,10 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Effect.when(() => uses.length > 0),
       )
     }).pipe(
-      // Not worth more than a word in the log.
-      Effect.catchAllCause((cause) => Effect.logDebug("Uses of keys were not noted.", cause)),
+      // No request depends on these times, so a failure is only logged.
+      Effect.catchAllCause((cause) =>
+        Effect.logDebug("The last uses of API keys were not written.", cause),
+      ),
     )
     const scope = yield* Effect.scope
     yield* Effect.addFinalizer(() => writeLastUses)
@@ -164,7 +168,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
   }),
 )
 
-/** The columns of a key before they are read: a row that cannot be read spoils no other. */
+/** A key's row before it is decoded: a row that cannot be decoded must not fail the others. */
 const KeyRow = Schema.Struct({ id: ApiKey.ApiKeyId }, { key: Schema.String, value: Schema.Unknown })
 
 const decodeKey = Schema.decodeUnknownEither(ApiKey.ApiKey)

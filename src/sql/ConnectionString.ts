@@ -1,5 +1,5 @@
 /**
- * Connection strings as libpq reads them:
+ * Parses connection strings as libpq does:
  * https://www.postgresql.org/docs/18/libpq-connect.html#LIBPQ-CONNSTRING-URIS
  */
 import * as Data from "effect/Data"
@@ -19,7 +19,7 @@ export interface Host {
 }
 
 export interface ConnectionString {
-  /** At least one, in the order in which they are tried. */
+  /** At least one host, in the order in which they are tried. */
   readonly hosts: readonly [Host, ...ReadonlyArray<Host>]
   readonly user: string
   /** Undefined when neither the string nor PGPASSWORD has one; the driver then reads ~/.pgpass. */
@@ -31,7 +31,7 @@ export interface ConnectionString {
   readonly sslRootCert: string | undefined
   readonly sslCert: string | undefined
   readonly sslKey: string | undefined
-  /** Of the key's file. */
+  /** The password of the file `sslKey`. */
   readonly sslPassword: Redacted.Redacted | undefined
   readonly connectTimeoutMs: number | undefined
   readonly applicationName: string | undefined
@@ -39,7 +39,7 @@ export interface ConnectionString {
   readonly options: string | undefined
 }
 
-/** The message names what is wrong and shows no part of the string that may be a secret. */
+/** The message says what is wrong. It contains no part of the string that may be a secret. */
 export class InvalidConnectionString extends Data.TaggedError("InvalidConnectionString")<{
   readonly problem: string
 }> {
@@ -54,7 +54,7 @@ const refuse = (problem: string) => Either.left(new InvalidConnectionString({ pr
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Reads a string; what it lacks comes from libpq's environment variables. Never throws. */
+/** Parses a string. What it lacks comes from libpq's environment variables. Never throws. */
 export const parse = (
   text: string,
   environment: Environment = process.env,
@@ -87,7 +87,10 @@ export const parse = (
     }
   })
 
-/** User, hosts, ports and database, for people to read. Nothing else, whatever the string. */
+/**
+ * Shows user, hosts, ports and database of a connection string, and never anything else. An invalid
+ * string is shown as `postgres://…`.
+ */
 export const shown = (text: string, environment: Environment = process.env): string =>
   Either.match(parse(text, environment), {
     onLeft: () => "postgres://…",
@@ -105,7 +108,7 @@ interface Parts {
   readonly query: string
 }
 
-/** libpq's rule: user and password end at the first `@`, if it comes before any slash. */
+/** As in libpq, user and password end at the first `@`, if it comes before any slash. */
 const split = (text: string): Parsed<Parts> => {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(text)
   if (match === null) return refuse("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -119,7 +122,7 @@ const split = (text: string): Parsed<Parts> => {
 const rawCharacter =
   "user or password has a raw character: percent-encode it (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
-/** What the string itself says, by libpq's names; the query counts more than what stands before it. */
+/** Returns the string's parameters by libpq's names. The query overrides the parts before it. */
 const parametersOf = ({
   authority,
   credentials = "",
@@ -145,9 +148,9 @@ const parametersOf = ({
       const value = yield* decode(raw)
       if (isParameter(name)) given.set(name, value)
       else if (name === "ssl" && value === "true") given.set("sslmode", "require")
-      else if (inEffect.get(name)?.test(value) !== true) {
+      else if (acceptedValues.get(name)?.test(value) !== true) {
         return yield* refuse(
-          // A name after a password may be its second half, behind a raw `&`.
+          // A name after a password may be the password's second half, after a raw `&`: hide it.
           query.includes("@") || /^(ssl)?password$/.test(previous) || !/^\w{1,40}$/.test(name)
             ? `a parameter is unknown: ${rawCharacter}, and %26 for &`
             : complaintAbout(name),
@@ -158,7 +161,7 @@ const parametersOf = ({
     return given
   })
 
-/** `a:1,[::1],c:3` as libpq's lists `host` and `port`. */
+/** Splits `a:1,[::1],c:3` into libpq's lists `host` and `port`. */
 const authorityOf = (
   authority: string,
 ): Parsed<{ readonly host: string; readonly port: string }> => {
@@ -173,7 +176,7 @@ const authorityOf = (
   const names = hosts.map(([, address, name]) => address ?? name ?? "")
   const ports = hosts.map(([, , , port]) => port ?? "")
   return Either.right({
-    // A list of nothing says nothing.
+    // A list of empty items counts as absent.
     host: names.join(",").replace(/^,+$/, ""),
     port: ports.join(",").replace(/^,+$/, ""),
   })
@@ -239,7 +242,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
     return { sslMode, sslRootCert, sslCert, sslKey }
   })
 
-/** libpq waits for ever on 0; this program never does. */
+/** In libpq, 0 means to wait for ever. This program rejects 0. */
 const timeoutOf = (value?: string): Parsed<number | undefined> => {
   if (value === undefined) return Either.right(undefined)
   const seconds = /^\d{1,4}$/.test(value) ? Number(value) : 0
@@ -258,7 +261,7 @@ const decode = (text: string): Parsed<string> => {
   })
 }
 
-/** What this program honours, each with the environment variable that libpq has for it. */
+/** The supported parameters with libpq's environment variables; "" where libpq has none. */
 const parameters = {
   user: "PGUSER",
   password: "PGPASSWORD",
@@ -281,8 +284,8 @@ type Parameter = keyof typeof parameters
 
 const isParameter = (name: string): name is Parameter => Object.hasOwn(parameters, name)
 
-/** What is so anyway. */
-const inEffect: ReadonlyMap<string, RegExp> = new Map([
+/** Parameters that have no effect. Only values that describe what the program does are accepted. */
+const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["client_encoding", /^(auto|utf-?8)$/i],
   ["channel_binding", /^(disable|prefer)$/],
   ["gssencmode", /^(disable|prefer)$/],
@@ -292,14 +295,14 @@ const inEffect: ReadonlyMap<string, RegExp> = new Map([
   ["sslcompression", /^0$/],
   ["sslnegotiation", /^postgres$/],
   ["sslsni", /^1$/],
-  // Not libpq's: the driver's own word for what libpq means.
+  // Not a parameter of libpq: with it, the driver gives sslmode the meaning that it has in libpq.
   ["uselibpqcompat", /^true$/],
 ])
 
-const each = (names: string, mend: string) =>
-  names.split(/\s+/).map((name) => [name, mend] as const)
+const each = (names: string, advice: string) =>
+  names.split(/\s+/).map((name) => [name, advice] as const)
 
-/** Parameters of libpq that are not honoured, and what to do instead. */
+/** Parameters of libpq that are not supported, and what to do instead. */
 const refused: ReadonlyMap<string, string> = new Map([
   ["hostaddr", "put the address in the place of the host"],
   ["service", "put the service's parameters into the string"],
@@ -322,10 +325,10 @@ const refused: ReadonlyMap<string, string> = new Map([
 ])
 
 const complaintAbout = (name: string): string => {
-  const mend = refused.get(name)
-  if (mend !== undefined) {
-    const what = inEffect.has(name) ? `this value of ${name}` : `the parameter ${name}`
-    return `${what} is not supported: ${mend}`
+  const advice = refused.get(name)
+  if (advice !== undefined) {
+    const what = acceptedValues.has(name) ? `this value of ${name}` : `the parameter ${name}`
+    return `${what} is not supported: ${advice}`
   }
   const nearest = nearestTo(name, Object.keys(parameters))
   return nearest === undefined
@@ -333,7 +336,7 @@ const complaintAbout = (name: string): string => {
     : `there is no parameter ${name}: did you mean ${nearest}?`
 }
 
-/** Undefined when more than half of it is different. */
+/** Returns the most similar word, or undefined when more than half of `word` differs from it. */
 const nearestTo = (word: string, words: ReadonlyArray<string>): string | undefined => {
   const [nearest] = words
     .map((known) => ({ known, distance: distanceOf(word.toLowerCase(), known) }))
@@ -341,7 +344,7 @@ const nearestTo = (word: string, words: ReadonlyArray<string>): string | undefin
   return nearest && nearest.distance <= word.length / 2 ? nearest.known : undefined
 }
 
-/** Levenshtein's distance: how many characters to add, remove or replace. */
+/** The Levenshtein distance: how many characters to add, remove or replace. */
 const distanceOf = (from: string, to: string): number => {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, character] of Array.from(from).entries()) {

@@ -1,7 +1,7 @@
 /**
- * The ledger in SQL. The commands of concurrent requests go through one transaction. It locks the
- * accounts and then the idempotency keys concerned, applies the rules of `Books` in memory and writes
- * what changed: a handful of statements, however many the commands.
+ * The credit ledger in SQL. The commands of concurrent requests share one transaction. The
+ * transaction locks the accounts and then the idempotency keys, applies the rules of `Books` in
+ * memory, and writes the changes. It takes a handful of statements, for any number of commands.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
@@ -33,8 +33,8 @@ import { makeQueries, nextPage, readBooks, readEntry, type Rows } from "./ledger
 import { retryAfterDisconnection } from "./retry.ts"
 
 /**
- * `lease`: how long a hold and its idempotency key live at most. With a Heartbeat, holds carry their
- * owner, and `expire` ends the holds of processes that are gone.
+ * `lease` is the longest lifetime of a hold, and of its idempotency key without an answer. With a
+ * Heartbeat, holds carry their owner, and `expire` ends the holds of processes that are gone.
  */
 export const layer = (options: {
   readonly lease: Duration.DurationInput
@@ -46,12 +46,14 @@ interface Command {
   readonly accountId: AccountId
   /** The request whose open hold the command may end. */
   readonly ends: RequestId | undefined
-  /** The hold whose idempotency key the command looks at. */
+  /** The hold whose idempotency key the command reads. */
   readonly named: Hold | undefined
   readonly apply: (books: Books, now: number) => void
 }
 
-/** A command that answers its caller, with the time of the commit in epoch milliseconds. */
+/**
+ * A command that returns a result to its caller. `now`: when the commit began, epoch milliseconds.
+ */
 interface Change<A, E> extends Omit<Command, "apply"> {
   /** Whether the commit may charge. */
   readonly charges: boolean
@@ -63,8 +65,8 @@ interface Change<A, E> extends Omit<Command, "apply"> {
 type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
 
 /**
- * The method `charge` as a plain call. It calls back once, and the callback must not throw.
- * `deadline`: of the request, in epoch milliseconds.
+ * The ledger's method `charge` with a callback instead of an Effect. It calls back once. The
+ * callback must not throw. `deadline` is the request's deadline in epoch milliseconds.
  */
 export type Charger = (
   hold: Hold,
@@ -76,13 +78,13 @@ export type Charger = (
 
 const chargers = new WeakMap<CreditLedger["Type"], Charger>()
 
-/** For a ledger that this layer has made; undefined for any other. */
+/** Returns the Charger of a ledger that this layer made, or undefined for any other ledger. */
 export const chargerOf = (ledger: CreditLedger["Type"]): Charger | undefined => chargers.get(ledger)
 
-/** What an attempt wrote of which nobody knows whether it stands. */
+/** The previous attempt of a commit. After a lost connection it may or may not have succeeded. */
 interface Former {
   written?: Books
-  /** From its COMMIT on, until a later attempt has looked. */
+  /** True once the attempt may have committed, until the next attempt checks whether it did. */
   mayStand: boolean
 }
 
@@ -95,7 +97,7 @@ interface Unreleased {
 
 const notApplied = Exit.die("the command was not applied")
 
-/** Somebody who wants to know a balance. */
+/** A caller that waits for a balance. */
 interface Reader {
   readonly accountId: AccountId
   readonly answer: (balance: Balance.Balance) => void
@@ -106,28 +108,27 @@ const make = (leaseMs: number) =>
     const sql = yield* SqlClient.SqlClient
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const clock = yield* Effect.clock
-    // Between this process and SQLite is no connection.
+    // SQLite runs in this process, so the answer to its COMMIT cannot be lost.
     const answersAreLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
-    /** By request. At most as many as were in flight when the database failed. */
+    /** By request. At most as many as requests were in flight when the database failed. */
     const unreleased = new Map<RequestId, Unreleased>()
 
     /**
-     * A generator function made once, and not for each commit: V8 gives each a hidden class of its own
-     * among the old objects, and that keeps whatever the function sees, here the requests, until a
-     * major collection.
+     * Runs the commands once. The generator function is created once, not for each commit: V8 keeps
+     * a hidden class of each in the old generation, with the requests, until a major collection.
      */
     const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
       const now = yield* Clock.currentTimeMillis
       const balances = yield* queries.lockBalances([
         ...new Set(commands.map(({ accountId }) => accountId)),
       ])
-      // With the accounts locked, for by then the attempt is over on the server too.
+      // Checked with the accounts locked: then the previous attempt has ended on the server too.
       if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
       former.mayStand = false
       const named = commands.flatMap(({ named }) => named ?? [])
       const keys = named.length === 0 ? [] : yield* queries.lockKeys(named)
-      // A request that comes again with its key may have its hold already.
+      // A repeated request with an idempotency key may already have its hold.
       const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
       const ending = new Set([...commands.flatMap(({ ends }) => ends ?? []), ...owners])
       const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)
@@ -156,7 +157,7 @@ const make = (leaseMs: number) =>
         Effect.zipRight(
           Effect.suspend(() => {
             const { written } = former
-            // A transaction that only reads succeeds on a full disk too.
+            // Counts only writes: a transaction that only reads succeeds on a full disk too.
             if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
             return countCharges(written?.newEntries ?? [])
           }),
@@ -166,7 +167,7 @@ const make = (leaseMs: number) =>
 
     const queue = yield* GroupCommit.make(commit)
 
-    /** Who asks in the same turn shares a query, as who changes something shares a commit. */
+    /** Callers that ask for a balance in the same turn of the event loop share one query. */
     const readers = yield* GroupCommit.make((readers: ReadonlyArray<Reader>) =>
       Effect.map(
         queries
@@ -191,7 +192,7 @@ const make = (leaseMs: number) =>
         try {
           answer = Exit.fromEither(change.apply(books, now))
         } catch (defect) {
-          // One command's fault is not its neighbours'.
+          // A defect must fail only its own command, not the others in the commit.
           answer = Exit.die(defect)
         }
       }
@@ -201,7 +202,7 @@ const make = (leaseMs: number) =>
         (exit) => {
           if (Exit.isSuccess(exit)) return callback(answer)
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-          // Nothing was written by a commit that never applied the command.
+          // A commit that never applied the command has written no hold.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
           callback(
             charges && Option.exists(Cause.dieOption(exit.cause), mayStand)
@@ -213,14 +214,14 @@ const make = (leaseMs: number) =>
       )
     }
 
-    /** Waits no longer than the present request may. */
+    /** Waits at most until the Deadline of the current request, plus the grace for commits. */
     const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
       Effect.flatMap(Deadline, (deadline) =>
         GroupCommit.awaited((callback) => ask(change, deadline, callback)),
       )
 
-    /** Waits for as long as the commit takes. */
-    const submitForGood = <A>(change: Change<A, never>): Effect.Effect<A> =>
+    /** Waits as long as the commit takes. */
+    const submitWithoutDeadline = <A>(change: Change<A, never>): Effect.Effect<A> =>
       Effect.orDie(
         GroupCommit.awaited<A, StoreTimeout>((callback) =>
           ask(change, Number.POSITIVE_INFINITY, callback),
@@ -240,7 +241,9 @@ const make = (leaseMs: number) =>
         callback,
       )
 
-    /** Calls back once the release is committed, or has failed and is left to `expire`. */
+    /**
+     * Calls back when the release is committed or has failed. `expire` repeats a failed release.
+     */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
       ask(releaseOf(hold), Number.POSITIVE_INFINITY, (exit) => {
         if (Exit.isFailure(exit)) {
@@ -250,7 +253,7 @@ const make = (leaseMs: number) =>
         callback()
       })
 
-    const release = (hold: Hold) => submitForGood(releaseOf(hold))
+    const release = (hold: Hold) => submitWithoutDeadline(releaseOf(hold))
 
     /** Repeats the releases that failed. Returns how many of the holds were still open. */
     const releaseAgain = (now: number): Effect.Effect<number> => {
@@ -359,7 +362,7 @@ const make = (leaseMs: number) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
 
       grant: (accountId, amount, note) =>
-        submitForGood({
+        submitWithoutDeadline({
           accountId,
           ends: undefined,
           named: undefined,
@@ -367,8 +370,8 @@ const make = (leaseMs: number) =>
           apply: (books, now) => books.grant(accountId, amount, note, now),
         }),
 
-      // Keys first: an account in disorder fails the holds, and must not keep others' keys. While the
-      // database is away, this one statement fails, and no release is tried.
+      // Keys first: corrupt books of one account fail the releases, but not the expiry of other
+      // keys. While the database is unreachable, this one statement fails, and no release is tried.
       expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
         Effect.zipRight(
           forgetKeys(now),
@@ -404,7 +407,7 @@ const make = (leaseMs: number) =>
                 balance,
                 openHolds,
                 lastEntry,
-                // Entries added since the balance was read are not its concern.
+                // Leaves out entries that were added after the balance was read.
                 entries: Stream.take(entriesOf(accountId), lastEntry),
               }),
           }),
@@ -429,9 +432,11 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
 
 const dieUndecided = ({ cause, message }: StoreFailure) => {
   const failure = new StoreFailure({ message, cause, mayStand: true })
-  const log = Effect.logError("The answer to a commit is lost; it may stand.", Cause.die(failure))
+  const log = Effect.logError(unknownOutcome, Cause.die(failure))
   return Effect.zipRight(log, Effect.die(failure))
 }
+
+const unknownOutcome = "The answer to a commit was lost. The commit may have succeeded."
 
 const mayStand = (defect: unknown) => defect instanceof StoreFailure && defect.mayStand === true
 

@@ -9,7 +9,7 @@ import * as Failure from "./Failure.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as Migrations from "./Migrations.ts"
 
-/** Without a Heartbeat nothing is known of this process's commits, and none is missed. */
+/** Reports the state of the database. Without a Heartbeat, `trouble` is always undefined. */
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
   Effect.gen(function* () {
@@ -17,7 +17,9 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
 
-    /** The row of a process that has ended; another process would remove it as well. */
+    /**
+     * Inserts and deletes a row. If the deletion fails, another process removes the row as gone.
+     */
     const write = Effect.suspend(() => {
       const id = uuid()
       return Effect.zipRight(

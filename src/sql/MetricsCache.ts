@@ -49,7 +49,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             page_authority = excluded.page_authority,
             spam_score = excluded.spam_score,
             fetched_at = excluded.fetched_at`.pipe(
-          // Only a transaction waits its turn on SQLite.
+          // On SQLite, only a transaction waits for the write lock.
           sql.withTransaction,
           retried,
           Effect.asVoid,
@@ -70,7 +70,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
   }),
 )
 
-/** How many rows go in one statement, so that nobody waits long for the database. */
+/** How many rows one statement deletes: few, so that other writers do not wait long. */
 const sweepSize = 1000
 
 const Row = Schema.Struct({

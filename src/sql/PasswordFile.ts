@@ -1,4 +1,4 @@
-/** The password file of libpq: https://www.postgresql.org/docs/18/libpq-pgpass.html */
+/** Reads libpq's password file: https://www.postgresql.org/docs/18/libpq-pgpass.html */
 import { readFileSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
@@ -11,8 +11,8 @@ export interface Login {
 }
 
 /**
- * The password of the first line that fits. Undefined where none does, where there is no file, and
- * where others than its owner may use the file: libpq does not read it then.
+ * Returns the password of the first line that matches. Returns undefined when no line matches, when
+ * there is no file, and when not only the owner may access the file: libpq then ignores it too.
  */
 export const passwordFor = (
   { database, host, port, user }: Login,
@@ -35,7 +35,7 @@ const linesOf = (file: string): ReadonlyArray<string> => {
 
 const isEntry = (line: string) => line !== "" && !line.startsWith("#")
 
-/** Colons separate; a backslash stands before a colon or a backslash that does not. */
+/** Colons separate the fields. In a field, a backslash escapes a colon or a backslash. */
 const fieldsOf = (line: string): ReadonlyArray<string> =>
   Array.from(line.matchAll(/(?<=^|:)(?:\\.|[^\\:])*/g), ([field]) =>
     field.replaceAll(/\\(.)/g, "$1"),

@@ -22,36 +22,38 @@ export type Pool = Pg.Pool
 
 export interface Options {
   readonly target: ConnectionString
-  /** The most connections at a time. */
   readonly maxConnections: number
-  /** A connection is closed after this long without a byte. */
+  /** A connection without traffic is closed after this time. */
   readonly silenceMs: number
   /** Refuse connections to a server that cannot be written to. */
   readonly mustWrite: boolean
   readonly types: Pg.CustomTypesConfig
 }
 
-/** How long other servers are tried before a server that failed. */
+/** How long a server that failed is tried after the other servers. */
 const avoidedMs = 30_000
 
 /** How long a caller waits when the server refuses connections and none is open. */
-const patienceMs = 10_000
+const maxWaitMs = 10_000
 
-/** How long after a refusal the pool may grow by one connection again. */
-const restMs = 5_000
+/** After the server refused a connection, the pool may grow by one connection in this interval. */
+const growIntervalMs = 5_000
 
 /** Refusals within this time belong to connections that were requested together. */
 const burstMs = 1_000
 
-/** The log has at most one line about refused connections in this time. */
-const sayAgainMs = 3_600_000
+/** At most one warning about refused connections is logged in this time. */
+const warnIntervalMs = 3_600_000
 
-/** Idle connections are closed well before other processes stop waiting for one. */
+/** Idle connections are closed well before `maxWaitMs`, so that waiting processes get one. */
 const idleMs = 3_000
 
 const defaultConnectTimeoutMs = 5_000
 
-/** Opens no connection before the first request. Closing the scope closes all of them. */
+/**
+ * Makes a pool, which opens no connection before the first request. Closing the scope closes all
+ * connections. Fails when a file that the connection string names cannot be read.
+ */
 export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.flatMap(Effect.runtime<never>(), (runtime) =>
@@ -82,7 +84,7 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
         application_name: target.applicationName ?? "authority",
         options: target.options,
         types,
-        stream: () => impatientSocket(silenceMs),
+        stream: () => socketWithTimeout(silenceMs),
       })
       this.way = way
       let isOpen = false
@@ -94,12 +96,12 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
       const fail = (error: unknown) => {
         if (isOpen || hasFailed) return
         hasFailed = true
-        if (Failure.isFull(error)) pool.spare()
+        if (Failure.isFull(error)) pool.handleRefusal()
         routes.fail(way, error)
       }
       this.connection.on("errorMessage", (error: unknown) => {
         fail(error)
-        // The pool removes a client that was ended.
+        // Ending the client removes it from the pool.
         if (isOpen && isLast(error)) void this.end()
       })
       this.connection.on("error", fail)
@@ -116,7 +118,7 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
     }
   }
 
-  const pool = new SparingPool({ servers: target.hosts.length, ways: ways.length }, warn, {
+  const pool = new ShrinkingPool({ servers: target.hosts.length, ways: ways.length }, warn, {
     Client,
     host: target.hosts[0].host,
     port: target.hosts[0].port,
@@ -125,13 +127,13 @@ const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
     max: maxConnections,
     idleTimeoutMillis: idleMs,
     connectionTimeoutMillis: target.connectTimeoutMs ?? defaultConnectTimeoutMs,
-    // At most one of several servers can be written to.
+    // At most one of several servers accepts writes, so check each new connection.
     onConnect:
       mustWrite || target.targetSessionAttrs !== "any" || target.hosts.length > 1
         ? examined
         : undefined,
   })
-  // The pool has removed the connection already.
+  // The pool has already removed the connection. Without a listener, the event would throw.
   pool.on("error", () => {})
   return pool
 }
@@ -142,33 +144,40 @@ type Callback = (
   done: (release?: unknown) => void,
 ) => void
 
-/** How many attempts a caller has left, and until when it waits for a server that is full. */
+/**
+ * How many attempts a caller has left. `until`: when it stops waiting for a full server, in
+ * milliseconds of `performance.now`.
+ */
 interface Left {
   readonly servers: number
   readonly ways: number
   readonly until: number
 }
 
-class SparingPool extends Pg.Pool {
+/**
+ * A pool that tries other servers and ways after a failure, and uses fewer connections when the
+ * server refuses more.
+ */
+class ShrinkingPool extends Pg.Pool {
   readonly #all: Omit<Left, "until">
   readonly #warn: (line: string) => void
-  readonly #most: number
-  #rest: NodeJS.Timeout | undefined
+  readonly #configuredMax: number
+  #growTimer: NodeJS.Timeout | undefined
   #refusedAt = Number.NEGATIVE_INFINITY
-  #saidAt = Number.NEGATIVE_INFINITY
+  #warnedAt = Number.NEGATIVE_INFINITY
 
   constructor(all: Omit<Left, "until">, warn: (line: string) => void, config: Pg.PoolConfig) {
     super(config)
     this.#all = all
     this.#warn = warn
-    this.#most = this.options.max
+    this.#configuredMax = this.options.max
   }
 
   override connect(): Promise<Pg.PoolClient>
   override connect(callback: Callback): void
   override connect(callback?: Callback): Promise<Pg.PoolClient> | undefined {
     if (callback !== undefined) {
-      this.#attempt(callback, { ...this.#all, until: performance.now() + patienceMs })
+      this.#attempt(callback, { ...this.#all, until: performance.now() + maxWaitMs })
       return undefined
     }
     return new Promise((resolve, reject) =>
@@ -180,7 +189,7 @@ class SparingPool extends Pg.Pool {
     super.connect((error, client, done) => {
       if (error === undefined || error === null) return callback(undefined, client, done)
       if (Failure.isFull(error) && performance.now() < left.until) {
-        // The pool is full now: it queues the caller for an open connection.
+        // `handleRefusal` has made the pool full, so it queues the caller for an open connection.
         return this.totalCount > 0
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
@@ -196,39 +205,42 @@ class SparingPool extends Pg.Pool {
   }
 
   /**
-   * Handles a refused connection: goes on with the others and closes one of them, so that another
-   * process gets one.
+   * Handles a connection that the server refused because it is full. Closes one of the other
+   * connections, so that another process gets one, and limits the pool to the rest.
    */
-  spare() {
+  handleRefusal() {
     const others = this.totalCount - 1
     this.options.max = Math.max(1, others - 1)
-    clearTimeout(this.#rest)
-    this.#rest = setTimeout(() => this.#raise(), restMs).unref()
+    clearTimeout(this.#growTimer)
+    this.#growTimer = setTimeout(() => this.#grow(), growIntervalMs).unref()
     if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
-    // The number of connections is known after the burst.
-    setTimeout(() => this.#say(), burstMs).unref()
+    // The number of connections is final only after the burst.
+    setTimeout(() => this.#logRefusal(), burstMs).unref()
   }
 
-  #say() {
-    if (this.totalCount === 0 || performance.now() - this.#saidAt < sayAgainMs) return
-    this.#saidAt = performance.now()
+  #logRefusal() {
+    if (this.totalCount === 0 || performance.now() - this.#warnedAt < warnIntervalMs) return
+    this.#warnedAt = performance.now()
     this.#warn(
-      `The database refuses more connections: going on with ${this.totalCount} of ${this.#most}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
+      `The database refuses more connections: going on with ${this.totalCount} of ${this.#configuredMax}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
     )
   }
 
-  /** Lets the next caller that would wait try to open one more connection. */
-  #raise() {
+  /** Raises the limit by one, so that the next waiting caller tries to open a connection. */
+  #grow() {
     this.options.max++
-    if (this.options.max < this.#most) {
-      this.#rest = setTimeout(() => this.#raise(), restMs).unref()
+    if (this.options.max < this.#configuredMax) {
+      this.#growTimer = setTimeout(() => this.#grow(), growIntervalMs).unref()
     }
   }
 }
 
-/** Asked for where the server wants one. Without a function the driver would make up its own. */
+/**
+ * The driver calls this function when the server asks for a password. Without a function, the
+ * driver looks for a password by its own rules.
+ */
 const passwordFor = ({ database, password, user }: ConnectionString, { host, port }: Host) => {
   const known =
     password === undefined
@@ -238,21 +250,24 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
   throw new Error(`${user} has no password`)
 }
 
-/** After these errors the connection is useless, or closed soon. */
+/** After these errors the connection cannot be used, or the server closes it soon. */
 const isLast = (error: unknown) =>
   Failure.isDisconnection(error) || Failure.isStatementPooling(error)
 
-/** A server, with TLS or without. */
+/** A way to connect: a server, with TLS or without. */
 interface Way extends Host {
   readonly ssl: false | ConnectionOptions
 }
 
-/** Orders the ways: as in the connection string, those that failed lately last. */
+/**
+ * Chooses the way for each new connection: in the order of the connection string, ways that failed
+ * recently last.
+ */
 class Routes {
   readonly #ways: Arr.NonEmptyReadonlyArray<Way>
-  /** When the server of the way could not be used. */
+  /** When the way's server failed, in milliseconds of `performance.now`. */
   readonly #failedAt = new Map<Way, number>()
-  /** When the server refused this way to speak with it. */
+  /** When the server refused this way: it accepts only TLS, or no TLS. */
   readonly #refusedAt = new Map<Way, number>()
 
   constructor(ways: Arr.NonEmptyReadonlyArray<Way>) {
@@ -294,7 +309,10 @@ const extentOf = (error: unknown): "way" | "server" | undefined => {
   return Failure.isDisconnection(error) ? "server" : undefined
 }
 
-/** Every server in order, with TLS or without as libpq's `sslmode` says. Reads the files it names. */
+/**
+ * Returns the ways to every server, in order, with or without TLS as in libpq's `sslmode`. Reads
+ * the certificate and key files; throws when it cannot.
+ */
 const waysTo = (target: ConnectionString): Arr.NonEmptyReadonlyArray<Way> => {
   const encryptions = encryptionsOf(target)
   return Arr.flatMap(target.hosts, ({ host, port }) =>
@@ -351,10 +369,10 @@ const ask = async (client: Pg.ClientBase, question: string) =>
 const decodeAnswer = Schema.decodeUnknownSync(Schema.Tuple(Schema.Tuple(Schema.String)))
 
 /**
- * A network that died says nothing, and the system would wait for it for a quarter of an hour. The
- * client's own timeout of a query leaves the connection in use with its answer still to come.
+ * A dead network causes no error, and the operating system waits about 15 minutes. The driver's own
+ * query timeout is no substitute: it keeps the connection in use, whose answer may still arrive.
  */
-const impatientSocket = (silenceMs: number) => {
+const socketWithTimeout = (silenceMs: number) => {
   const socket = new Socket()
   return socket.setTimeout(silenceMs, () => {
     const error = new Error(`no answer for ${silenceMs} ms`)

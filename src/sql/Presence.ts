@@ -1,4 +1,4 @@
-/** Tells a database of this program from anything else, before anything is written. */
+/** Checks that a database belongs to this program, before anything is written to it. */
 import { resolve } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
@@ -13,7 +13,9 @@ export class NoDatabase extends Data.TaggedError("NoDatabase")<{ readonly place:
   }
 }
 
-/** Whether the tables of the first migration exist. */
+/**
+ * Whether the tables of the first migration exist. Fails with StoreFailure when the query fails.
+ */
 export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.onDialectOrElse({
     pg: () => sql`
@@ -28,7 +30,7 @@ export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.mapError(Failure.describe),
 )
 
-/** Fails with NoDatabase where the tables do not exist. */
+/** Fails with NoDatabase when the tables of the first migration do not exist. */
 export const required = (sql: SqlClient.SqlClient, place: string) =>
   Effect.provideService(isPresent, SqlClient.SqlClient, sql).pipe(
     Effect.filterOrFail(
@@ -37,12 +39,12 @@ export const required = (sql: SqlClient.SqlClient, place: string) =>
     ),
   )
 
-/** A database for people to read: an absolute path, or the server and the name, without a password. */
+/** Shows a database: as an absolute path, or as server and name, without user and password. */
 export const placeOf = (databaseUrl: string): string => {
   if (databaseUrl.startsWith("sqlite:")) return pathOf(databaseUrl.slice("sqlite:".length))
   return ConnectionString.shown(databaseUrl).replace(/(?<=:\/\/)[^@]*@/, "")
 }
 
-/** Where SQLite finds the file. */
+/** The absolute path of SQLite's file. `:memory:` stays as it is. */
 export const pathOf = (filename: string): string =>
   filename === ":memory:" ? filename : resolve(filename.trim())

@@ -1,11 +1,11 @@
 /**
- * The list in SQL. There are two tables, and one row says which of them counts: an import fills the
- * other one, which is emptied at a stroke where deleting its rows would take as long as writing
- * them. Every transaction is short, for others want to write to the database meanwhile, and each
- * statement is one, for only a transaction waits its turn on SQLite.
+ * The ranking list in SQL. There are two tables, and one row names the active one. An import fills
+ * the other table. PostgreSQL empties a table with TRUNCATE, because deleting its rows takes as
+ * long as writing them. Transactions are short, so that others can write. Each statement is a
+ * transaction, because on SQLite only a transaction waits for the write lock.
  *
- * SQLite would rewrite most of the table for every batch of names in no order, so there the rows
- * are first staged in a temporary table, which locks nobody out, and copied in the order of names.
+ * On SQLite, a batch of unordered names rewrites most of the table. So rows are first staged in a
+ * temporary table, which locks nothing, and then copied in the order of names.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -47,7 +47,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         orElse: () => sql`DELETE FROM ${sql.literal(tables[list])}`,
       })
 
-    /** Takes the list that does not count, whatever a stopped import has left in it. */
+    /** Takes and empties the inactive list. An import that stopped may have left rows in it. */
     const begin = (token: number) =>
       Effect.gen(function* () {
         yield* sql`
@@ -59,7 +59,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         return free
       }).pipe(sql.withTransaction)
 
-    /** From here on the new list counts, and the former one is gone. */
+    /** Makes the new list the active one, and empties the former one. */
     const finish = (list: List) =>
       Effect.zipRight(
         sql`UPDATE ranking SET list = ${list}, importing = NULL`,
@@ -91,7 +91,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/** Which of the two tables. */
+/** The number of one of the two tables. */
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
@@ -99,7 +99,7 @@ const anotherImport = Effect.fail(
   new StoreFailure({ message: "another import has begun meanwhile: let it finish" }),
 )
 
-/** Runs a statement in a transaction of its own, unless another import has taken over. */
+/** Runs a statement in its own transaction. Fails when another import has begun meanwhile. */
 type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void, StoreFailure>
 
 type Load = <E, R>(
@@ -141,9 +141,9 @@ const staged =
       INSERT INTO staged_ranks (name, rank) SELECT key, value FROM json_each(${jsonOf(some)})`
 
     return Effect.gen(function* () {
-      // What is staged may be larger than memory.
+      // The staged rows may be larger than memory.
       yield* described(sql`PRAGMA temp_store = FILE`)
-      // Its cache is memory on top of that of the database itself.
+      // In KiB. This cache takes memory in addition to the cache of the database.
       yield* described(sql`PRAGMA temp.cache_size = -2000`)
       yield* described(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
       yield* Stream.runForEach(rows, (some) => described(stage(some)))
@@ -157,14 +157,14 @@ const described = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A,
     error instanceof StoreFailure ? error : Failure.describe(error),
   )
 
-/** Names hold nothing that JSON would escape; a name that comes twice stands there twice. */
+/** Names need no escaping in JSON. A name that occurs twice is in the JSON twice. */
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`
 
 /** How many rows one statement copies. */
 const pieceSize = 10_000
 
-/** Between two statements somebody else gets at SQLite, where one writes at a time. */
+/** Between two statements, so that others can write: SQLite allows one writer at a time. */
 const pause = Effect.sleep("5 millis")
 
 const Row = Schema.Struct({

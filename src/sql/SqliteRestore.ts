@@ -1,4 +1,6 @@
-/** Puts a copy of one SQLite file in the place of another, whole or not at all. */
+/**
+ * Restores a backup: replaces one SQLite file by a copy of another one, completely or not at all.
+ */
 import {
   accessSync,
   chmodSync,
@@ -24,7 +26,10 @@ import type * as Scope from "effect/Scope"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 
-/** Copies the file and its WAL to a private folder beside `database`, which goes with the scope. */
+/**
+ * Copies the file and its WAL to a private folder beside `database`, and returns the copy's path.
+ * Closing the scope deletes the folder. Fails with StoreFailure when the file changes meanwhile.
+ */
 export const copied = (
   file: string,
   database: string,
@@ -57,8 +62,9 @@ export const copied = (
   })
 
 /**
- * Renames `copy` to `database`. Keeps what was there under the name that it returns. Fails, and
- * changes nothing, while another connection is open on the database, even an idle one.
+ * Renames `copy` to `database`. Keeps the former database and returns its new name; undefined when
+ * there was none. Fails with StoreFailure and changes nothing while another connection, even an
+ * idle one, has the database open.
  */
 export const replace = (
   copy: string,
@@ -77,13 +83,13 @@ export const replace = (
           Failure.isBusy(error) ? new StoreFailure({ message: inUse(database) }) : error,
         ),
       )
-      // Windows does not rename what is open: there the lock ends a moment before.
+      // Windows cannot rename an open file, so there the lock ends just before the rename.
       yield* process.platform === "win32" ? Effect.scoped(locked) : locked
       yield* attempt(() => takeOwner(copy, database))
     }
     return yield* attempt(() => {
       sync(copy, "r+")
-      // Also before, so that a folder that cannot be synced fails while nothing is changed.
+      // Also before the change: a folder that cannot be synced then fails while nothing is changed.
       syncFolder(dirname(database))
       const former = swap(copy, database)
       syncFolder(dirname(database))
@@ -98,25 +104,27 @@ export const replace = (
 const inUse = (database: string) =>
   `${database} is in use: stop the service, and every other program that has it open`
 
-/** The database, what a crash may have left to add to it, and what it may have left to take back. */
+/**
+ * The suffixes of the database, its WAL and its rollback journal. A crash may leave the last two.
+ */
 const parts = ["", "-wal", "-journal"]
 
 /**
- * Holds the file alone until the scope ends, and writes its WAL into it. A connection with a WAL
- * locks the file as long as it is open, so this fails as busy beside an idle connection too.
+ * Locks the file until the scope closes, and checkpoints its WAL. In WAL mode every open connection
+ * holds a lock on the file, so this fails with SQLITE_BUSY beside an idle connection too.
  */
 const lock = (filename: string) =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     yield* sql`PRAGMA busy_timeout = 500`
-    // Before the first read: SQLite then locks even a file whose content is damaged.
+    // Before the first read: SQLite then locks a damaged file too.
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`
     yield* sql`BEGIN EXCLUSIVE`
     yield* sql`COMMIT`
     yield* sql`PRAGMA wal_checkpoint(TRUNCATE)`
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
-/** Who could use the former database can use the new one. */
+/** Gives the copy the owner, the group and the mode of the former database. */
 const takeOwner = (copy: string, database: string) => {
   const former = statSync(database)
   const { gid, uid } = statSync(copy)
@@ -125,8 +133,8 @@ const takeOwner = (copy: string, database: string) => {
 }
 
 /**
- * Every step leaves a whole database under the name, and undoes those before it when it fails. No
- * file is opened: to close one would give up the lock.
+ * Puts `copy` in the place of `database` and returns the former database's new name. When a step
+ * fails, undoes the steps before it. Opens no file, because closing a file would release the lock.
  */
 const swap = (copy: string, database: string): string | undefined => {
   const former = `${database}.replaced-${new Date().toISOString().replaceAll(":", "-")}`
@@ -136,7 +144,7 @@ const swap = (copy: string, database: string): string | undefined => {
     undo.push(() => renameSync(to, from))
   }
   try {
-    // The WAL of a damaged or missing database, which could not be written into it.
+    // The WAL of a damaged or missing database could not be checkpointed, so keep it.
     for (const part of ["-wal", "-journal"]) {
       if (sizeOf(database + part) > 0) move(database + part, former + part)
       else rmSync(database + part, { force: true })
@@ -144,11 +152,12 @@ const swap = (copy: string, database: string): string | undefined => {
     rmSync(`${database}-shm`, { force: true })
     const isThere = existsSync(database)
     if (isThere) {
+      // A hard link keeps a complete database under the name until the rename replaces it.
       try {
         linkSync(database, former)
         undo.push(() => rmSync(former))
       } catch {
-        // A file system without links.
+        // The file system has no hard links.
         move(database, former)
       }
     }
@@ -162,7 +171,7 @@ const swap = (copy: string, database: string): string | undefined => {
 
 const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** Differs when something was written to the file or its WAL. */
+/** Differs when something was written to the file, its WAL or its journal. */
 const stateOf = (file: string) =>
   parts
     .map((part) => statSync(file + part, { throwIfNoEntry: false }))
@@ -188,14 +197,14 @@ const attempt = <A>(act: () => A): Effect.Effect<A, StoreFailure> =>
 
 const failure = (error: unknown): StoreFailure => {
   const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
-  const mend = mends.get(code)
-  if (mend === undefined || !(error instanceof Error)) return Failure.describe(error)
-  return new StoreFailure({ message: `${mend} (${error.message})`, cause: error })
+  const known = advice.get(code)
+  if (known === undefined || !(error instanceof Error)) return Failure.describe(error)
+  return new StoreFailure({ message: `${known} (${error.message})`, cause: error })
 }
 
 const noPermission = "no permission: run this as the owner of the database"
 
-const mends = new Map([
+const advice = new Map([
   ["EACCES", noPermission],
   ["EPERM", noPermission],
   ["EROFS", "the disk of the database is read-only: make it writable"],

@@ -1,4 +1,4 @@
-/** The books as rows, and the statements that read and write them. */
+/** The SQL statements of the credit ledger, and the schemas of their rows. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -41,7 +41,10 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const decodeKeys = TypeGuard.decoder(Schema.Array(KeyRow))
-/** The columns are read account by account: a row that cannot be read spoils no other. */
+/**
+ * `readBooks` decodes the other columns: an account that cannot be decoded must not fail the
+ * others.
+ */
 const BooksRow = Schema.Struct(
   { accountId: AccountId },
   { key: Schema.String, value: Schema.Unknown },
@@ -53,7 +56,7 @@ const EntryRow = Schema.Struct(
 const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
-/** An entry that was tampered with may be none that can be read. */
+/** Decodes an entry, or returns why it cannot: somebody may have tampered with it. */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
 
@@ -61,7 +64,7 @@ const decodeBooks = Schema.decodeUnknownEither(
   Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int, lastEntry: Schema.Int }),
 )
 
-/** The balance and the sums of an account, or why they cannot be read. */
+/** Decodes the balance and the sums of an account, or returns why it cannot. */
 export const readBooks = (row: typeof BooksRow.Type) =>
   Either.mapLeft(
     decodeBooks(row),
@@ -70,13 +73,13 @@ export const readBooks = (row: typeof BooksRow.Type) =>
 
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
-/** How many rows one statement reads. */
+/** The most rows that one statement reads. */
 export const pageSize = 1000
 
-/** How many idempotency keys one transaction forgets, so that nobody waits long for the database. */
+/** The most idempotency keys that one transaction deletes: few, so that others do not wait long. */
 const sweepSize = 1000
 
-/** What the next page comes after; none behind the last one. */
+/** Returns the row after which the next page begins; none after the last page. */
 export const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
   page.length < pageSize ? Option.none() : Option.fromNullable(page.at(-1))
 
@@ -93,7 +96,7 @@ const entryColumns = {
   hash: "TEXT",
 } as const
 
-/** Adds entries as they are. */
+/** Returns a function that inserts entries unchanged. */
 export const entryInserter = (sql: SqlClient.SqlClient) => {
   const insert = inserter(sql, { table: "entries", columns: entryColumns })
   return (entries: ReadonlyArray<LedgerEntry>) =>
@@ -115,7 +118,9 @@ export const entryInserter = (sql: SqlClient.SqlClient) => {
 
 export type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
 
-/** `owner`: the process whose holds are written; null for none. */
+/**
+ * `owner`: the id of the process, stored with the holds that it opens; null without a Heartbeat.
+ */
 export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
   const balanceColumns = sql.literal(
     `account_id AS "accountId", granted, charged, held, entries, head`,
@@ -163,18 +168,18 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       fingerprint = excluded.fingerprint, request_id = excluded.request_id,
       body = excluded.body, expires_at = excluded.expires_at`,
   })
-  // An immediate transaction of SQLite has the whole file to itself.
+  // SQLite needs no row locks: an immediate transaction locks the whole file against other writers.
   const [forUpdate, keysForUpdate, skippingLocked] = sql.onDialectOrElse({
     pg: () => ["FOR UPDATE", `COLLATE "C" FOR UPDATE OF receipts`, "FOR UPDATE SKIP LOCKED"],
     orElse: () => ["", "", ""],
   })
-  /** In one order everywhere, so that two processes never wait for each other in a circle. */
+  /** Every transaction locks rows in the same order, which prevents deadlocks. */
   const [lockBalances] = sql`
     SELECT ${balanceColumns} FROM balances WHERE account_id ${isAmong(sql, [])}
     ORDER BY account_id ${sql.literal(forUpdate)}`.compile()
   const [openHolds] = sql`
     SELECT ${holdColumns} FROM holds WHERE request_id ${isAmong(sql, [])}`.compile()
-  /** After the balances, and in one order everywhere too. */
+  /** Runs after `lockBalances`. It also locks in the same order in every transaction. */
   const [lockKeys] = sql`
     SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
       request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
@@ -192,7 +197,7 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
         Either.mapLeft(decodeHolds(rows), ParseResult.parseError),
       ),
 
-    /** The records of the holds' idempotency keys; each hold has one. */
+    /** Locks and returns the records of the holds' idempotency keys. Every hold must have a key. */
     lockKeys: (holds: ReadonlyArray<Hold>): Rows<KeyRecord> => {
       const keys = holds.map(({ accountId, idempotencyKey }) => [accountId, idempotencyKey?.key])
       return Effect.flatMap(sql.unsafe(lockKeys, [JSON.stringify(keys)]), (rows) =>
@@ -208,8 +213,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * The open holds of a process, with their idempotency keys. A key without an answer ends when its
-     * hold does, and there is an index by that time.
+     * The open holds of a process, with their idempotency keys. A key without an answer expires
+     * with its hold, so the join uses the index on the time of expiry.
      */
     holdsOf: SqlSchema.findAll({
       Request: Schema.String,
@@ -229,8 +234,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * One statement, so that balance, holds and last entry are of one moment. It goes through the
-     * holds once, for they have no index by account, which every request would pay for.
+     * One statement reads balance, holds and last entry, so that all are of one moment. It scans
+     * the holds: an index by account would slow down every request.
      */
     booksAfter: SqlSchema.findAll({
       Request: Schema.String,
@@ -256,7 +261,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
         ORDER BY sequence LIMIT ${pageSize}`,
     }),
 
-    /** Passes by what somebody has locked; the next sweep finds it. True when there may be more. */
+    /**
+     * Deletes expired keys but locked ones, which the next sweep deletes. True: there may be more.
+     */
     forgetKeys: (now: number) =>
       Effect.map(
         sql`
@@ -268,8 +275,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       ),
 
     /**
-     * Whether the transaction that wrote these books stands. It stands as a whole, so one trace is
-     * enough. A commit that only freed keys leaves none, and does no harm when it runs again.
+     * Whether the transaction that wrote these books was committed. One of its changes is enough as
+     * proof. A commit that only freed keys leaves no proof, but may run again without harm.
      */
     isWritten: (books: Books) => {
       const [entry] = books.newEntries
@@ -297,7 +304,7 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
           )
     },
 
-    /** All that changed in the books. */
+    /** Writes all changes of the books. */
     write: Effect.fnUntraced(function* (books: Books) {
       const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
       if (endedHolds.length > 0) {

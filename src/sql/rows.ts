@@ -3,8 +3,8 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 
 /**
- * Rows as one parameter: `value->>0` is a row's first cell, as text. The statement's own text is
- * then the same for any number of rows, so that it is prepared once and for all.
+ * Passes rows as one JSON parameter. `value->>0` is a row's first cell, as text. The text of the
+ * statement is the same for any number of rows, so the statement is prepared only once.
  */
 export const rowsOf = (
   sql: SqlClient.SqlClient,
@@ -17,12 +17,13 @@ export const rowsOf = (
   })
 }
 
-/** A condition on the column before it, with any number of texts as one parameter too. */
+/** A condition on the column before it: its value is one of `texts`, passed as one parameter. */
 export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) => {
   const json = JSON.stringify(texts)
   return sql.onDialectOrElse({
     sqlite: () => sql`IN (SELECT value FROM json_each(${json}))`,
-    // Of a subquery PostgreSQL makes a join, and for that it may read all of a small, busy table.
+    // An array: PostgreSQL turns a subquery into a join, and may then read all of a small, busy
+    // table.
     orElse: () => sql`= ANY (ARRAY(SELECT json_array_elements_text(${json}::json)))`,
   })
 }
@@ -30,9 +31,9 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
 type Row = ReadonlyArray<string | number | null>
 
 /**
- * Inserts rows whose cells are in the order of `columns`. The statements are few and their texts
- * always the same, so that they are prepared once: PostgreSQL takes all rows as one parameter; to
- * SQLite, which has no journey between statements to save, cells of their own cost half as much.
+ * Returns a function that inserts rows, with cells in the order of `columns`. Few statement texts
+ * are used, so that each is prepared once. PostgreSQL gets all rows as one parameter, to save round
+ * trips. SQLite has no round trips; there, one parameter per cell costs half as much.
  */
 export const inserter = (
   sql: SqlClient.SqlClient,
@@ -75,8 +76,8 @@ export const inserter = (
 }
 
 /**
- * How many rows a statement of SQLite takes: any number up to 64 in two statements at most. With a
- * statement for each number, hardly any would be used often enough to be fast.
+ * How many rows one statement of SQLite inserts. Any number up to 64 takes at most two statements.
+ * With a statement for each number, most would be used too rarely to be fast.
  */
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 

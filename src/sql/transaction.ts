@@ -1,7 +1,7 @@
 /**
- * Transactions as the client's own, but that they begin as their database likes it; that a COMMIT
- * that fails is a failure like any other, and leaves nothing open; and that nothing is done for a
- * span that nobody sees.
+ * Replaces the SQL client's `withTransaction`, with three differences. Each database has its own
+ * BEGIN statement. A failed COMMIT is a failure, not a defect, and is rolled back. A tracing span
+ * is created only when tracing is on.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { Connection } from "@effect/sql/SqlConnection"
@@ -12,13 +12,13 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as FiberRef from "effect/FiberRef"
 
-/** `run` runs a statement that has no parameters; `begin` is the first one. */
+/** `begin` is the first statement of a transaction. `run` runs a statement without parameters. */
 export const make = (
   sql: SqlClient.SqlClient,
   begin: string,
   run: (connection: Connection, statement: string) => Effect.Effect<unknown, SqlError>,
 ): SqlClient.SqlClient["withTransaction"] => {
-  // The database may have rolled back by itself.
+  // Ignores errors, because the database may have rolled back by itself.
   const rollback = (connection: Connection) => Effect.ignore(run(connection, "ROLLBACK"))
 
   const runOn = <A, E, R>(connection: Connection, effect: Effect.Effect<A, E, R>) =>
@@ -50,7 +50,7 @@ export const make = (
       ),
     )
 
-  /** The client's own, by a savepoint. */
+  /** The client's own method uses a savepoint. */
   const nested = sql.withTransaction
 
   return (effect) =>
@@ -59,7 +59,9 @@ export const make = (
     )
 }
 
-/** A span where a tracer listens: the empty one that Effect makes elsewhere is not free. */
+/**
+ * Creates a span only when tracing is on: the empty span that Effect makes otherwise is not free.
+ */
 const traced = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) =>
     fiber.getFiberRef(FiberRef.currentTracerEnabled)
