@@ -10,6 +10,7 @@ import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "..
 import { genesisHash } from "../ledger/LedgerEntry.ts"
 import * as Failure from "./Failure.ts"
 
+/** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
 export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.effect(
   Accounts,
   Effect.gen(function* () {

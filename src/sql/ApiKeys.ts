@@ -17,6 +17,7 @@ import * as Failure from "./Failure.ts"
 import { nextPage, pageSize } from "./ledgerQueries.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
+/** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
   ApiKeys,
   Effect.gen(function* () {
@@ -62,7 +63,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }
 
     /**
-     * The last uses that are not written yet, in epoch milliseconds. Requests do not wait for it.
+     * The last uses, in epoch milliseconds, that are not written yet. No request waits for that.
      */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
     const writeLastUses = Effect.suspend(() => {

@@ -189,13 +189,13 @@ const hostsOf = (
   const hosts = hostList.split(",").map((host) => (host === "" ? "localhost" : host))
   const ports = portList.split(",").map((port) => (port === "" ? 5432 : Number(port)))
   if (!hosts.every((host) => /^(\/|[^/]*$)/.test(host) && !/[\s@]/.test(host))) {
-    return refuse("a host is no name, no address and no absolute path of a socket's folder")
+    return refuse("a host is neither a name, an address nor the absolute path of a socket's folder")
   }
   if (!ports.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)) {
     return refuse(`expected ports from 1 to 65535; if the port is right, ${rawCharacter}`)
   }
   if (ports.length !== 1 && ports.length !== hosts.length) {
-    return refuse(`${ports.length} ports do not go with ${hosts.length} hosts`)
+    return refuse(`${ports.length} ports do not match ${hosts.length} hosts: give one port, or one for each host`)
   }
   const [first, ...rest] = hosts.map((host, index) => ({
     host,
@@ -222,7 +222,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
     if (sslMode === undefined) {
       return yield* refuse(
         given === "no-verify"
-          ? "sslmode=no-verify is not libpq's: require encrypts and verifies nothing"
+          ? "sslmode=no-verify is not a mode of libpq: use require, which encrypts without verifying"
           : `sslmode is one of ${sslModes.join(", ")}`,
       )
     }
@@ -231,7 +231,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
     }
     if (sslMode === "verify-ca" && sslRootCert === undefined) {
       return yield* refuse(
-        "sslmode=verify-ca needs sslrootcert, the file of the authority to trust; verify-full does without",
+        "sslmode=verify-ca needs sslrootcert, the file of the authority to trust; verify-full does not need it",
       )
     }
     const sslCert = value("sslcert")
@@ -254,10 +254,10 @@ const timeoutOf = (value?: string): Parsed<number | undefined> => {
 const maxTimeoutSeconds = 600
 
 const decode = (text: string): Parsed<string> => {
-  if (/%(?![\da-f]{2})|%00/i.test(text)) return refuse("a % begins no percent-encoding: %25 is a %")
+  if (/%(?![\da-f]{2})|%00/i.test(text)) return refuse("a % begins no valid percent-encoding: write %25 for a %")
   return Either.try({
     try: () => decodeURIComponent(text),
-    catch: () => new InvalidConnectionString({ problem: "a percent-encoding is no text in UTF-8" }),
+    catch: () => new InvalidConnectionString({ problem: "a percent-encoding is not valid UTF-8" }),
   })
 }
 
@@ -304,7 +304,7 @@ const each = (names: string, advice: string) =>
 
 /** Parameters of libpq that are not supported, and what to do instead. */
 const refused: ReadonlyMap<string, string> = new Map([
-  ["hostaddr", "put the address in the place of the host"],
+  ["hostaddr", "write the address as the host"],
   ["service", "put the service's parameters into the string"],
   ["servicefile", "put the service's parameters into the string"],
   ["passfile", "name the file in the environment variable PGPASSFILE"],

@@ -52,7 +52,7 @@ interface Command {
 }
 
 /**
- * A command that returns a result to its caller. `now`: when the commit began, epoch milliseconds.
+ * A command that returns a result to its caller. `now`: start of the commit, epoch milliseconds.
  */
 interface Change<A, E> extends Omit<Command, "apply"> {
   /** Whether the commit may charge. */
@@ -115,8 +115,9 @@ const make = (leaseMs: number) =>
     const unreleased = new Map<RequestId, Unreleased>()
 
     /**
-     * Runs the commands once. The generator function is created once, not for each commit: V8 keeps
-     * a hidden class of each in the old generation, with the requests, until a major collection.
+     * Runs the commands once. The generator function is created once, not for each commit. V8 keeps
+     * the hidden class of a generator function, and the requests that it captures, in the old
+     * generation until a major collection.
      */
     const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
       const now = yield* Clock.currentTimeMillis
@@ -241,9 +242,7 @@ const make = (leaseMs: number) =>
         callback,
       )
 
-    /**
-     * Calls back when the release is committed or has failed. `expire` repeats a failed release.
-     */
+    /** Calls back when the release succeeded or failed. `expire` repeats a failed release. */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
       ask(releaseOf(hold), Number.POSITIVE_INFINITY, (exit) => {
         if (Exit.isFailure(exit)) {

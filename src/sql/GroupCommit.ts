@@ -121,7 +121,7 @@ export const make = <Command, E>(
       ),
     )
     const { limit } = yield* ReconnectLimit
-    // A daemon: an interruption of the parent fiber must not stop it before all is committed.
+    // A daemon: an interruption of a caller must not stop it before all is committed.
     const worker = yield* Effect.whileLoop({
       while: () => !isClosed || queue.length > 0,
       body: () => step,

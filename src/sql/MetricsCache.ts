@@ -8,6 +8,7 @@ import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import * as Failure from "./Failure.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
+/** Stores metrics in SQL, in the table `figures`. */
 export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
   MetricsCache,
   Effect.gen(function* () {

@@ -129,7 +129,7 @@ const processes = Effect.gen(function* () {
       id TEXT NOT NULL PRIMARY KEY,
       beats BIGINT NOT NULL
     )`
-  // The process that opened the hold. Null: if nobody settles the hold, only its lease ends it.
+  // The process that opened the hold. Null: no process is watched, so the hold lives by its lease.
   yield* sql`ALTER TABLE holds ADD COLUMN owner TEXT`
 })
 

@@ -30,7 +30,7 @@ export interface Options {
   readonly types: Pg.CustomTypesConfig
 }
 
-/** How long a server that failed is tried after the other servers. */
+/** For this long after a failure, a server is tried only after the other servers. */
 const avoidedMs = 30_000
 
 /** How long a caller waits when the server refuses connections and none is open. */

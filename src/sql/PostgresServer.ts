@@ -27,7 +27,10 @@ export interface PostgresServer extends ConnectionString.Host {
   readonly fsync: string
 }
 
-/** The mode of a pooler in front of the server, such as PgBouncer. `none`: there is no pooler. */
+/**
+ * The mode of a pooler in front of the server, such as PgBouncer. `none`: there is no pooler.
+ * `unknown`: the mode cannot be determined.
+ */
 export type Pooler = "none" | "session" | "transaction" | "statement" | "unknown"
 
 /** The oldest supported major version. */

@@ -106,8 +106,7 @@ const make = Effect.fnUntraced(
     // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`PRAGMA foreign_keys = ON`
-    // In KiB, a quarter of better-sqlite3's default. The pages in frequent use fit into less than
-    // that.
+    // In KiB, a quarter of better-sqlite3's default, and enough for the pages in frequent use.
     yield* sql`PRAGMA cache_size = -4000`
     // Keeps SQLite's statement journal in memory. Above 64 KiB it would be a temporary file,
     // created and deleted in nearly each commit of 16 or more requests.
@@ -121,9 +120,7 @@ const make = Effect.fnUntraced(
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 
-/**
- * Describes all errors. The SQLite client dies when it cannot open the file: that is an error too.
- */
+/** Describes all errors. Catches defects, because the client dies when it cannot open the file. */
 const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   effect.pipe(
     Effect.catchAllDefect(Effect.fail),

@@ -41,10 +41,7 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const decodeKeys = TypeGuard.decoder(Schema.Array(KeyRow))
-/**
- * `readBooks` decodes the other columns: an account that cannot be decoded must not fail the
- * others.
- */
+/** `readBooks` decodes the other columns, so that one corrupt account does not fail the others. */
 const BooksRow = Schema.Struct(
   { accountId: AccountId },
   { key: Schema.String, value: Schema.Unknown },
@@ -262,7 +259,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * Deletes expired keys but locked ones, which the next sweep deletes. True: there may be more.
+     * Deletes expired keys. Skips locked ones, which the next sweep deletes. Returns true when
+     * there may be more.
      */
     forgetKeys: (now: number) =>
       Effect.map(

@@ -22,8 +22,7 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
   const json = JSON.stringify(texts)
   return sql.onDialectOrElse({
     sqlite: () => sql`IN (SELECT value FROM json_each(${json}))`,
-    // An array: PostgreSQL turns a subquery into a join, and may then read all of a small, busy
-    // table.
+    // PostgreSQL turns a subquery into a join, and may then read all of a small, busy table.
     orElse: () => sql`= ANY (ARRAY(SELECT json_array_elements_text(${json}::json)))`,
   })
 }
