@@ -1,4 +1,4 @@
-/** The verbs. */
+/** Declares the verbs and their options, and runs the verb that the arguments name. */
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as CliConfig from "@effect/cli/CliConfig"
@@ -22,40 +22,40 @@ import { json } from "./options.ts"
 import { WrongUsage } from "./ExitStatus.ts"
 import { version } from "./version.ts"
 
-// What a verb alone needs is imported when it runs: no other verb, nor `--help`, waits for it.
+// A verb's own modules are imported when it runs, so that other verbs and `--help` start faster.
 const serve = Command.make("serve", { json }, (options) =>
   Effect.flatMap(
     Effect.promise(() => import("./serve.ts")),
     ({ serve }) => serve(options),
   ),
-).pipe(Command.withDescription("Answer requests until a signal ends it"))
+).pipe(Command.withDescription("Run the service until SIGTERM or SIGINT"))
 
 const openapi = Command.make("openapi", { json }, () =>
   Effect.flatMap(
     Effect.promise(() => import("./openapi.ts")),
     ({ openapi }) => openapi,
   ),
-).pipe(Command.withDescription("Print the OpenAPI document of the interface"))
+).pipe(Command.withDescription("Print the OpenAPI document of the HTTP API"))
 
 const doctor = Command.make("doctor", { json }, (options) =>
   Effect.flatMap(
     Effect.promise(() => import("./doctor.ts")),
     ({ doctor }) => doctor(options),
   ),
-).pipe(Command.withDescription("Examine settings, database, ledger and provider"))
+).pipe(Command.withDescription("Check the settings, database, ledger and provider"))
 
 const backup = Command.make("backup", { file: Args.text({ name: "FILE" }), json }, (options) =>
   Effect.flatMap(
     Effect.promise(() => import("./backup.ts")),
     ({ backup }) => backup(options),
   ),
-).pipe(Command.withDescription("Copy a SQLite database while it serves, and examine the copy"))
+).pipe(Command.withDescription("Copy a SQLite database in use, and verify the copy"))
 
 const restore = Command.make(
   "restore",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("A backup, or another SQLite database of this program"),
+      Args.withDescription("Backup, or another SQLite database of this program"),
     ),
     json,
   },
@@ -64,9 +64,7 @@ const restore = Command.make(
       Effect.promise(() => import("./restore.ts")),
       ({ restore }) => restore(options),
     ),
-).pipe(
-  Command.withDescription("Put a backup in the place of the SQLite database, and keep the former"),
-)
+).pipe(Command.withDescription("Replace the SQLite database by a backup; keep the old one"))
 
 const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
@@ -79,34 +77,38 @@ const check = Command.make(
   {
     file: Args.text({ name: "FILE" }).pipe(
       Args.optional,
-      Args.withDescription("One URL a line; without it, or as -, standard input"),
+      Args.withDescription("Text file, one URL per line (default, or -: stdin)"),
     ),
     key: Options.redacted("key").pipe(
       Options.withFallbackConfig(Config.redacted("AUTHORITY_API_KEY")),
-      Options.withDescription("The API key; better in AUTHORITY_API_KEY, for `ps` shows arguments"),
+      Options.withDescription("API key (default: AUTHORITY_API_KEY, which `ps` does not show)"),
     ),
     url: Options.text("url").pipe(
       Options.withSchema(HttpUrl),
       Options.withDefault("http://127.0.0.1:8080"),
-      Options.withDescription("Where the service is"),
+      Options.withDescription("Address of the service (default: http://127.0.0.1:8080)"),
     ),
     column: Options.text("column").pipe(
       Options.optional,
-      Options.withDescription("Reads a CSV: the column's name in the first row, or its number"),
+      Options.withDescription(
+        "Read a CSV: header name or number of the URL column (default: no CSV)",
+      ),
     ),
     output: Options.text("output").pipe(
       Options.withPseudoName("FILE"),
       Options.optional,
-      Options.withDescription("Where the outcomes go; without it, to stdout"),
+      Options.withDescription("File for the outcomes (default: stdout)"),
     ),
     format: Options.choice("format", OutcomeFormat.names).pipe(
       Options.optional,
-      Options.withDescription("Without it, by the end of the output's name, or a table"),
+      Options.withDescription(
+        "Output format (default: from the output file's extension, else table)",
+      ),
     ),
     patience: Options.text("patience").pipe(
       Options.withSchema(TimeSpan),
       Options.withDefault(Duration.minutes(2)),
-      Options.withDescription("How long the service may keep failing, 2m without it"),
+      Options.withDescription("How long to retry while the service fails (default: 2m)"),
     ),
     json,
   },
@@ -115,10 +117,10 @@ const check = Command.make(
       Effect.promise(() => import("./check.ts")),
       ({ check }) => check(options),
     ),
-).pipe(Command.withDescription("Check a list of any length through the interface"))
+).pipe(Command.withDescription("Check a list of any length through the HTTP API"))
 
 const authority = Command.make("authority").pipe(
-  Command.withDescription("How authoritative are these domains and pages?"),
+  Command.withDescription("Authority metrics of domains and pages"),
   Command.withSubcommands([
     serve,
     account,
@@ -133,9 +135,9 @@ const authority = Command.make("authority").pipe(
   ]),
 )
 
-/** Runs the verb that the arguments name; wrong usage is told by the parser. */
+/** Runs the verb that `argv` names. Prints usage errors and fails with WrongUsage. */
 export const run = (argv: ReadonlyArray<string>) =>
-  // The parser takes a lone dash for an option; it is standard input, as to name no file is.
+  // The parser rejects a lone dash as an option. It means stdin, which is also the default.
   Command.run(authority, { name: "authority", version })(argv.filter((word) => word !== "-")).pipe(
     Effect.mapError((error) =>
       ValidationError.isValidationError(error) ? new WrongUsage() : error,

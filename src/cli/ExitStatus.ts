@@ -1,4 +1,4 @@
-/** What the end of a verb means to a shell: the exit code, and the line that tells of a failure. */
+/** Maps the result of a verb to an exit code, and prints a failure as one line on stderr. */
 import { stripVTControlCharacters } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
@@ -8,10 +8,10 @@ import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
 import { line } from "./Output.ts"
 
-/** The arguments name no verb, or not what it takes; whoever found out has said so already. */
+/** The arguments are invalid. The parser has already printed the error. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
-/** A failure is told on stderr in one line. */
+/** Runs a verb. Prints its failure on stderr in one line, except for a WrongUsage. */
 export const told = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Console.consoleWith((console) =>
     Effect.zipRight(surviveClosedStreams, verb).pipe(
@@ -25,16 +25,16 @@ export const told = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E,
   )
 
 /**
- * Without a listener, an error of stdout or stderr ends the process: a closed pipe, a full disk. The
- * service outlives its log, and a verb reports what it could not write.
+ * Adds error listeners, because an error of stdout or stderr, such as a closed pipe, otherwise ends
+ * the process. The service continues without its log. A verb reports the failed write itself.
  */
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 })
 
 /**
- * 0 done, also when a signal ended it in order, unless the verb has said otherwise; 1 failed; 2
- * wrong usage.
+ * Exits with 0 on success and after a signal, unless the verb set `process.exitCode`. Exits with 2
+ * on wrong usage and with 1 on any other failure.
  */
 export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => void) =>
   onExit(
@@ -51,7 +51,7 @@ const isWrongUsage = (cause: Cause.Cause<unknown>) =>
 const tell = (error: unknown): string =>
   Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
 
-/** No colours for what is not a terminal, and each error in a line of its own. */
+/** Removes colours when stdout is not a terminal, and prints each error as one line. */
 const forShell = (console: Console.Console): Console.Console => ({
   ...console,
   log: (text: unknown) => Effect.orDie(line(String(text))),

@@ -1,6 +1,7 @@
 /**
- * Keeps V8's young generation at 16 MB, and the old one at twice what is in use. V8 of Node 24 lets
- * the young one grow to 128 MB under load, and the old one to four times. Has no effect on Deno.
+ * Limits the heap: the young generation to 16 MB, the old generation to twice the live data. By
+ * default, V8 of Node 24 lets the young generation grow to 128 MB under load, and the old one to
+ * four times the live data. This module has no effect on Deno.
  */
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8"
 import * as Effect from "effect/Effect"
@@ -9,14 +10,14 @@ import * as Schedule from "effect/Schedule"
 
 const maxYoungBytes = 16 * 1024 * 1024
 
-/** A running V8 reads no limit of size any more, but reads this factor before each growth. */
+/** A running V8 ignores a new size limit, but it reads this factor before each growth. */
 const limitYoungGrowth = Effect.sync(() => {
   const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")
   const isFull = young !== undefined && young.space_size >= maxYoungBytes
   setFlagsFromString(`--semi-space-growth-factor=${isFull ? 1 : 2}`)
 })
 
-/** How far the old generation may grow past what a collection left of it. */
+/** The percentage by which the old generation may grow after a garbage collection. */
 const limitOldGrowth = Effect.sync(() => setFlagsFromString("--heap-growing-percent=100"))
 
 export const layer = Layer.scopedDiscard(

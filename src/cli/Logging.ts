@@ -1,4 +1,4 @@
-/** The log: pretty for people, JSON lines for programs. */
+/** Configures the log: pretty for people, JSON lines for programs. */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as HashSet from "effect/HashSet"
@@ -7,7 +7,7 @@ import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import { Settings } from "../Settings.ts"
 
-/** Logs as the settings say; to stderr where stdout belongs to a verb's answer. */
+/** Logs in the format and level of the settings, to stderr or stdout. */
 export const layer = (options: { readonly stderr: boolean }) =>
   Layer.scopedDiscard(
     Effect.flatMap(Settings, ({ logFormat, logLevel }) => {

@@ -1,17 +1,17 @@
-/** How the verbs speak: text for people, or one JSON document for programs. */
+/** Prints the results of verbs: text for people, or one JSON document for programs. */
 import { fstatSync, writeSync } from "node:fs"
 import { stripVTControlCharacters } from "node:util"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { latestTime } from "../TimeSpan.ts"
 
-/** Writes to stdout. Returns when the operating system has all of the text. */
+/** Writes to stdout. Returns when the operating system has accepted the whole text. */
 export const write = (text: string): Effect.Effect<void, OutputFailed> =>
   Effect.suspend(() =>
     fstatSync(process.stdout.fd).isFile() ? writeToFile(text) : writeToStream(text),
   )
 
-/** Node's own stream takes a part of the text for all of it when the disk has room for a part. */
+/** Repeats partial writes. Node's stream reports success when a full disk takes only a part. */
 const writeToFile = (text: string) =>
   Effect.try({
     try: () => {
@@ -32,7 +32,7 @@ const writeToStream = (text: string) =>
     catch: OutputFailed.of("stdout"),
   })
 
-/** Writes a line to stdout, without colours where it is not a terminal. */
+/** Writes a line to stdout. Removes colours when stdout is not a terminal. */
 export const line = (text: string) =>
   write(`${process.stdout.isTTY ? text : stripVTControlCharacters(text)}\n`)
 
@@ -40,13 +40,13 @@ export const line = (text: string) =>
 export const print = (asJson: boolean, document: unknown, text: string) =>
   line(asJson ? JSON.stringify(document) : text)
 
-/** For a verb that changed something: nobody shall repeat it because its result was not printed. */
+/** Adds to a failed print that the change was made, so that nobody repeats the verb. */
 export const although = (done: string) =>
   Effect.mapError(
     ({ message }: OutputFailed) => new OutputFailed({ message: `${message}, although ${done}` }),
   )
 
-/** Columns as wide as their widest cell; numbers to the right. */
+/** Formats a table. Columns fit their widest cell, and numbers are right-aligned. */
 export const table = (
   headers: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string | number>>,
@@ -66,6 +66,6 @@ export const table = (
   return [headers, ...rows].map(lineOf).join("\n")
 }
 
-/** ISO 8601, or null. A time beyond the last one is shown as that. */
+/** Formats a time as ISO 8601; null stays null. A time beyond `latestTime` becomes `latestTime`. */
 export const time = (epochMs: number | null): string | null =>
   epochMs === null ? null : new Date(Math.min(epochMs, latestTime)).toISOString()

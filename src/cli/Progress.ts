@@ -1,27 +1,27 @@
-/** How far a long task is: a line that changes on a terminal, now and then a new one elsewhere. */
+/** Shows the progress of a long task on stderr: a changing line on a terminal, else log lines. */
 import { stripVTControlCharacters } from "node:util"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
 export interface Progress {
-  /** From 0 to 1, where that is known; how many rows that was; what else there is to know. */
+  /** Shows the progress; `share` is from 0 to 1. Draws at most every 100 ms, logs every 10 s. */
   readonly show: (share: number | undefined, rows: number, details?: string) => Effect.Effect<void>
-  /** At once, whatever was shown a moment ago; a line by itself. */
+  /** Prints a separate line immediately. */
   readonly tell: (text: string) => Effect.Effect<void>
-  /** Makes room for other lines, until something is shown again. */
+  /** Erases the progress line until the next `show`. */
   readonly clear: Effect.Effect<void>
 }
 
 interface Options {
-  /** What is counted. */
+  /** Name of what the rows count, for example `URLs`. */
   readonly unit: string
-  /** Where nobody watches, a line in ten seconds; otherwise nothing. */
+  /** When stderr is not a terminal: true prints a line every ten seconds, false prints nothing. */
   readonly isLogged: boolean
-  /** False where the terminal shows the rows themselves. */
+  /** False when the rows themselves are printed on the same terminal. */
   readonly isDrawn: boolean
 }
 
-/** The line goes away with the scope. */
+/** Creates a progress line. It is erased when the scope closes. */
 export const make = ({ isDrawn, isLogged, unit }: Options) =>
   Effect.gen(function* () {
     const { stderr } = process
@@ -51,7 +51,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const tell: Progress["tell"] = (text) =>
       Effect.sync(() => {
         erase()
-        // A service from anywhere may have said some of it.
+        // The text may contain an error message of an untrusted service.
         stderr.write(`${stripVTControlCharacters(text)}\n`)
       })
 
@@ -64,7 +64,7 @@ interface Sample {
   readonly rows: number
 }
 
-/** The pace of the last half minute: what was there from an earlier run came at another one. */
+/** Keeps the samples of the last 30 seconds. Rows replayed from the journal came faster. */
 const remember = (samples: Array<Sample>, sample: Sample) => {
   samples.push(sample)
   while (samples.length > 2 && sample.at - (samples[1]?.at ?? 0) > paceMs) samples.shift()
@@ -98,7 +98,7 @@ const duration = (seconds: number) =>
       ? `${Math.round(seconds / 60)} min`
       : `${Math.round(seconds / 3600)} h`
 
-/** As long a bar as there is room for: a line that wraps could not be erased. */
+/** Fits the bar into the terminal's width, because a wrapped line cannot be erased. */
 const drawn = (share: number | undefined, facts: string) => {
   const columns = process.stderr.columns || 80
   const width = Math.min(longestBar, columns - facts.length - 2)

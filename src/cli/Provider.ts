@@ -1,4 +1,4 @@
-/** The provider that the settings name, on the database; of the others nothing is loaded. */
+/** Builds the provider that the settings name. Modules of other providers are not loaded. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -7,15 +7,15 @@ import type { MetricsProvider } from "../MetricsProvider.ts"
 import { type ProviderName, Settings } from "../Settings.ts"
 import * as Stores from "./Stores.ts"
 
-/** A provider was chosen and what it needs was not given. */
+/** A setting that the chosen provider needs is missing. `message` names the setting. */
 export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{
   readonly message: string
 }> {}
 
-/** What a provider may use, and why there may be none. */
+/** A provider may use the database. It fails when one of its settings is missing. */
 type Provider = Layer.Layer<MetricsProvider, ProviderNotConfigured, SqlClient>
 
-/** The chain of providers, each with the decorators that become it. */
+/** Builds the chain of providers from the settings, each with its decorators. */
 export const layer = Effect.flatMap(Settings, (settings) => {
   const [first, ...others] = settings.providers
   if (others.length === 0) return Effect.succeed(provider(settings, first))
@@ -28,13 +28,13 @@ export const layer = Effect.flatMap(Settings, (settings) => {
   })
 }).pipe(Layer.unwrapEffect)
 
-/** One of them by itself. */
+/** Builds one provider, with its decorators, outside the chain. */
 export const named = (name: ProviderName) =>
   Effect.map(Settings, (settings) => provider(settings, name)).pipe(Layer.unwrapEffect)
 
 const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
   switch (name) {
-    // Nothing is kept of these two: they are at hand, and what they say counts at once.
+    // These two are local, so they need no cache. A change of their data takes effect immediately.
     case "sandbox":
       return loaded(async () => (await import("../providers/Sandbox.ts")).layer)
     case "dataset":
@@ -57,14 +57,14 @@ const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
 
 const loaded = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>) => loadedWith(Effect.void, load)
 
-/** Nothing is loaded before it is known that its settings are there. */
+/** Loads a provider's module after its settings are found to be present. */
 const loadedWith = <Given, E1, A, E, R>(
   settings: Effect.Effect<Given, E1>,
   load: (given: Given) => Promise<Layer.Layer<A, E, R>>,
 ): Layer.Layer<A, E | E1, R> =>
   Layer.unwrapEffect(Effect.flatMap(settings, (given) => Effect.promise(() => load(given))))
 
-/** A vendor as it is, without decorators. */
+/** Builds a vendor without decorators. */
 const vendor = (
   settings: Settings["Type"],
   name: Exclude<ProviderName, "sandbox" | "dataset">,
@@ -105,8 +105,8 @@ const vendor = (
   }
 }
 
-/** A setting that only some providers need. */
+/** Fails with ProviderNotConfigured when the provider's setting is not set. */
 const required = <A>(name: string, value: A | undefined) =>
   value === undefined
-    ? new ProviderNotConfigured({ message: `${name} is not set, and the provider needs it` })
+    ? new ProviderNotConfigured({ message: `${name} is not set, but the provider needs it` })
     : Effect.succeed(value)

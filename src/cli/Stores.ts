@@ -1,6 +1,6 @@
 /**
- * From settings to the adapters that the verbs run on; only here is it known which they are. They
- * are imported when a verb runs on them: `--help` does without, and SQLite without PostgreSQL.
+ * Chooses the storage adapters from the settings. Adapters are imported when a verb needs them:
+ * `--help` loads none, and SQLite does not load PostgreSQL.
  */
 import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
@@ -11,16 +11,16 @@ import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../sql/Postgres.ts"
 import * as Logging from "./Logging.ts"
 
-/** How much longer than its request a hold may live: the time to settle it on a slow disk. */
+/** How long a lease outlives its request. This is the time to settle the hold on a slow disk. */
 const settleTime = Duration.seconds(30)
 
-/** What becomes of a database that does not exist. */
+/** What to do when the database does not exist. */
 type Missing = "create" | "create and say so" | "fail"
 
-/** A verb does one thing after the other, and leaves the other connections to who serves. */
+/** A verb needs one connection only. This leaves the others to the service. */
 const forOneVerb = (): PostgresOptions => ({ connections: 1 })
 
-/** The database of the settings, with every table in place. */
+/** Opens the database of the settings and runs the migrations. */
 const databaseOr = (
   missing: Missing,
   optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
@@ -48,7 +48,7 @@ const databaseOr = (
     }),
   ).pipe(Layer.unwrapEffect)
 
-/** Logs one line where PostgreSQL is older than what is promised. */
+/** Logs a warning when PostgreSQL is older than the oldest supported version. */
 const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   Redacted.value(databaseUrl).startsWith("sqlite:")
     ? Effect.void
@@ -58,7 +58,7 @@ const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
       ),
 )
 
-/** Creates the database where there is none, and waits for a PostgreSQL that can be written to. */
+/** Opens or creates the database. Waits up to 30 seconds for a writable PostgreSQL server. */
 export const database = Layer.tap(
   databaseOr("create", ({ databaseConnections }) => ({
     connections: databaseConnections,
@@ -67,10 +67,10 @@ export const database = Layer.tap(
   (context) => Effect.provide(warnOfVersion, context),
 )
 
-/** Fails with NoDatabase where there is none, and creates nothing. */
+/** Opens the database. Fails with NoDatabase when it does not exist, and creates nothing. */
 export const existingDatabase = databaseOr("fail")
 
-/** An empty database in memory in place of one that does not exist, to examine providers on. */
+/** Opens the database, or an empty one in memory when it does not exist, to check providers. */
 export const databaseOrEmpty = Layer.catchAll(existingDatabase, (error) =>
   error._tag === "NoDatabase" ? emptyDatabase : Layer.fail(error),
 )
@@ -81,13 +81,12 @@ const emptyDatabase = Effect.promise(async () => {
   return Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))
 }).pipe(Layer.unwrapEffect)
 
-/** The health of a database. */
 const health = Effect.promise(async () => {
   const SqlHealth = await import("../sql/Health.ts")
   return SqlHealth.layer
 }).pipe(Layer.unwrapEffect)
 
-/** What a serving process has beside a database: its heartbeat, and a health that knows of it. */
+/** The heartbeat of a serving process, and the health check that includes it. */
 export const heartbeat = Layer.provideMerge(
   health,
   Effect.promise(async () => {
@@ -96,7 +95,7 @@ export const heartbeat = Layer.provideMerge(
   }).pipe(Layer.unwrapEffect),
 )
 
-/** Accounts, keys and credits, in a database. */
+/** Accounts, keys and the ledger, stored in the database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout }) =>
   Effect.promise(async () => {
     const SqlAccounts = await import("../sql/Accounts.ts")
@@ -107,7 +106,7 @@ export const inDatabase = Effect.flatMap(Settings.Settings, ({ requestTimeout })
   }),
 ).pipe(Layer.unwrapEffect)
 
-/** The data set, in a database; one verb fills it, and one provider reads it. */
+/** The rankings, stored in the database. `dataset import` writes them, the provider reads them. */
 export const rankings = Effect.promise(async () => {
   const SqlRankings = await import("../sql/Rankings.ts")
   return SqlRankings.layer
@@ -115,14 +114,14 @@ export const rankings = Effect.promise(async () => {
 
 const all = Layer.mergeAll(inDatabase, rankings, health)
 
-/** All of it, in the database of the settings, which must exist. */
+/** All stores, in the database of the settings, which must exist. */
 export const layer = Layer.provideMerge(all, existingDatabase)
 
 const forVerbsOn = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
   stores.pipe(Layer.provide(Logging.layer({ stderr: true })), Layer.provide(Settings.layer))
 
-/** What most verbs need: stores that exist, and a log that leaves stdout alone. */
+/** For most verbs: stores in an existing database, and a log on stderr. */
 export const forVerbs = forVerbsOn(layer)
 
-/** The same for the verbs that create the database where there is none. They name it on stderr. */
+/** For verbs that create a missing database. They print its name on stderr. */
 export const forCreatingVerbs = forVerbsOn(Layer.provideMerge(all, databaseOr("create and say so")))

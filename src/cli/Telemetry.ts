@@ -1,6 +1,6 @@
 /**
- * Traces, metrics and logs by OTLP, where the settings name a receiver; otherwise nothing is traced
- * and nothing of it is loaded.
+ * Exports traces, metrics and logs by OTLP when the settings name a receiver. Otherwise tracing is
+ * off, and the OTLP modules are not loaded.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -24,7 +24,7 @@ export const layer = Effect.flatMap(Settings.Settings, ({ otlpEndpoint, otelServ
       }),
 ).pipe(Layer.unwrapEffect)
 
-/** Metrics of fibers are of no use to an operator, and are counted several times a request. */
+/** Turns off tracing, and Effect's fiber metrics, which cost time on every request. */
 const off = Layer.scopedDiscard(
   Effect.zipRight(
     Effect.locallyScoped(FiberRef.currentTracerEnabled, false),

@@ -19,7 +19,7 @@ const create = Command.make(
     credits: Options.integer("credits").pipe(
       Options.withSchema(Credits),
       Options.withDefault(Credits.make(0)),
-      Options.withDescription("Credits to grant at once"),
+      Options.withDescription("Credits to grant to the new account (default: 0)"),
     ),
     json,
   },
@@ -35,14 +35,14 @@ const create = Command.make(
         `Created the account ${name} with ${credits} credits (${id}).`,
       ).pipe(although("the account is created"))
     }).pipe(Effect.provide(Stores.forCreatingVerbs)),
-).pipe(Command.withDescription("Open an account"))
+).pipe(Command.withDescription("Create an account"))
 
 class UnreadableBalance extends Data.TaggedError("UnreadableBalance")<{
   readonly name: string
   readonly problem: string
 }> {
   override get message() {
-    return `the balance of ${this.name} cannot be read: ${this.problem}: run 'authority credits verify'`
+    return `the balance of ${this.name} cannot be read: ${this.problem}; run 'authority credits verify'`
   }
 }
 
@@ -72,9 +72,9 @@ const list = Command.make("list", { json }, ({ json }) =>
       if ("problem" in row) return yield* new UnreadableBalance(row)
     }
   }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Show the accounts and what they may spend"))
+).pipe(Command.withDescription("List the accounts and their available credits"))
 
 export const account = Command.make("account").pipe(
-  Command.withDescription("Accounts hold the credits"),
+  Command.withDescription("Create and list accounts"),
   Command.withSubcommands([create, list]),
 )

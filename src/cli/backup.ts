@@ -1,4 +1,4 @@
-/** Copies the database while it serves, and examines the copy. */
+/** Copies a SQLite database while it is in use, and verifies the copy. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -18,14 +18,16 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
     const { databaseUrl } = yield* Settings.Settings
     const url = Redacted.value(databaseUrl)
     if (!url.startsWith("sqlite:")) {
-      return yield* new BackupFailed({ message: "PostgreSQL brings its own: use pg_dump" })
+      return yield* new BackupFailed({
+        message: "this verb copies SQLite only; for PostgreSQL use pg_dump",
+      })
     }
     yield* Sqlite.backup(url.slice("sqlite:".length), file)
     const { accounts, entries } = yield* booksOf(file).pipe(
       Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
       Effect.catchTag(
         "BooksBroken",
-        ({ message }) => new BackupFailed({ message: `the copy was made: ${message}` }),
+        ({ message }) => new BackupFailed({ message: `the copy was made, but ${message}` }),
       ),
     )
     yield* print(
@@ -37,7 +39,7 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
 
-/** Verifies the books in a SQLite file, which it brings to the newest schema. */
+/** Verifies the books in a SQLite file. Migrates the file to the newest schema first. */
 export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings

@@ -1,6 +1,6 @@
 /**
- * Checks a list of any length as any client could: in batches, a few at a time, with a journal of
- * what was paid for. A run that stops, for whatever reason, is taken up by the same command.
+ * Checks a list of any length through the HTTP API, a few batches at a time. A journal keeps every
+ * answer that was paid for. After an interrupted run, the same command resumes it.
  */
 import { rm } from "node:fs/promises"
 import { resolve } from "node:path"
@@ -27,24 +27,24 @@ import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
 
 export interface Options {
-  /** None is standard input. */
+  /** `None` for standard input. */
   readonly file: Option.Option<string>
   readonly key: Redacted.Redacted
   readonly url: string
   readonly column: Option.Option<string>
   readonly output: Option.Option<string>
   readonly format: Option.Option<OutcomeFormat.Name>
-  /** How long the service may keep failing. */
+  /** How long to retry while the service fails. */
   readonly patience: Duration.Duration
   readonly json: boolean
 }
 
-/** Batches at a time: the service has other clients too. */
+/** Concurrent batches. The limit leaves capacity for other clients of the service. */
 const concurrency = 4
 
 const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Effect.void }
 
-/** The list was not checked to its end; `message` says how to go on. */
+/** The list was not checked completely. `message` says how to resume. */
 class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
 
 export const check = (options: Options) =>
@@ -52,7 +52,9 @@ export const check = (options: Options) =>
     const output = Option.getOrUndefined(options.output)
     const input = yield* UrlInput.open(options)
     if (output !== undefined && resolve(output) === input.file?.path) {
-      return yield* new CheckStopped({ message: "the output would replace the list: name another" })
+      return yield* new CheckStopped({
+        message: "the output would overwrite the list; name another file",
+      })
     }
     yield* greet(options)
 
@@ -90,7 +92,7 @@ interface Run {
   readonly input: UrlInput.UrlInput
   readonly sink: OutcomeFile.OutcomeFile
   readonly progress: Progress.Progress
-  /** Its file's name. */
+  /** Path of the journal; undefined when there is none. */
   readonly journal: string | undefined
 }
 
@@ -111,7 +113,7 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
       }),
       Stream.runForEach(({ answer, urls }) =>
         Effect.gen(function* () {
-          // What follows a gap is in the journal, and comes in its turn in the next run.
+          // After a gap nothing is written. The journal keeps these answers for the next run.
           const isNext = tally.summary().left === 0
           if (answer !== undefined && isNext) {
             const outcomes = answer.results.map((result, i) =>
@@ -136,12 +138,12 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
       "ListChanged",
       () =>
         new CheckStopped({
-          message: `the list is not the one that ${journal} was begun with: give that one, or delete the journal to begin anew`,
+          message: `the list differs from the one that ${journal} belongs to; use that list, or delete the journal to start again`,
         }),
     ),
   )
 
-/** By the option, by the name of the output, or for people. */
+/** Chooses the format: the option, else the output file's extension, else a table. */
 const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeFormat =>
   json && Option.isNone(output)
     ? OutcomeFormat.document
@@ -154,7 +156,7 @@ const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeForma
         )
       ]
 
-/** The summary goes where it does not mix with the outcomes. */
+/** Completes the output and prints the summary, which never mixes with the outcomes. */
 const conclude = (
   { json, output }: Options,
   sink: OutcomeFile.OutcomeFile,
@@ -181,7 +183,7 @@ const connect = (
     Effect.provide(FetchHttpClient.layer),
   )
 
-/** A wrong key or address is told before anything is begun. */
+/** Fails early on a wrong key or address. Ignores transient errors, which the run retries. */
 const greet = (options: Options) =>
   Effect.gen(function* () {
     const client = yield* connect(options, 0, () => Effect.void)
@@ -199,22 +201,22 @@ const reason = (error: Client.AnyClientError, { patience, url }: Options): strin
   const said = error.message.replace(/\.$/, "")
   switch (error._tag) {
     case "Unauthorized":
-      return `the service refuses the key: ${said}; give a valid one`
+      return `the service rejects the key: ${said}; use a valid key`
     case "InsufficientCredits":
-      return `the account is out of credits: ${said}; grant it more`
+      return `the account is out of credits: ${said}; grant more credits`
     case "ConnectionFailed":
-      return `${url} cannot be reached: ${said}; --url says where the service is`
+      return `${url} cannot be reached: ${said}; set the service's address with --url`
     default:
       return error.isTransient
-        ? `${said}, and so for ${Duration.format(patience)}; --patience gives it more time`
-        : `${said}, asking ${url}`
+        ? `${said}, after retries for ${Duration.format(patience)}; use --patience to retry longer`
+        : `${said}, from ${url}`
   }
 }
 
 const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
   journal === undefined
-    ? "nothing was kept to go on from, for that takes an --output"
-    : `the same command${file === undefined ? ", with the same input," : ""} goes on where it stopped`
+    ? "this run cannot be resumed, because that needs --output"
+    : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
 const tellResumption = (journal: string | undefined, progress: Progress.Progress) =>
   Effect.gen(function* () {
@@ -222,16 +224,16 @@ const tellResumption = (journal: string | undefined, progress: Progress.Progress
     if ((yield* size) === 0) return
     const begun = new Date(startedAt).toISOString()
     yield* progress.tell(
-      `Going on with the run of ${begun}: ${answered} batches of ${maxUrls} have their answer. To begin anew, delete ${journal}.`,
+      `Resuming the run of ${begun}: ${answered} batches of ${maxUrls} URLs are answered. To start again, delete ${journal}.`,
     )
     const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
     if (late === 0) return
     yield* progress.tell(
-      `${late} batches were sent more than a day ago and their answers did not arrive; the service may have charged for them, has forgotten that by now, and may charge for them again.`,
+      `${late} batches were sent more than a day ago and got no answer. The service may have charged for them. It keeps answers for a day only, so it may charge for them again.`,
     )
   })
 
-/** Each kind of failure now and then: each of the batches under way would tell the same. */
+/** Reports a retry, but each kind of error at most every ten seconds for all batches. */
 const tellRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
     const toldAt = new Map<string, number>()
@@ -240,7 +242,7 @@ const tellRetries = (progress: Progress.Progress) =>
         if (now - (toldAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < toldMs) return Effect.void
         toldAt.set(_tag, now)
         const seconds = Math.max(1, Math.round(waitMs / 1000))
-        return progress.tell(`${message} Trying again in ${seconds} s.`)
+        return progress.tell(`${message} Retrying in ${seconds} s.`)
       })
   })
 
@@ -257,12 +259,12 @@ const show = (
   return progress.show(file && done / Math.max(1, file.urls), done, details)
 }
 
-/** To stop is no failure, but not every URL has its outcome either. */
+/** Makes an interrupted run exit with 1, because some URLs have no outcome. */
 const failShell = Effect.sync(() => {
   process.exitCode = 1
 })
 
-/** And what SQLite keeps beside it. */
+/** Deletes the journal and SQLite's files beside it. */
 const remove = (journal: string) =>
   Effect.promise(() =>
     Promise.all(["", "-wal", "-shm"].map((end) => rm(`${journal}${end}`, { force: true }))),

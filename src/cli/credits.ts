@@ -12,7 +12,7 @@ import { although, print, table } from "./Output.ts"
 import { statement } from "./statement.ts"
 import * as Stores from "./Stores.ts"
 
-/** What `credits balance` says, also after a grant. */
+/** The JSON document of `credits balance` and `credits grant`. */
 const summary = (account: string, balance: Balance.Balance) => ({
   account,
   available: Balance.available(balance),
@@ -34,7 +34,7 @@ const grant = Command.make(
     ),
     note: Options.text("note").pipe(
       Options.optional,
-      Options.withDescription("Why, for the statement"),
+      Options.withDescription("Reason, shown in the statement (default: none)"),
     ),
     json,
   },
@@ -47,7 +47,7 @@ const grant = Command.make(
       yield* print(
         json,
         summary(name, balance),
-        `Granted ${amount} credits to ${name}, who may now spend ${Balance.available(balance)}.`,
+        `Granted ${amount} credits to ${name}, which now has ${Balance.available(balance)} available.`,
       ).pipe(although("the credits are granted"))
     }).pipe(Effect.provide(Stores.forVerbs)),
 ).pipe(Command.withDescription("Add credits to an account"))
@@ -65,11 +65,11 @@ const balance = Command.make("balance", { account: accountOption, json }, ({ acc
       table(["AVAILABLE", "HELD", "GRANTED", "CHARGED"], [[available, held, granted, charged]]),
     )
   }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Show what an account may spend"))
+).pipe(Command.withDescription("Show the credits of an account"))
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
   override get message() {
-    return `the books do not add up: ${this.problems} problem(s); stop granting and restore a backup`
+    return `the books do not add up: ${this.problems} problem(s); stop all grants and restore a backup`
   }
 }
 
@@ -83,14 +83,14 @@ const verify = Command.make("verify", { json }, ({ json }) =>
       { ok, accounts, entries, problems },
       [
         ...problems,
-        `${accounts} accounts and ${entries} entries examined: ${ok ? "all is well" : "NOT OK"}.`,
+        `${accounts} accounts and ${entries} entries verified: ${ok ? "no problems" : "NOT OK"}.`,
       ].join("\n"),
     )
     if (!ok) return yield* new BooksBroken({ problems: problems.length })
   }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Recompute every balance and hash; exit code 1 when one is wrong"))
+).pipe(Command.withDescription("Recompute every balance and hash; exit with 1 on any error"))
 
 export const credits = Command.make("credits").pipe(
-  Command.withDescription("What accounts were granted and charged"),
+  Command.withDescription("Grant, show and verify credits"),
   Command.withSubcommands([grant, balance, statement, verify]),
 )

@@ -23,10 +23,10 @@ const load = Command.make(
   "import",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("The list as it is published, plain or compressed with gzip"),
+      Args.withDescription("The list as published, plain or gzip"),
     ),
     format: Options.choice("format", RankList.Format.literals).pipe(
-      Options.withDescription("Whose list it is"),
+      Options.withDescription("The publisher of the list"),
     ),
     top: Options.integer("top").pipe(
       Options.filterMap(
@@ -34,7 +34,7 @@ const load = Command.make(
         "--top must be at least 1",
       ),
       Options.optional,
-      Options.withDescription("Only the best N names"),
+      Options.withDescription("Import only the top N names (default: all)"),
     ),
     json,
   },
@@ -67,7 +67,7 @@ const load = Command.make(
       const complaint =
         broken.count === 0
           ? ""
-          : ` ${broken.count} broken lines were passed over: ${broken.first.join(", ")}${broken.count > broken.first.length ? ", …" : ""}.`
+          : ` ${broken.count} broken lines were skipped: ${broken.first.join(", ")}${broken.count > broken.first.length ? ", …" : ""}.`
       yield* print(
         json,
         { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
@@ -79,26 +79,26 @@ const load = Command.make(
       // A file that cannot be read must not leave a new database.
       (importing) => Effect.zipRight(open(file), importing),
     ),
-).pipe(Command.withDescription("Put a public list of names by rank in place of the former one"))
+).pipe(Command.withDescription("Import a public ranking, in place of the current one"))
 
 export const dataset = Command.make("dataset").pipe(
-  Command.withDescription("The figures of the provider named dataset"),
+  Command.withDescription('Data of the provider "dataset"'),
   Command.withSubcommands([load]),
 )
 
-/** How many numbers of broken lines are told. */
+/** How many line numbers of broken lines are reported. */
 const shownLines = 10
 
-/** The file cannot be read; `message` says why. */
+/** The file cannot be read. `message` says why. */
 class UnreadableFile extends Data.TaggedError("UnreadableFile")<{ readonly message: string }> {}
 
 class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }> {
   override get message() {
-    return `${this.file} holds no row: the former list stays`
+    return `${this.file} has no valid row; the current list is unchanged`
   }
 }
 
-/** The content of a file, with what is compressed decompressed, and how far it has been read. */
+/** Opens a file and decompresses gzip. `size` and `read` count bytes of the file as stored. */
 const open = (file: string) => {
   const unreadable = (cause: unknown) =>
     new UnreadableFile({
@@ -111,7 +111,7 @@ const open = (file: string) => {
     const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
       if (!isGzip) return source
       const gunzip = Zlib.createGunzip({ chunkSize: pieceSize })
-      // An error of either destroys both, and reaches whoever reads.
+      // An error of either stream destroys both, and fails the reader of `gunzip`.
       return pipeline(source, gunzip, () => {})
     }, unreadable)
     return { size, bytes, read: () => source.bytesRead }
@@ -119,14 +119,14 @@ const open = (file: string) => {
 }
 
 /**
- * The garbage of a million rows would grow to twice the memory before it is looked after; collecting
- * more often costs no time here. Where V8 does not know how, more memory is all it takes.
+ * Keeps the young generation small. Otherwise the garbage of a million rows doubles the memory use.
+ * More frequent collections cost no measurable time here. Does nothing where V8 lacks the flag.
  */
 const youngHeap = Effect.ignore(
   Effect.try(() => setFlagsFromString("--semi-space-growth-factor=1")),
 )
 
-/** Bytes at a time: some two thousand rows. */
+/** Bytes per read: about two thousand rows. */
 const pieceSize = 64 * 1024
 
 const startsAsGzip = (file: string): boolean => {

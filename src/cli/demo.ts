@@ -1,10 +1,10 @@
-/** The account that the first start with synthetic figures opens, to try them with. */
+/** The demo account, which the sandbox's first start creates. */
 import * as Effect from "effect/Effect"
 import { AccountName, Accounts } from "../Account.ts"
 
 export const demoName = AccountName.make("demo")
 
-/** Whether it exists where other machines than this one can reach the service. */
+/** Returns true when the demo account exists and other machines can reach `host`. */
 export const isExposed = (host: string) =>
   isLoopback(host)
     ? Effect.succeed(false)
@@ -12,5 +12,5 @@ export const isExposed = (host: string) =>
         Effect.map(list, (accounts) => accounts.some(({ name }) => name === demoName)),
       )
 
-/** Whether only this machine can reach what listens there. */
+/** Returns true when only this machine can reach `host`. */
 const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

@@ -1,4 +1,4 @@
-/** Examines what the service needs, a line each, and says what to mend. */
+/** Checks what the service needs. Prints one line per finding, with the fix for each failure. */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -32,7 +32,7 @@ const failure = finding("failure")
 
 class Unwell extends Data.TaggedError("Unwell")<{ readonly failures: number }> {
   override get message() {
-    return `${this.failures} of the examinations failed; their lines say what to mend`
+    return `${this.failures} checks failed; their lines say how to fix them`
   }
 }
 
@@ -42,7 +42,7 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
       Effect.zipWith(stores, (a, b) => [...a, ...b]),
       Effect.zipWith(providers, (a, b) => [...a, ...b]),
       Effect.provide(Settings.layer),
-      // Nothing else can be examined without settings.
+      // Nothing else can be checked without valid settings.
       Effect.catchTag("InvalidSetting", ({ message }) =>
         Effect.succeed([failure("settings", message)]),
       ),
@@ -58,7 +58,7 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
     if (failures > 0) return yield* new Unwell({ failures })
   })
 
-/** Every setting with its value and where that comes from; secrets are hidden. */
+/** Lists every setting with its value and its source. Hides secrets. */
 const settings = Effect.sync(() =>
   Object.values(Settings.all).map(({ about }) => {
     const given = process.env[about.name]?.trim() ?? ""
@@ -75,7 +75,7 @@ const shown = ({ isSecret, name }: Settings.About, value: string | undefined): s
     : Secrets.hideIn(value)
 }
 
-/** What cannot be examined is a failure. */
+/** Turns an error or a StoreFailure into a finding with the state `failure`. */
 const orFailure = <E extends { readonly message: string }, R>(
   subject: string,
   findings: Effect.Effect<ReadonlyArray<Finding>, E, R>,
@@ -117,18 +117,23 @@ const ledger = Effect.gen(function* () {
 const keys = Effect.gen(function* () {
   const unreadable = yield* Effect.flatMap(ApiKeys, ({ unreadable }) => unreadable)
   return unreadable.map(({ id, problem }) =>
-    failure(`key ${id}`, `its record cannot be read: ${problem}: revoke it and create another`),
+    failure(`key ${id}`, `its record cannot be read: ${problem}; revoke it and create another`),
   )
 })
 
 const demo = Effect.gen(function* () {
   const { host, providers } = yield* Settings.Settings
   return providers.includes("sandbox") && (yield* isExposed(host))
-    ? [warning("demo", `the demo account can be used from beyond this machine: ${host}`)]
+    ? [
+        warning(
+          "demo",
+          `other machines may reach ${host} and use the demo account: revoke its keys`,
+        ),
+      ]
     : []
 })
 
-/** A server that other programs use too, and that has settings of its own. */
+/** Checks the PostgreSQL server and its own settings. No finding for SQLite. */
 const server = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings.Settings
   if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []
@@ -137,7 +142,7 @@ const server = Effect.gen(function* () {
   const place = `PostgreSQL ${server.version} at ${server.host}:${server.port}`
   return [
     server.isStandby
-      ? failure("server", `${place} is a standby, which cannot be written to: ${findPrimary}`)
+      ? failure("server", `${place} is a standby, which is read-only: ${findPrimary}`)
       : ok("server", `${place}, a primary`),
     ok("TLS", tlsOf(server)),
     server.pooler === "statement"
@@ -145,29 +150,35 @@ const server = Effect.gen(function* () {
       : ok("pooler", poolers[server.pooler]),
     ...(server.isOlderThanPromised ? [warning("version", ageOf(server.version))] : []),
     ...(server.synchronousCommit === "off"
-      ? [warning("synchronous_commit", "off for this role: every commit of the ledger turns it on")]
+      ? [
+          warning(
+            "synchronous_commit",
+            "off for this role: the ledger turns it on for each of its commits",
+          ),
+        ]
       : []),
     ...(server.fsync === "off"
-      ? [warning("fsync", "off: a crash of the machine loses or damages the ledger: turn it on")]
+      ? [warning("fsync", "off: a crash of the server can lose or damage the ledger: turn it on")]
       : []),
   ]
 }).pipe(Effect.catchAll(({ message }) => Effect.succeed([warning("server", message)])))
 
 const findPrimary =
-  "put the primary into AUTHORITY_DATABASE_URL, or every host with target_session_attrs=read-write"
+  "set AUTHORITY_DATABASE_URL to the primary, or to all hosts with target_session_attrs=read-write"
 
 const tlsOf = ({ isServerEncrypted, pooler, tls }: PostgresServer) => {
   const own = tls === undefined ? "not in use" : `in use, ${tls}`
   if (pooler === "none" || isServerEncrypted === undefined) return own
-  return `${own}, as far as the pooler; ${isServerEncrypted ? "in use" : "not in use"} behind it`
+  return `${own}, up to the pooler; ${isServerEncrypted ? "in use" : "not in use"} from the pooler to the server`
 }
 
 const poolers: Record<PostgresServer["pooler"], string> = {
   none: "none, connected directly",
   session: "in session mode",
   transaction: "in transaction mode",
-  statement: "in statement mode, which allows no transaction: set it to transaction or session",
-  unknown: "in a mode that cannot be known",
+  statement:
+    "in statement mode, which allows no transaction: set it to transaction or session mode",
+  unknown: "in an unknown mode",
 }
 
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
@@ -176,7 +187,7 @@ const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
       Effect.provide(Stores.databaseOrEmpty),
       Effect.provide(Logging.layer({ stderr: true })),
       Effect.catchTag("ProviderError", ({ message, reason }) =>
-        Effect.succeed(failure(`provider ${name}`, `${message}: ${mends[reason]}`)),
+        Effect.succeed(failure(`provider ${name}`, `${message}: ${fixes[reason]}`)),
       ),
       Effect.catchAll(({ message }) => Effect.succeed(failure(`provider ${name}`, message))),
       Effect.catchAllDefect((defect) =>
@@ -188,23 +199,25 @@ const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
   ),
 )
 
-const mends: Record<ProviderError["reason"], string> = {
-  Unreachable: "check its address in the settings, and the network",
-  Timeout: "check its address in the settings, and the network",
+const fixes: Record<ProviderError["reason"], string> = {
+  Unreachable: "check the provider's address in the settings, and the network",
+  Timeout: "check the provider's address in the settings, and the network",
   Throttled: "wait, or lower AUTHORITY_PROVIDER_CONCURRENCY",
-  Unavailable: "it says that it is broken; wait, or put another provider behind it",
+  Unavailable:
+    "the provider reports that it is unavailable; wait, or add another provider to AUTHORITY_PROVIDER",
   Refused: "check the token or password in the settings, and the subscription",
-  Malformed: "check its address in the settings",
+  Malformed: "check the provider's address in the settings",
 }
 
 const examineProvider = Effect.gen(function* () {
   const { name, quota } = yield* MetricsProvider
   const subject = `provider ${name}`
-  if (name === "sandbox") return warning(subject, "its figures are synthetic")
-  if (quota === undefined) return ok(subject, "configured; it has no quota to ask for")
+  if (name === "sandbox")
+    return warning(subject, "its figures are synthetic; set AUTHORITY_PROVIDER for real ones")
+  if (quota === undefined) return ok(subject, "configured; it reports no quota")
   const { allotted, resetsAt, unit, used } = yield* quota
   const left = Math.max(0, allotted - used)
   const until = resetsAt === null ? "" : ` until ${time(resetsAt)}`
   const detail = `reachable; ${left} of ${allotted} ${unit} are left${until}`
-  return left === 0 ? failure(subject, `${detail}: buy more, or wait`) : ok(subject, detail)
+  return left === 0 ? failure(subject, `${detail}: buy more quota, or wait`) : ok(subject, detail)
 })

@@ -1,4 +1,4 @@
-/** What a start prints: the address, and on the first start with synthetic figures a key to try. */
+/** Prints the address when the server starts, and a demo key on the sandbox's first start. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -13,22 +13,22 @@ import * as Settings from "../Settings.ts"
 import { demoName, isExposed } from "./demo.ts"
 import { line } from "./Output.ts"
 
-/** Once the server listens. With `json` it prints one JSON document. */
+/** Prints when the server listens. With `json` it prints one JSON document. */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const { host, providers } = yield* Settings.Settings
     const provider = providers.join(",")
     const { url } = (yield* Listener).address()
     const key = yield* demoKey
-    yield* Effect.logInfo(`Listening on ${url}, figures by ${provider}.`)
+    yield* Effect.logInfo(`Listening on ${url}, provider: ${provider}.`)
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
-        "The sandbox's figures are synthetic: set AUTHORITY_PROVIDER and its token for real ones.",
+        "The sandbox's figures are synthetic. For real figures set AUTHORITY_PROVIDER and its token.",
       )
     }
     if (yield* isExposed(host)) {
       yield* Effect.logWarning(
-        `The account ${demoName} exists and ${host} may be reached from other machines: revoke its keys, or set AUTHORITY_HOST to 127.0.0.1.`,
+        `The account ${demoName} exists, and other machines may reach ${host}. Revoke the account's keys, or set AUTHORITY_HOST to 127.0.0.1.`,
       )
     }
     const secret = Option.map(key, (issued) => Redacted.value(issued.key))
@@ -42,18 +42,18 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
   }).pipe(Layer.effectDiscard)
 
-/** The service goes on without its stdout; nobody has seen the key. */
+/** Revokes the demo key, because it was not shown. The service continues without stdout. */
 const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
   Effect.gen(function* () {
     if (Option.isSome(key)) yield* (yield* ApiKeys).withdraw(key.value)
     yield* Effect.logWarning(
-      `${message}: 'authority key create --account ${demoName}' makes a key.`,
+      `${message}. To create a key, run 'authority key create --account ${demoName}'.`,
     )
   })
 
 const demoCredits = Credits.make(1000)
 
-/** On the first start with synthetic figures: an account to try them with. */
+/** Creates the demo account and its key on the sandbox's first start; otherwise `None`. */
 const demoKey = Effect.gen(function* () {
   const { providers } = yield* Settings.Settings
   const accounts = yield* Accounts
@@ -62,16 +62,16 @@ const demoKey = Effect.gen(function* () {
   yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
   return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
 }).pipe(
-  // Another process that starts on the same database was faster.
+  // Another process created the account at the same time.
   Effect.catchTag("AccountExists", () => Effect.succeedNone),
 )
 
 const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
   providers.every((name) => name === "sandbox")
 
-/** The key is printed here and nowhere else, so not through the log. */
+/** This text contains the key, so it goes to stdout and never to the log. */
 const invitation = (url: string, key: string) => `
-The account ${demoName} has ${demoCredits} credits. Its key is shown only now:
+The account ${demoName} has ${demoCredits} credits. This is its key, which is not shown again:
 
   ${key}
 

@@ -19,10 +19,10 @@ import * as Stores from "./Stores.ts"
 
 const keyId = Args.text({ name: "KEY_ID" }).pipe(Args.withSchema(ApiKey.ApiKeyId))
 
-/** The key was issued and its secret was not shown; `message` says what became of it. */
+/** The key was issued but its secret was not shown. `message` says whether the key is revoked. */
 class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
 
-/** Prints the secret. A key whose secret cannot be printed is of no use, so it is taken back. */
+/** Prints the secret. Withdraws the key when the secret cannot be printed, because it is lost. */
 const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
   Effect.catchTag(printIssued(asJson, issued, account), "OutputFailed", ({ message }) =>
     Effect.gen(function* () {
@@ -43,7 +43,7 @@ const printIssued = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account
   return print(
     asJson,
     { key: secret, id: record.id, account, expiresAt },
-    `${secret}\nThis key of ${account} is shown only now; it ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
+    `${secret}\nThis key of ${account} is not shown again. It ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
   )
 }
 
@@ -53,12 +53,12 @@ const create = Command.make(
     account: accountOption,
     label: Options.text("label").pipe(
       Options.optional,
-      Options.withDescription("What the key is for"),
+      Options.withDescription("Purpose of the key (default: none)"),
     ),
     expiresIn: Options.text("expires-in").pipe(
       Options.withSchema(TimeSpan),
       Options.optional,
-      Options.withDescription("How long the key lives, for example 90d; without it, for ever"),
+      Options.withDescription("Lifetime, for example 90d (default: unlimited)"),
     ),
     json,
   },
@@ -74,7 +74,7 @@ const create = Command.make(
       })
       yield* show(json, issued, name)
     }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Issue a key for an account; its secret is shown once"))
+).pipe(Command.withDescription("Create a key for an account, and show its secret once"))
 
 const list = Command.make("list", { account: accountOption, json }, ({ account, json }) =>
   Effect.gen(function* () {
@@ -118,9 +118,9 @@ const list = Command.make("list", { account: accountOption, json }, ({ account, 
       ),
     )
   }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Show an account's keys, without their secrets"))
+).pipe(Command.withDescription("List the keys of an account, without their secrets"))
 
-/** What is printed of a key whose record cannot be read, beside its id. */
+/** The row of a key whose record cannot be read, without its id and problem. */
 const unreadable = {
   start: null,
   label: null,
@@ -141,7 +141,7 @@ const rotate = Command.make(
     grace: Options.text("grace").pipe(
       Options.withSchema(TimeSpan),
       Options.withDefault(Duration.zero),
-      Options.withDescription("How long the former key goes on working, for example 24h"),
+      Options.withDescription("How long the old key stays valid, for example 24h (default: 0s)"),
     ),
     json,
   },
@@ -153,12 +153,12 @@ const rotate = Command.make(
       const { accountId } = issued.record
       const name = yield* accounts.find(accountId).pipe(
         Effect.map((account) => account.name),
-        // The key is issued already, so it is shown in any case.
+        // The key is already issued, so it is shown even when the account's name is not found.
         Effect.catchAllCause(() => Effect.succeed(accountId)),
       )
       yield* show(json, issued, name)
     }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("Replace a key by a new one"))
+).pipe(Command.withDescription("Replace a key with a new one"))
 
 const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
   Effect.gen(function* () {
@@ -166,9 +166,9 @@ const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
     const { revokedAt } = yield* keys.revoke(id)
     yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
   }).pipe(Effect.provide(Stores.forVerbs)),
-).pipe(Command.withDescription("End a key now"))
+).pipe(Command.withDescription("Revoke a key now"))
 
 export const key = Command.make("key").pipe(
-  Command.withDescription("Keys let clients in at an account's expense"),
+  Command.withDescription("Create, list, rotate and revoke API keys"),
   Command.withSubcommands([create, list, rotate, revoke]),
 )

@@ -1,12 +1,12 @@
 /**
- * Imported before everything else: below N-API 10 the SQLite addon crashes the process instead of
- * failing, so an older Node is told here, while nothing is loaded yet.
+ * Refuses to run on an old version of Node. Must be imported first: below Node-API 10 the SQLite
+ * addon crashes the process instead of failing.
  */
 const nodeApi = Number(process.versions["napi"])
 
 if (nodeApi < 10) {
   process.stderr.write(
-    `authority needs Node 22.14 or newer, this is ${process.version}; in the project's folder 'npm start' brings its own.\n`,
+    `authority needs Node 22.14 or newer, but this is ${process.version}. In the project folder, 'npm start' uses a suitable version.\n`,
   )
   process.exit(1)
 }

@@ -1,11 +1,11 @@
-/** The options that several verbs take. */
+/** Options that several verbs share. */
 import * as Options from "@effect/cli/Options"
 
 export const json = Options.boolean("json").pipe(
-  Options.withDescription("Print one JSON document and nothing else on stdout"),
+  Options.withDescription("Print one JSON document on stdout, and nothing else"),
 )
 
 export const accountOption = Options.text("account").pipe(
   Options.withPseudoName("NAME"),
-  Options.withDescription("The account's name or id"),
+  Options.withDescription("Name or id of the account"),
 )

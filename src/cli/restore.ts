@@ -1,4 +1,4 @@
-/** Puts a backup in the place of the SQLite database, and examines it before and after. */
+/** Replaces the SQLite database by a backup. Verifies the backup before and the result after. */
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Data from "effect/Data"
@@ -22,13 +22,15 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     const url = Redacted.value(databaseUrl)
     const source = resolve(file)
     if (!url.startsWith("sqlite:")) {
-      // A wrong string is told as such.
+      // An invalid connection string fails here with its own message.
       yield* ConnectionString.parse(url)
       return yield* new RestoreFailed({ message: lineForPostgres(url, source) })
     }
     const path = Presence.pathOf(url.slice("sqlite:".length))
     if (path === ":memory:") {
-      return yield* new RestoreFailed({ message: "AUTHORITY_DATABASE_URL names no file" })
+      return yield* new RestoreFailed({
+        message: "AUTHORITY_DATABASE_URL is an in-memory database; set it to a file",
+      })
     }
     const database = existsSync(path) ? realpathSync(path) : path
     yield* refuse(source, database)
@@ -38,7 +40,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
       Effect.zipRight(booksOf(copy)),
       Effect.catchTag(
         "NoDatabase",
-        () => new RestoreFailed({ message: "it has none of our tables" }),
+        () => new RestoreFailed({ message: "it has no tables of authority-metrics" }),
       ),
       Effect.mapError(
         ({ message }) => new RestoreFailed({ message: `${source} cannot be restored: ${message}` }),
@@ -49,7 +51,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
       Effect.mapError(
         ({ message }) =>
           new RestoreFailed({
-            message: `${database} was replaced, and then it failed: ${message}; the former database is ${former ?? "none"}`,
+            message: `${database} was replaced, but its verification failed: ${message}; the old database: ${former ?? "none"}`,
           }),
       ),
     )
@@ -58,7 +60,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
       { file: source, database, former: former ?? null, accounts, entries },
       [
         `Restored ${database} from ${source}; ${accounts} accounts and ${entries} entries add up.`,
-        ...(former === undefined ? [] : [`The former database is kept as ${former}.`]),
+        ...(former === undefined ? [] : [`The old database is kept as ${former}.`]),
       ].join("\n"),
     )
   }).pipe(
@@ -66,15 +68,15 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)),
   )
 
-/** What the name alone shows to be a mistake. */
+/** Fails when the source is not a readable file, or is the database itself. */
 const refuse = (source: string, database: string) =>
   Effect.try({
     try: () => {
       const file = statSync(source)
-      if (!file.isFile()) return `${source} is no file`
+      if (!file.isFile()) return `${source} is not a file`
       const former = statSync(database, { throwIfNoEntry: false })
       const isSame = file.ino === former?.ino && file.dev === former.dev
-      return isSame ? `${source} is the database itself: name a backup of it` : undefined
+      return isSame ? `${source} is the database itself; name a backup of it` : undefined
     },
     catch: (error) =>
       new RestoreFailed({
@@ -86,21 +88,21 @@ const refuse = (source: string, database: string) =>
     ),
   )
 
-/** PostgreSQL's own line, for an archive or for SQL text; psql and pg_restore ask for the password. */
+/** The command that restores an archive or SQL text. psql and pg_restore ask for the password. */
 const lineForPostgres = (databaseUrl: string, source: string) => {
   const url = quoted(ConnectionString.shown(databaseUrl))
   const file = quoted(source)
   const line = isSqlText(source)
     ? `psql --single-transaction --set=ON_ERROR_STOP=1 --dbname=${url} --file=${file}`
     : `pg_restore --clean --if-exists --single-transaction --dbname=${url} ${file}`
-  return `PostgreSQL restores with its own programs: stop the service, then type: ${line}`
+  return `PostgreSQL has its own programs for this: stop the service, then run: ${line}`
 }
 
-/** One word for a shell. */
+/** Quotes the text as one word for a POSIX shell. */
 const quoted = (text: string) =>
   /^[\w.:/@%,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 
-/** The archives of pg_dump begin with PGDMP; without `--format` it writes SQL text. */
+/** An archive of pg_dump begins with PGDMP. Without `--format`, pg_dump writes SQL text. */
 const isSqlText = (source: string) => {
   if (!statSync(source, { throwIfNoEntry: false })?.isFile()) return false
   const descriptor = openSync(source, "r")

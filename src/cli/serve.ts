@@ -1,4 +1,4 @@
-/** The service: its layers in one list, from the settings to the open port. */
+/** Assembles the service: one list of layers, from the settings to the open port. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -18,7 +18,7 @@ import * as Stores from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 import * as Telemetry from "./Telemetry.ts"
 
-/** The one place that knows of the room for speed: it can be left out without changing an answer. */
+/** The only use of `express/`. Without the fast path every answer is the same. */
 const express = ({
   corsOrigins = [],
   creditPrice,
@@ -42,12 +42,12 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
 }
 
-/** Longer than any request waits for the database, so that clients get a 503 first. */
+/** How long statements are retried after a lost connection. Requests give up earlier, with 503. */
 const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),
 })
 
-/** Answers requests until it is interrupted; fails when it cannot start. */
+/** Answers requests until it is interrupted. Fails when it cannot start. */
 export const serve = (options: { readonly json: boolean }) =>
   Effect.flatMap(Settings.Settings, (settings) =>
     greeting.layer(options).pipe(

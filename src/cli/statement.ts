@@ -1,4 +1,4 @@
-/** An account's statement, written as it is read: its length does not matter. */
+/** Prints the statement of an account as a stream, in constant memory. */
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import { accountOption, json } from "./options.ts"
 import { line, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
-/** A day or a moment. */
+/** A date or a time in ISO 8601. */
 const IsoTime = Schema.Date.annotations({
   message: () => ({
     message: "expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z",
@@ -38,8 +38,8 @@ export const statement = Command.make(
   "statement",
   {
     account: accountOption,
-    since: moment("since", "Entries from this time on"),
-    until: moment("until", "Entries before this time"),
+    since: moment("since", "First time to include (default: the first entry)"),
+    until: moment("until", "End of the period, exclusive (default: now)"),
     format: Options.choice("format", ["table", "csv", "json"]).pipe(
       Options.withDefault("table" as const),
     ),
@@ -108,7 +108,7 @@ const csv: Writer = () => (lines) =>
     headed("time,kind,amount,balance,urls,request_id,note"),
   )
 
-/** One document over many lines. */
+/** One JSON document, with one entry per line. */
 const document: Writer = (account) => (lines) =>
   lines.pipe(
     Stream.zipWithIndex,

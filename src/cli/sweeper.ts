@@ -1,4 +1,4 @@
-/** Ends the holds, and frees the idempotency keys, of processes that are gone. */
+/** Every second releases expired holds and the holds of dead processes, with their keys. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"
@@ -11,18 +11,21 @@ export const layer = Layer.scopedDiscard(
       Effect.matchCauseEffect({
         onSuccess: (count) => {
           isFailing = false
-          return count === 0
-            ? Effect.void
-            : Effect.logWarning(`Returned ${count} holds left behind.`)
+          return count === 0 ? Effect.void : Effect.logWarning(`Released ${count} abandoned holds.`)
         },
         onFailure: (cause) => {
           const isKnown = isFailing
           isFailing = true
-          return isKnown ? Effect.void : Effect.logError("The sweep failed; it goes on.", cause)
+          return isKnown
+            ? Effect.void
+            : Effect.logError(
+                "The release of abandoned holds failed. It is retried every second.",
+                cause,
+              )
         },
       }),
       Effect.repeat(Schedule.spaced("1 second")),
-      // Not during the start, which has other work.
+      // The delay keeps this work out of the start.
       Effect.delay("100 millis"),
       Effect.forkScoped,
     )

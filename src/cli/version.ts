@@ -1,6 +1,6 @@
 import manifest from "../../package.json" with { type: "json" }
 
-/** The build puts it in; sources have none. */
+/** The commit, which the build inserts. Undefined when the program runs from source. */
 declare const COMMIT: string | undefined
 
 export const version: string =

@@ -98,7 +98,7 @@ describe("a run that is stopped", () => {
         }
         const last = yield* toEnd(cwd, command)
         assert.strictEqual(last.code, 0, last.stderr)
-        assert.match(last.stderr, /^Going on with the run of /)
+        assert.match(last.stderr, /^Resuming the run of /)
         const rows = csv(cwd, "out.csv")
         assert.deepStrictEqual(
           rows.map(([url]) => url),
@@ -128,7 +128,7 @@ describe("a run that is stopped", () => {
         assert.strictEqual(stopped.code, 1)
         assert.match(
           stopped.stderr,
-          /authority: stopped; the same command, with the same input, goes/,
+          /authority: stopped; to resume, run the same command with the same input/,
         )
         const done = yield* fed(cwd, args, key, urls).end
         assert.strictEqual(done.code, 0, done.stderr)
@@ -152,7 +152,7 @@ describe("a run that is stopped", () => {
         assert.strictEqual(stopped.code, 1)
         assert.match(
           stopped.stderr,
-          /^authority: the account is out of credits: [^\n]+; 1,000 URLs are left; the same command goes on where it stopped\n$/m,
+          /^authority: the account is out of credits: [^\n]+; 1,000 URLs are left; to resume, run the same command\n$/m,
         )
         const { outcomes, summary } = JSON.parse(stopped.stdout)
         assert.deepInclude(summary, { complete: false, succeeded: 1000, left: 1000 })
@@ -185,7 +185,7 @@ describe("a run that is stopped", () => {
         yield* finished(running)
         assert.match(
           running.stderr(),
-          /^authority: the service refuses the key: [^\n]+; \d+ URLs are left; the same command goes on where it stopped\n$/m,
+          /^authority: the service rejects the key: [^\n]+; \d+ URLs are left; to resume, run the same command\n$/m,
         )
         const { charged } = yield* books
         const issued = yield* json(cwd, "key", "create", "--account", "acme")
@@ -211,7 +211,7 @@ describe("a run that is stopped", () => {
           list(other)
           const { code, stderr } = yield* toEnd(cwd, args)
           assert.strictEqual(code, 1)
-          assert.match(stderr, /authority: the list is not the one that [^\n]+ was begun with/)
+          assert.match(stderr, /authority: the list differs from the one that [^\n]+ belongs to/)
         }
         assert.strictEqual((yield* books).charged, 100)
         list(urls)
@@ -254,7 +254,7 @@ describe("a service that fails", () => {
         yield* spent(1000)
         server.signal("SIGKILL")
         yield* exited(server)
-        yield* eventually("it is told", () => /Trying again in \d+ s/.test(running.stderr()))
+        yield* eventually("it is told", () => /Retrying in \d+ s/.test(running.stderr()))
         yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 0, running.stderr())
@@ -287,7 +287,7 @@ describe("a service that fails", () => {
         yield* serve(cwd, { ...settings, AUTHORITY_PORT: new URL(url).port })
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 0, running.stderr())
-        assert.match(running.stderr(), /is in progress.* Trying again in 1 s\.$/m)
+        assert.match(running.stderr(), /is in progress.* Retrying in 1 s\.$/m)
         assert.deepInclude(yield* books, { charged: 120, held: 0 })
       }),
     timeout,
@@ -307,7 +307,7 @@ describe("a service that fails", () => {
         assert.strictEqual(running.exitCode(), 1)
         assert.match(
           running.stderr(),
-          /authority: http:\S+ cannot be reached: .* URLs are left; the same command goes on/,
+          /authority: http:\S+ cannot be reached: .* URLs are left; to resume, run the same command/,
         )
         yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
         assert.strictEqual((yield* toEnd(cwd, [...args, "--output", "out.csv"])).code, 0)
@@ -327,7 +327,7 @@ describe("a service that fails", () => {
         const nobody = ["check", "list.txt", "--key", key, "--url", "http://127.0.0.1:2"]
         const unreachable = yield* toEnd(cwd, nobody)
         assert.deepStrictEqual([refused.code, unreachable.code], [1, 1])
-        assert.match(refused.stderr, /^authority: the service refuses the key: [^\n]+\n$/)
+        assert.match(refused.stderr, /^authority: the service rejects the key: [^\n]+\n$/)
         assert.match(unreachable.stderr, /^authority: http:\S+ cannot be reached: [^\n]+\n$/)
         assert.strictEqual(refused.stdout + unreachable.stdout, "")
         expectNothingLeft(cwd)
@@ -365,12 +365,12 @@ describe("the output", () => {
         list(urls)
         const left = yield* shell(cwd, "authority", args, "| head -n 2")
         assert.lengthOf(left.stdout.trimEnd().split("\n"), 2)
-        assert.match(left.stderr, /authority: the output pipe was closed; the same command/)
-        const full = yield* shell(cwd, "ulimit -f 40; authority", [...args, "--output", "out.csv"])
         assert.match(
-          full.stderr,
-          /^authority: [^\n]+; the same command goes on where it stopped\n$/m,
+          left.stderr,
+          /authority: the output pipe was closed; to resume, run the same command/,
         )
+        const full = yield* shell(cwd, "ulimit -f 40; authority", [...args, "--output", "out.csv"])
+        assert.match(full.stderr, /^authority: [^\n]+; to resume, run the same command\n$/m)
         assert.notInclude(full.stderr, key)
         const done = yield* toEnd(cwd, [...args, "--format", "csv"])
         assert.strictEqual(done.code, 0, done.stderr)

@@ -212,7 +212,7 @@ describe("the doctor", () => {
         })
         assert.strictEqual(code, 1)
         assert.match(stdout, /failure +database: the database file is damaged/)
-        assert.match(stderr, /^authority: \d of the examinations failed[^\n]*\n$/)
+        assert.match(stderr, /^authority: \d checks failed[^\n]*\n$/)
       }),
     timeout,
   )

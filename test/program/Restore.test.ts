@@ -251,7 +251,7 @@ describe("authority restore refuses, and leaves everything as it was,", () => {
     readonly [name: string, message: RegExp, make: (cwd: string, file: string) => void]
   > = [
     ["a file that does not exist", /\/file\.db cannot be read: .*no such file/, () => {}],
-    ["a folder", /\/file\.db is no file/, (_, file) => mkdirSync(file)],
+    ["a folder", /\/file\.db is not a file/, (_, file) => mkdirSync(file)],
     [
       "a text",
       /\/file\.db cannot be restored: .*is no SQLite database/,
@@ -259,12 +259,12 @@ describe("authority restore refuses, and leaves everything as it was,", () => {
     ],
     [
       "an empty file",
-      /\/file\.db cannot be restored: .*none of our tables/,
+      /\/file\.db cannot be restored: .*no tables of authority-metrics/,
       (_, file) => writeFileSync(file, ""),
     ],
     [
       "another program's file",
-      /\/file\.db cannot be restored: .*none of our tables/,
+      /\/file\.db cannot be restored: .*no tables of authority-metrics/,
       (_, file) => {
         const other = new DatabaseSync(file)
         other.exec("CREATE TABLE memoirs (text TEXT)")
@@ -350,7 +350,7 @@ describe("authority restore refuses, and leaves everything as it was,", () => {
             AUTHORITY_DATABASE_URL: url,
           })
           assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, /^authority: PostgreSQL restores with its own programs: .+\n$/)
+          assert.match(stderr, /^authority: PostgreSQL has its own programs for this: .+\n$/)
           assert.include(stderr, line)
         }
       }),
