@@ -1,8 +1,8 @@
 /**
- * The use case. Each submitted URL becomes a target or is invalid. Where every figure is known, the
- * request is charged in one commit. Otherwise the credits for the targets are held, the provider is
- * asked once for each distinct target, and what succeeded is charged; whatever happens in between,
- * the rest of the hold goes back.
+ * Checks submitted URLs at an account's expense: the use case of the service. A URL is invalid or
+ * becomes a target. When the cache knows every target, one commit holds and charges the credits.
+ * Otherwise it holds the credits, looks up each distinct target once, charges the successful checks
+ * and returns the rest of the hold. A request that fails or is interrupted gets its hold back.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -26,11 +26,11 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   AuthorityCheck,
   {
     /**
-     * Checks the URLs at the account's expense, by the Deadline. Before the provider is asked it
-     * fails with InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs,
-     * or with IdempotencyKeyInUse when the first request with the key has no answer yet. It fails
-     * with HoldExpired when so much time went by that nothing could be charged, and with StoreTimeout
-     * when a commit was not decided in time. May die with StoreFailure.
+     * Checks the URLs before the Deadline and charges the account. Fails before any lookup with
+     * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
+     * IdempotencyKeyInUse when the first request with the key has no answer yet. Fails with
+     * HoldExpired when the hold ended before it was settled; then nothing is charged. Fails with
+     * StoreTimeout when a commit takes too long. May die with StoreFailure.
      */
     readonly check: (
       request: Report.Request,
@@ -38,7 +38,7 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   }
 >() {}
 
-/** `price`: whole credits for each successful check. */
+/** Creates the use case. `price` is in whole credits per successful check. */
 export const layer = (options: {
   readonly price: Credits
 }): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
@@ -49,11 +49,11 @@ export const layer = (options: {
       const provider = yield* MetricsProvider
       const { price } = options
 
-      /** One outcome for each target; a provider's failure is the outcome of all of them. */
+      /** Returns one outcome per target. When the whole call fails, every target gets its error. */
       const lookup = Effect.fnUntraced(function* (targets: Arr.NonEmptyReadonlyArray<Target>) {
         const timeLeftMs = yield* remainingMs
         return yield* provider.lookup(targets).pipe(
-          // A provider that does not keep to the deadline, or cannot be interrupted, is left behind.
+          // A provider that ignores the deadline or an interruption continues in the background.
           Effect.disconnect,
           Effect.timeoutTo({
             duration: Math.max(0, timeLeftMs) + lookupGraceMs,
@@ -68,14 +68,14 @@ export const layer = (options: {
           ),
           Effect.catchAllDefect((defect) =>
             Effect.as(
-              Effect.logError("The lookup broke.", Cause.die(defect)),
+              Effect.logError("The lookup failed unexpectedly.", Cause.die(defect)),
               targets.map(() => broken),
             ),
           ),
         )
       })
 
-      /** The provider is asked once for what was submitted twice. */
+      /** Looks up each distinct target once. Returns one outcome per submitted target. */
       const lookupDistinct = (targets: Arr.NonEmptyReadonlyArray<Target>) => {
         const [first, ...others] = targets
         const byPage = new Map(others.map((target) => [target.page, target]))
@@ -87,7 +87,7 @@ export const layer = (options: {
         })
       }
 
-      /** Nothing is waited for in between, so the hold and its settlement are one commit. */
+      /** Charges a request that needs no lookup in one commit. A repeat gets the stored answer. */
       const charge = Effect.fnUntraced(function* (hold: Hold, report: Report.Report) {
         const stored = yield* ledger.charge(
           hold,
@@ -97,13 +97,13 @@ export const layer = (options: {
         return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
       })
 
-      /** The answer waits for the release as long as for any commit, and no longer. */
+      /** Waits for the release as long as for any commit. After that it ends in the background. */
       const release = (hold: Hold) =>
         Effect.flatMap(Deadline, (deadline) =>
           waitUntil(deadline + commitGraceMs)(ledger.release(hold)),
         )
 
-      /** Asks the provider between two commits. */
+      /** Opens the hold, runs the lookup and settles. A repeat gets the stored answer. */
       const buy = Effect.fnUntraced(function* (
         hold: Hold,
         urls: ReadonlyArray<string>,
@@ -130,7 +130,7 @@ export const layer = (options: {
         const reportOf = (outcomes: ReadonlyArray<Outcome>) =>
           Report.make(urls, parsed, outcomes, price)
         const targets = Arr.getRights(parsed)
-        // Nobody is asked and nothing is charged, so there is nothing that a repeat could do twice.
+        // No lookup and no charge: a repeat is harmless, so the idempotency key is not stored.
         if (!Arr.isNonEmptyArray(targets)) return reportOf([])
         const hold = Report.holdOf(request, targets, price)
         const known = yield* provider.known(targets)

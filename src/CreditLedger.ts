@@ -1,7 +1,7 @@
 /**
- * The port to the money. Credits are first held, then settled: charged at most what was held, the
- * rest returned. A hold whose owner is gone ends, at the latest with its lease. The client may name a request by an
- * idempotency key: a repeat of it gets the stored answer, and nothing is charged twice.
+ * The port to the credits of all accounts. A request first holds credits. Settling the hold charges
+ * at most its amount and returns the rest. A hold whose owner has died ends with its lease or
+ * earlier. A repeat with the same idempotency key gets the stored answer and is not charged again.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -15,35 +15,35 @@ import type { Charge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits, LedgerEntry } from "./ledger/LedgerEntry.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
-/** Epoch milliseconds: `since` included, `until` not. */
+/** A period in epoch milliseconds. `since` is inclusive, `until` is exclusive. */
 export interface Period {
   readonly since?: number | undefined
   readonly until?: number | undefined
 }
 
 /**
- * Amounts are whole credits. A change is durable once its method returns, and nobody can interrupt
- * it. Every method but `release` may die with StoreFailure; then the change may or may not stand. A
- * method that fails with StoreTimeout has waited until about a second after the Deadline.
+ * Amounts are whole credits. A change is durable when its method returns. It cannot be interrupted.
+ * Every method except `release` may die with StoreFailure; then the change may have been committed.
+ * A method fails with StoreTimeout about one second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
   {
-    /** The account's books as they stand. */
+    /** Returns the account's current balance. */
     readonly balance: (account: AccountId) => Effect.Effect<Balance, StoreTimeout>
     /**
-     * Sets credits aside and takes the idempotency key, if the hold has one, in one commit. Gives the
-     * stored answer instead, and changes nothing, where an earlier request with the key has one. Fails
-     * with InsufficientCredits, or with IdempotencyKeyReused when the key was used for another
-     * question, or with IdempotencyKeyInUse when its first request has no answer yet; then nothing
-     * changes either. A hold that may stand after StoreFailure or StoreTimeout is released.
+     * Sets credits aside and takes the hold's idempotency key, if any, in one commit. Returns the
+     * stored answer instead when the key has one. Fails with InsufficientCredits, with
+     * IdempotencyKeyReused when the key was used for other URLs, or with IdempotencyKeyInUse when
+     * its first request has no answer yet. In these cases nothing changes. After StoreFailure or
+     * StoreTimeout the ledger releases the hold if it was committed.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Ends a hold: charges at most what it holds, returns the rest, and stores the answer under its
-     * idempotency key for a day, in one commit. Fails with HoldExpired when the hold is over or its key
-     * belongs to another request; then the hold is ended, nothing is charged and nothing stored. Dies
-     * when the charge exceeds the hold.
+     * Ends a hold in one commit: charges at most its amount, returns the rest, and stores the
+     * answer under its idempotency key for a day. Fails with HoldExpired when the hold has ended or
+     * another request owns its key; then it releases the hold, charges nothing and stores nothing.
+     * Dies when the charge exceeds the hold.
      */
     readonly settle: (
       hold: Hold,
@@ -51,8 +51,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       answer?: string | undefined,
     ) => Effect.Effect<void, HoldExpired | StoreTimeout>
     /**
-     * `open` and `settle` in one commit, for what is known beforehand. It gives and fails with what
-     * `open` does, and needs the whole hold to be available though it may charge less.
+     * Does `open` and `settle` in one commit, for a charge that is known in advance. Returns and
+     * fails like `open`. Needs the hold's whole amount to be available, even if it charges less.
      */
     readonly charge: (
       hold: Hold,
@@ -60,27 +60,27 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       answer?: string | undefined,
     ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Returns a whole hold and frees its idempotency key, in one commit. Changes nothing where the hold
-     * was settled, and leaves a key that has an answer or belongs to another request. Waits past
-     * the Deadline too, and is committed after every change that this process asked for before. When
-     * the store fails it returns, and `expire` releases the hold as soon as the store works again.
+     * Returns a whole hold and frees its idempotency key, in one commit. Changes nothing when the
+     * hold was settled. Keeps a key that has an answer or belongs to another request. Ignores the
+     * Deadline, and commits after all earlier changes of this process. When the store fails, it
+     * returns, and `expire` releases the hold when the store works again.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
-    /** Adds credits. Dies when the sum of all grants would no longer be exact. */
+    /** Adds credits and returns the balance. Dies when the sum of grants exceeds exact integers. */
     readonly grant: (
       account: AccountId,
       amount: Credits,
       note: string | null,
     ) => Effect.Effect<Balance>
     /**
-     * Ends the holds whose lease is over, whose process is gone, or whose release failed: returns
-     * their credits and frees their idempotency keys. Forgets stored answers that are over. Returns
-     * the number of the holds.
+     * Releases every hold whose lease has ended, whose process has died or whose release failed,
+     * and frees their idempotency keys. Deletes expired stored answers. Returns the number of
+     * released holds.
      */
     readonly expire: Effect.Effect<number>
-    /** The entries of an account, oldest first. */
+    /** Streams the entries of an account, oldest first. */
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<LedgerEntry>
-    /** Recomputes every balance, hold and hash, in constant memory. */
+    /** Recomputes every balance, hold and hash, in constant memory. Returns the problems found. */
     readonly verify: Effect.Effect<Verification>
   }
 >() {}

@@ -1,4 +1,4 @@
-/** Every setting, its default and its limit. They come from the environment. */
+/** Declares every setting with its default and limits. Values come from environment variables. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -8,16 +8,16 @@ import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { TimeSpan } from "./TimeSpan.ts"
 
-/** What `authority doctor` and the README tell of a setting. */
+/** Describes a setting for people. `authority doctor` prints the name and the value. */
 export interface About {
   readonly name: string
-  /** As it would stand in the environment; undefined when the setting may stay unset. */
+  /** The default, as text of an environment variable. Undefined when the setting is optional. */
   readonly default: string | undefined
   readonly description: string
   readonly isSecret: boolean
 }
 
-/** A value was given that the setting does not take, or none where one is needed. */
+/** One or more settings have an invalid value. `message` names each of them. */
 export class InvalidSetting extends Data.TaggedError("InvalidSetting")<{
   readonly message: string
 }> {}
@@ -42,7 +42,7 @@ const optional = <A>(
   return Object.assign(Schema.optionalWith(schema, { exact: true }), { about })
 }
 
-/** The one sentence that a wrong value is answered with. */
+/** Replaces all error messages of a schema by one: `expected …`. */
 const expecting = <A>(
   expectation: string,
   schema: Schema.Schema<A, string>,
@@ -63,7 +63,7 @@ export const ProviderName = Schema.Literal(
 export type ProviderName = typeof ProviderName.Type
 
 const providers = expecting(
-  `one or more of ${ProviderName.literals.join(", ")}, each once, separated by commas`,
+  `one or more of ${ProviderName.literals.join(", ")}, separated by commas, without duplicates`,
   Schema.split(",").pipe(
     Schema.compose(Schema.NonEmptyArray(Schema.compose(Schema.Trim, ProviderName))),
     Schema.filter((names) => new Set(names).size === names.length),
@@ -99,7 +99,7 @@ const origins = expecting(
   ),
 )
 
-/** `600/1m`: a number of requests in a span of time. */
+/** A number of requests per time span, for example `600/1m`. */
 const rate = expecting(
   "a number and a length of time such as 600/1m, at most 3650d",
   Schema.split("/").pipe(
@@ -118,7 +118,7 @@ const rate = expecting(
 
 const secret = Schema.Redacted(Schema.NonEmptyString)
 
-/** Which store, and where; redacted because it may carry a password. */
+/** The kind of store and its location. Redacted, because it may contain a password. */
 const databaseUrl = expecting(
   "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
   Schema.Redacted(
@@ -132,93 +132,98 @@ const databaseUrl = expecting(
   ),
 )
 
-/** The settings by the names that the program uses. */
+/** All settings, by their property names in `Settings`. */
 export const all = {
   host: setting("AUTHORITY_HOST", "127.0.0.1", Schema.NonEmptyString, "the address to listen on"),
-  port: setting("AUTHORITY_PORT", "8080", whole(0, 65_535), "the port; 0 picks a free one"),
+  port: setting(
+    "AUTHORITY_PORT",
+    "8080",
+    whole(0, 65_535),
+    "the port to listen on; 0 picks a free one",
+  ),
   databaseUrl: setting(
     "AUTHORITY_DATABASE_URL",
     "sqlite:authority.db",
     databaseUrl,
-    "where accounts, keys and credits are kept",
+    "the database of accounts, keys and credits",
   ),
   databaseConnections: setting(
     "AUTHORITY_DATABASE_CONNECTIONS",
     "10",
     whole(1, 100),
-    "connections of a serving process to PostgreSQL at a time",
+    "maximum connections of a serving process to PostgreSQL",
   ),
   providers: setting(
     "AUTHORITY_PROVIDER",
     "sandbox",
     providers,
-    "who gives the figures; of a list separated by commas, each is asked what those before it lack",
+    "the providers of figures, separated by commas; each is asked for what the ones before it lack",
   ),
   mozToken: optional("AUTHORITY_MOZ_TOKEN", secret, "the token of the Moz API", true),
   mozUrl: setting(
     "AUTHORITY_MOZ_URL",
     "https://api.moz.com/jsonrpc",
     httpUrl,
-    "the Moz API's address",
+    "the address of the Moz API",
   ),
   mozLinksV2Token: optional(
     "AUTHORITY_MOZ_LINKS_V2_TOKEN",
     secret,
-    "the token of the Moz Links API, or ID:SECRET",
+    "the token of the Moz Links API, or its ID:SECRET",
     true,
   ),
   mozLinksV2Url: setting(
     "AUTHORITY_MOZ_LINKS_V2_URL",
     "https://lsapi.seomoz.com/v2",
     httpUrl,
-    "the Moz Links API's address",
+    "the address of the Moz Links API",
   ),
   openPageRankKey: optional(
     "AUTHORITY_OPEN_PAGE_RANK_KEY",
     secret,
-    "the key of Open PageRank",
+    "the API key of Open PageRank",
     true,
   ),
   openPageRankUrl: setting(
     "AUTHORITY_OPEN_PAGE_RANK_URL",
     "https://openpagerank.com/api/v1.0/getPageRank",
     httpUrl,
-    "Open PageRank's address",
+    "the address of the Open PageRank API",
   ),
   dataforseoLogin: optional(
     "AUTHORITY_DATAFORSEO_LOGIN",
     Schema.NonEmptyString,
-    "the login of DataForSEO",
+    "the API login of DataForSEO",
   ),
   dataforseoPassword: optional(
     "AUTHORITY_DATAFORSEO_PASSWORD",
     secret,
-    "the password of DataForSEO's interface",
+    "the API password of DataForSEO",
     true,
   ),
   dataforseoUrl: setting(
     "AUTHORITY_DATAFORSEO_URL",
     "https://api.dataforseo.com/v3",
     httpUrl,
-    "DataForSEO's address",
+    "the address of the DataForSEO API",
   ),
   providerTimeout: setting(
     "AUTHORITY_PROVIDER_TIMEOUT",
     "10s",
     timeSpan("10 millis", "10 minutes"),
-    "how long one call to the provider may take",
+    "timeout of one call to a provider",
   ),
   requestTimeout: setting(
     "AUTHORITY_REQUEST_TIMEOUT",
     "30s",
     timeSpan("10 millis", "10 minutes"),
-    "how long one request of a client may take",
+    "timeout of one request of a client",
   ),
   shutdownTimeout: setting(
     "AUTHORITY_SHUTDOWN_TIMEOUT",
     "10s",
     timeSpan("0 millis", "10 minutes"),
-    "how long requests in flight may take once the service is told to stop",
+    "time for requests in flight to finish when the service stops",
   ),
   creditPrice: setting(
     "AUTHORITY_CREDIT_PRICE",
@@ -230,64 +235,64 @@ export const all = {
     "AUTHORITY_PROVIDER_CONCURRENCY",
     "4",
     whole(1, 1000),
-    "calls to one provider at a time",
+    "maximum concurrent calls to one provider",
   ),
   cacheTtl: setting(
     "AUTHORITY_CACHE_TTL",
     "24h",
     timeSpan("0 millis", "3650 days"),
-    "how long figures are kept; 0s turns the cache off",
+    "lifetime of cached figures; 0s turns the cache off",
   ),
   cacheCapacity: setting(
     "AUTHORITY_CACHE_CAPACITY",
     "100000",
     whole(1, 100_000_000),
-    "how many figures of each provider are kept in memory, the latest used",
+    "maximum figures of each provider in memory; the least recently used are dropped first",
   ),
   rateLimit: optional(
     "AUTHORITY_RATE_LIMIT",
     rate,
-    "requests of one account in a span of time, for example 600/1m",
+    "maximum requests of one account per time span, for example 600/1m",
   ),
   maxConnections: setting(
     "AUTHORITY_MAX_CONNECTIONS",
     "10000",
     whole(1, 1_000_000),
-    "connections at a time; more are refused",
+    "maximum concurrent connections; more are refused",
   ),
   express: setting(
     "AUTHORITY_EXPRESS",
     "on",
     oneOf("on", "off"),
-    "off answers every request by the router, for diagnosis; the answers are the same",
+    "the fast path; off serves every request through the router, with the same answers",
   ),
   logLevel: setting(
     "AUTHORITY_LOG_LEVEL",
     "info",
     oneOf("trace", "debug", "info", "warning", "error", "fatal", "none"),
-    "the least grave message to log",
+    "the minimum severity of messages to log",
   ),
   logFormat: setting(
     "AUTHORITY_LOG_FORMAT",
     "auto",
     oneOf("auto", "pretty", "json"),
-    "pretty for people, JSON lines for programs; auto is pretty on a terminal",
+    "pretty for people, json for JSON lines; auto is pretty on a terminal and json elsewhere",
   ),
   corsOrigins: optional(
     "AUTHORITY_CORS_ORIGINS",
     origins,
-    "origins whose pages may call the interface from a browser",
+    "origins whose pages may call the HTTP API from a browser",
   ),
   otlpEndpoint: optional(
     "OTEL_EXPORTER_OTLP_ENDPOINT",
     httpUrl,
-    "where traces, metrics and logs are sent by OTLP",
+    "the OTLP receiver of traces, metrics and logs",
   ),
   otelServiceName: setting(
     "OTEL_SERVICE_NAME",
     "authority-metrics",
     Schema.NonEmptyString,
-    "what this service is called there",
+    "the name of this service in its telemetry",
   ),
 } as const
 
@@ -297,7 +302,7 @@ export class Settings extends Context.Tag("authority/Settings")<Settings, typeof
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Fails with InvalidSetting, whose message names every setting that is wrong and what it expects. */
+/** Reads the settings. InvalidSetting names each invalid setting and what it expects. */
 export const from = (environment: Environment): Layer.Layer<Settings, InvalidSetting> =>
   Layer.effect(
     Settings,
@@ -307,12 +312,12 @@ export const from = (environment: Environment): Layer.Layer<Settings, InvalidSet
     ),
   )
 
-/** The settings of the process's environment. */
+/** Reads the settings from the environment of the process. */
 export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.suspend(() => from(process.env))
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 
-/** By the names that the program uses. A variable that is set to nothing counts as unset. */
+/** Maps property names to texts. An empty or blank variable counts as unset. */
 const textsOf = (environment: Environment) =>
   Object.fromEntries(
     Object.entries(all).flatMap(([key, { about }]) => {

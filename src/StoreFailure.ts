@@ -1,13 +1,13 @@
 import * as Data from "effect/Data"
 
 /**
- * The place where things are kept did not do its work: full, locked, gone, damaged. A port's caller
- * cannot mend that, so it is a defect there; the start of the program and the verbs of the command
- * line print `message`, which says what to do, and the interface answers 500.
+ * The store failed: for example it is full, locked, missing or damaged. The caller of a port cannot
+ * fix that, so ports die with this error as a defect. `message` says what to do. The start of the
+ * program and the verbs print it, and the HTTP API answers with status 500.
  */
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   readonly message: string
   readonly cause?: unknown
-  /** True where the change may stand, because the answer to its commit was lost. */
+  /** True when the change may have been committed, because the answer to the commit was lost. */
   readonly mayStand?: boolean
 }> {}
