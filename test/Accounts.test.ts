@@ -31,7 +31,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("a name is taken once, and the account that has it stays", () =>
+    it.effect("a second account with the same name fails and leaves the first unchanged", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const first = yield* accounts.create(named("taken"))
@@ -42,7 +42,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("of many who ask for one name at once, one gets it", () =>
+    it.effect("one of many concurrent creations with the same name succeeds", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const asked = yield* Effect.forEach(
@@ -54,7 +54,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("names that differ in letter case are two", () =>
+    it.effect("names that differ only in letter case are different names", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const lower = yield* accounts.create(named("case"))
@@ -64,7 +64,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("a name in any script is kept as it is", () =>
+    it.effect("a name in any script is stored unchanged", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const account = yield* accounts.create(named("Zoë.王+1@例"))
@@ -73,7 +73,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
 
     it.effect.each(["nobody", "", "'; DROP TABLE accounts; --", "%"])(
-      "%j, which no account is called, is not found",
+      "an account with the unknown name %j is not found",
       (name) =>
         Effect.gen(function* () {
           const error = yield* Effect.flip((yield* Accounts).find(name))
@@ -83,7 +83,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
     )
 
-    it.effect("the list has every account, by name", () =>
+    it.effect("the list has every account, sorted by name", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const created = yield* Effect.forEach(["list-c", "list-a", "list-b"], (name) =>
@@ -100,7 +100,7 @@ for (const [name, store] of stores) suite(name, store)
 
 for (const [name, store] of sqlStores) {
   layer(store)(`Accounts in ${name}, from an earlier version`, (it) => {
-    it.effect("an account whose name is another one's id takes nothing from that one", () =>
+    it.effect("an account whose name is the id of another account does not hide it", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const accounts = yield* Accounts

@@ -17,7 +17,7 @@ import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
 import { newAccount } from "./support/accounts.ts"
 import { type Ports, sqliteFile, sqlStores, stores, temporaryFolder } from "./support/Stores.ts"
 
-/** An account and a key of it. */
+/** Creates an account and a key for it. */
 const issued = (
   options: { readonly label?: string; readonly expiresIn?: Duration.Duration } = {},
 ) =>
@@ -26,7 +26,7 @@ const issued = (
     return { account, ...(yield* (yield* ApiKeys).issue({ account, ...options })) }
   })
 
-/** Whether a key lets its holder in now. */
+/** Returns true when the key authenticates. Fails the test on any error but InvalidApiKey. */
 const admits = (key: Redacted.Redacted<string>) =>
   Effect.gen(function* () {
     const outcome = yield* Effect.either((yield* ApiKeys).authenticate(key))
@@ -34,7 +34,7 @@ const admits = (key: Redacted.Redacted<string>) =>
     return Either.isRight(outcome)
   })
 
-/** The text with the character at `index` changed. */
+/** Replaces the character at `index` by another one. */
 const mistyped = (text: string, index: number) =>
   text.slice(0, index) + (text[index] === "x" ? "y" : "x") + text.slice(index + 1)
 
@@ -43,14 +43,14 @@ const terms = { accountId: AccountId.make("a"), label: null, lifetimeMs: null }
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`ApiKeys in ${name}`, (it) => {
     describe("a key", () => {
-      it.effect("lets its account in", () =>
+      it.effect("authenticates its account", () =>
         Effect.gen(function* () {
           const { account, key } = yield* issued()
           assert.strictEqual((yield* (yield* ApiKeys).authenticate(key)).accountId, account)
         }),
       )
 
-      it.effect("is one of many that an account may have", () =>
+      it.effect("can be one of many keys of an account", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { account, key } = yield* issued()
@@ -61,7 +61,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("has a record for people, without its secret", () =>
+      it.effect("has a record that does not contain the secret", () =>
         Effect.gen(function* () {
           yield* TestClock.adjust("1 second")
           const { account, key, record } = yield* issued({
@@ -80,7 +80,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("without a lifetime lets in for ever", () =>
+      it.effect("without a lifetime never expires", () =>
         Effect.gen(function* () {
           const { key, record } = yield* issued()
           assert.isNull(record.expiresAt)
@@ -89,7 +89,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("ends with its lifetime, to the millisecond", () =>
+      it.effect("expires at the end of its lifetime, to the millisecond", () =>
         Effect.gen(function* () {
           const { key } = yield* issued({ expiresIn: Duration.days(90) })
           yield* TestClock.adjust(Duration.millis(Duration.toMillis("90 days") - 1))
@@ -100,8 +100,8 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("what is not a key lets nobody in", () => {
-      it.effect("nor does one of the right form that was never issued", () =>
+    describe("an invalid key is rejected", () => {
+      it.effect("if it has the right form but was never issued", () =>
         Effect.gen(function* () {
           const { key } = ApiKey.issue(terms, 0)
           assert.isTrue(ApiKey.isWellFormed(key))
@@ -109,7 +109,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("nor does a key with a typo, a piece missing or something added", () =>
+      it.effect("if it has a typo, a missing part or an addition", () =>
         Effect.gen(function* () {
           const text = Redacted.value((yield* issued()).key)
           const wrong = [
@@ -129,7 +129,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("nor does the id, the start or the hash of a key", () =>
+      it.effect("if it is the id, the start or the hash of a key", () =>
         Effect.gen(function* () {
           const { key, record } = yield* issued()
           for (const one of [record.id, record.start, ApiKey.hash(key)]) {
@@ -140,7 +140,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("revoking", () => {
-      it.effect("ends a key at once, and no other", () =>
+      it.effect("ends a key immediately, and no other key", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { account, key, record } = yield* issued()
@@ -151,7 +151,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("again is no error and leaves the first time", () =>
+      it.effect("a revoked key succeeds and keeps the first revocation time", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { record } = yield* issued()
@@ -161,7 +161,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("what is no key's id is not found", () =>
+      it.effect("an unknown id fails with ApiKeyNotFound", () =>
         Effect.gen(function* () {
           const id = ApiKey.ApiKeyId.make("none")
           const error = yield* Effect.flip((yield* ApiKeys).revoke(id))
@@ -172,7 +172,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("rotating", () => {
-      it.effect("without grace ends the former key at once", () =>
+      it.effect("without a grace period ends the old key immediately", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued({ label: "crawler" })
@@ -185,7 +185,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("with grace lets both in until the grace is over", () =>
+      it.effect("with a grace period keeps both keys valid until its end", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued()
@@ -199,7 +199,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("gives the new key the former one's lifetime, from now", () =>
+      it.effect("gives the new key the lifetime of the old key, starting now", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued({ expiresIn: Duration.days(90) })
@@ -212,7 +212,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("never lengthens the former key's life", () =>
+      it.effect("never extends the lifetime of the old key", () =>
         Effect.gen(function* () {
           const former = yield* issued({ expiresIn: Duration.hours(1) })
           yield* (yield* ApiKeys).rotate(former.record.id, Duration.hours(24))
@@ -221,24 +221,26 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("what has ended, or never was, is not found and brings forth no key", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const revoked = yield* issued()
-          yield* keys.revoke(revoked.record.id)
-          const expired = yield* issued({ expiresIn: Duration.hours(1) })
-          yield* TestClock.adjust("1 hour")
-          for (const id of [revoked.record.id, expired.record.id, ApiKey.ApiKeyId.make("none")]) {
-            const error = yield* Effect.flip(keys.rotate(id, Duration.hours(24)))
-            assert.instanceOf(error, ApiKeyNotFound)
-            assert.strictEqual(error.id, id)
-          }
-          assert.strictEqual((yield* keys.list(revoked.account)).length, 1)
-          assert.isFalse(yield* admits(expired.key))
-        }),
+      it.effect(
+        "a revoked, expired or unknown key fails with ApiKeyNotFound and issues no key",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const revoked = yield* issued()
+            yield* keys.revoke(revoked.record.id)
+            const expired = yield* issued({ expiresIn: Duration.hours(1) })
+            yield* TestClock.adjust("1 hour")
+            for (const id of [revoked.record.id, expired.record.id, ApiKey.ApiKeyId.make("none")]) {
+              const error = yield* Effect.flip(keys.rotate(id, Duration.hours(24)))
+              assert.instanceOf(error, ApiKeyNotFound)
+              assert.strictEqual(error.id, id)
+            }
+            assert.strictEqual((yield* keys.list(revoked.account)).length, 1)
+            assert.isFalse(yield* admits(expired.key))
+          }),
       )
 
-      it.effect("for so long that no time can be stored changes nothing", () =>
+      it.effect("with a grace period that is too long to be stored changes nothing", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { account, key, record } = yield* issued()
@@ -253,7 +255,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("withdrawing", () => {
-      it.effect("ends a new key", () =>
+      it.effect("a new key revokes it", () =>
         Effect.gen(function* () {
           const { account, ...key } = yield* issued()
           yield* (yield* ApiKeys).withdraw(key)
@@ -262,7 +264,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a rotated key lets the former one live on as before", () =>
+      it.effect("the new key of a rotation restores the lifetime of the old key", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           for (const grace of ["0 millis", "1 hour"] as const) {
@@ -278,7 +280,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("leaves a former key that was revoked, or rotated again, as it is", () =>
+      it.effect("does not change an old key that was revoked or rotated again", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const revoked = yield* issued()
@@ -298,33 +300,35 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("the list of an account's keys", () => {
-      it.effect("has its own, ended ones included, oldest first, and no secrets", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const first = yield* issued({ label: "first" })
-          yield* issued({ label: "another account's" })
-          const { account } = first
-          const second = yield* keys.issue({ account, label: "second" })
-          yield* TestClock.adjust("1 second")
-          const third = yield* keys.rotate(second.record.id, Duration.zero)
-          yield* keys.revoke(first.record.id)
+      it.effect(
+        "has only its keys, revoked and expired ones too, oldest first, without secrets",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const first = yield* issued({ label: "first" })
+            yield* issued({ label: "another account's" })
+            const { account } = first
+            const second = yield* keys.issue({ account, label: "second" })
+            yield* TestClock.adjust("1 second")
+            const third = yield* keys.rotate(second.record.id, Duration.zero)
+            yield* keys.revoke(first.record.id)
 
-          const listed = Arr.getRights(yield* keys.list(account))
-          const all = [first, second, third]
-          assert.deepStrictEqual(
-            listed.map(({ id }) => id),
-            all.map(({ record }) => record.id),
-          )
-          assert.deepStrictEqual(
-            listed.map(({ label }) => label),
-            ["first", "second", "second"],
-          )
-          assert.deepStrictEqual(listed.at(2), third.record)
-          for (const { key } of all) {
-            assert.notInclude(JSON.stringify(listed), Redacted.value(key).slice(9))
-            assert.notInclude(JSON.stringify(listed), ApiKey.hash(key))
-          }
-        }),
+            const listed = Arr.getRights(yield* keys.list(account))
+            const all = [first, second, third]
+            assert.deepStrictEqual(
+              listed.map(({ id }) => id),
+              all.map(({ record }) => record.id),
+            )
+            assert.deepStrictEqual(
+              listed.map(({ label }) => label),
+              ["first", "second", "second"],
+            )
+            assert.deepStrictEqual(listed.at(2), third.record)
+            for (const { key } of all) {
+              assert.notInclude(JSON.stringify(listed), Redacted.value(key).slice(9))
+              assert.notInclude(JSON.stringify(listed), ApiKey.hash(key))
+            }
+          }),
       )
 
       it.effect("is empty for an account without keys", () =>
@@ -339,8 +343,8 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
 for (const [name, store] of stores) suite(name, store)
 
 for (const [name, store] of sqlStores) {
-  layer(store)(`ApiKeys in ${name}, behind the port`, (it) => {
-    it.effect("a row that cannot be read is named, spoils no other, and can be revoked", () =>
+  layer(store)(`the api_keys table in ${name}`, (it) => {
+    it.effect("an unreadable row is reported, affects no other key, and can be revoked", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const keys = yield* ApiKeys
@@ -367,7 +371,7 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.effect("what cannot be a key is refused without a query", () =>
+    it.effect("a malformed key is rejected without a query", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { key } = yield* issued()
@@ -379,8 +383,8 @@ for (const [name, store] of sqlStores) {
   })
 }
 
-describe("the files of SQLite", () => {
-  it.scoped("hold the hash of a key and its start, and nothing else of it", () =>
+describe("the SQLite files", () => {
+  it.scoped("contain the hash and the start of a key, and no other part of it", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       yield* Effect.gen(function* () {
@@ -397,7 +401,7 @@ describe("the files of SQLite", () => {
           assert.isTrue(bytes.includes(ApiKey.hash(one)))
           const text = Redacted.value(one)
           assert.isTrue(bytes.includes(text.slice(0, 9)))
-          // So long that what stands behind the start in a file does not look like it by chance.
+          // Pieces of 12 characters are too long to match other bytes of the file by chance.
           for (let start = 2; start + 12 <= text.length; start++) {
             const piece = text.slice(start, start + 12)
             assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
@@ -408,17 +412,17 @@ describe("the files of SQLite", () => {
   )
 })
 
-describe("the form of a key", () => {
+describe("the format of a key", () => {
   const fresh = () => Redacted.value(ApiKey.issue(terms, 0).key)
 
-  it("is am_ and 49 letters and digits, never the same twice", () => {
+  it("is am_ and 49 letters and digits, and each key is unique", () => {
     const keys = Array.from({ length: 100 }, fresh)
     for (const key of keys) assert.match(key, /^am_[0-9A-Za-z]{49}$/)
     assert.strictEqual(new Set(keys).size, keys.length)
   })
 
   it.prop(
-    "betrays any one character that was mistyped, and any two neighbours that were swapped",
+    "detects any mistyped character and any two swapped neighbours",
     { index: fc.integer({ min: 0, max: 51 }) },
     ({ index }) => {
       const key = fresh()
@@ -430,7 +434,7 @@ describe("the form of a key", () => {
     },
   )
 
-  it.prop("is not that of arbitrary text", { text: fc.string() }, ({ text }) => {
+  it.prop("rejects arbitrary text", { text: fc.string() }, ({ text }) => {
     assert.isFalse(ApiKey.isWellFormed(Redacted.make(text)))
   })
 })

@@ -43,7 +43,7 @@ interface World {
 
 const memoryLedger = MemoryCreditLedger.layer({ lease: leaseMs })
 
-/** Runs over a ledger in which the account was granted `credits`. */
+/** Runs a test with a ledger in which the account has `credits`. */
 const within =
   ({ credits = 1000, ledger = memoryLedger, price = 1, provider = make(succeeding) }: World) =>
   <A, E>(test: Effect.Effect<A, E, AuthorityCheck.AuthorityCheck | CreditLedger>) =>
@@ -109,7 +109,7 @@ describe("a batch", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("asks the provider once for what is submitted twice, and charges each check", () => {
+  it.effect("looks up a repeated URL once, and charges every check of it", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
@@ -121,7 +121,7 @@ describe("a batch", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("of only invalid URLs holds nothing and asks nobody, even without credits", () => {
+  it.effect("of only invalid URLs needs no credits, no hold and no lookup", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const report = yield* check(["localhost", "ftp://example.com"])
@@ -132,7 +132,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, credits: 0 }))
   })
 
-  it.effect("that the account cannot pay fails before the provider is asked", () => {
+  it.effect("that the account cannot pay fails before the lookup", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com", "example.org", "localhost"]))
@@ -143,7 +143,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, credits: 1 }))
   })
 
-  it.effect("holds the price of every valid entry while the provider is asked", () => {
+  it.effect("holds the price of every valid URL during the lookup", () => {
     const provider = make(() => Effect.never)
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(check(["example.com", "example.com", "localhost"]))
@@ -153,7 +153,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect("costs the price for each success, in one entry of the statement", () => {
+  it.effect("is charged for each successful check, in one ledger entry", () => {
     const provider = make((targets) =>
       Effect.succeed(targets.map((_, i) => (i === 0 ? failed : checked()))),
     )
@@ -169,7 +169,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, price: 7, credits: 21 }))
   })
 
-  it.effect("tells the provider whose request it is", () => {
+  it.effect("passes the account to the provider", () => {
     const seen: Array<string> = []
     const provider = make((targets) =>
       Effect.map(Effect.serviceOption(CurrentAccount), (owner) => {
@@ -194,7 +194,7 @@ describe("a batch", () => {
   })
 
   it.effect.prop(
-    "whatever it is made of, echoes every URL in order and costs its successes exactly",
+    "of any URLs returns every URL in order and charges exactly its successes",
     {
       batch: FastCheck.array(submitted, { minLength: 1, maxLength: 50 }),
       price: FastCheck.integer({ min: 1, max: 1000 }),
@@ -228,10 +228,10 @@ describe("a batch", () => {
   )
 })
 
-describe("a batch of what the provider knows already", () => {
+describe("a batch whose figures are all in the cache", () => {
   const known = () => checked()
 
-  it.effect("asks nobody, and is charged as any other", () => {
+  it.effect("is charged like any other, without a lookup", () => {
     const provider = knowing(known, succeeding)
     return Effect.gen(function* () {
       const report = yield* check(["example.com", "localhost", "example.com", "example.org"])
@@ -245,7 +245,7 @@ describe("a batch of what the provider knows already", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect("is not charged beyond what the account has", () => {
+  it.effect("fails when the account has too few credits", () => {
     const provider = knowing(known, succeeding)
     return Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com", "example.org"]))
@@ -254,7 +254,7 @@ describe("a batch of what the provider knows already", () => {
     }).pipe(within({ provider, credits: 1 }))
   })
 
-  it.effect("with a figure off the scale does not charge for that one", () => {
+  it.effect("is not charged for a URL with an invalid figure", () => {
     const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
     const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
     return Effect.gen(function* () {
@@ -266,7 +266,7 @@ describe("a batch of what the provider knows already", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("but for one of them is asked for as a whole", () => {
+  it.effect("is looked up as a whole when one figure is missing", () => {
     const provider = knowing(
       (page) => (page === "example.com/" ? checked() : undefined),
       succeeding,
@@ -292,7 +292,7 @@ describe("a provider that fails", () => {
     )
 
   everyoneFails(
-    "altogether makes every URL a PROVIDER_ERROR, and nothing is charged",
+    "completely gives every URL a PROVIDER_ERROR, and nothing is charged",
     make(
       () => new ProviderError({ provider: "scripted", reason: "Unavailable", detail: "HTTP 503" }),
     ),
@@ -300,13 +300,13 @@ describe("a provider that fails", () => {
   )
 
   everyoneFails(
-    "with a defect makes every URL a SERVER_ERROR, and nothing is charged",
+    "with a defect gives every URL a SERVER_ERROR, and nothing is charged",
     make(() => Effect.die(new Error("boom"))),
     "SERVER_ERROR",
   )
 
   everyoneFails(
-    "by throwing makes every URL a SERVER_ERROR, and nothing is charged",
+    "by throwing gives every URL a SERVER_ERROR, and nothing is charged",
     make(() => {
       throw new Error("boom")
     }),
@@ -314,12 +314,12 @@ describe("a provider that fails", () => {
   )
 
   everyoneFails(
-    "by answering nothing makes every URL a PROVIDER_ERROR, and nothing is charged",
+    "by returning no outcomes gives every URL a PROVIDER_ERROR, and nothing is charged",
     make(() => Effect.succeed([])),
     "PROVIDER_ERROR",
   )
 
-  it.effect("by answering for fewer targets leaves the rest a PROVIDER_ERROR, uncharged", () => {
+  it.effect("by returning too few outcomes gives the rest a PROVIDER_ERROR, uncharged", () => {
     const provider = make(() => Effect.succeed([checked()]))
     return Effect.gen(function* () {
       const report = yield* check(["example.com", "example.org"])
@@ -328,7 +328,7 @@ describe("a provider that fails", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("by answering for more targets than asked changes nothing", () => {
+  it.effect("by returning too many outcomes has no effect on the answer", () => {
     const provider = make(() => Effect.succeed([failed, checked(), checked()]))
     return Effect.gen(function* () {
       const report = yield* check(["example.com", "example.org"])
@@ -338,7 +338,7 @@ describe("a provider that fails", () => {
   })
 
   for (const wrong of [101, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    it.effect(`by the figure ${wrong} makes that URL a PROVIDER_ERROR, uncharged`, () => {
+    it.effect(`by the figure ${wrong} gives that URL a PROVIDER_ERROR, uncharged`, () => {
       const provider = make(() =>
         Effect.succeed([checked({ ...figures, pageAuthority: wrong }), checked()]),
       )
@@ -365,7 +365,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("by its deadline keeps and pays for what the provider had by then", () => {
+  it.effect("at its deadline is charged for the outcomes that the provider had by then", () => {
     const provider = make((targets) =>
       Effect.gen(function* () {
         const deadline = yield* Deadline
@@ -383,7 +383,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("by its deadline is all PROVIDER_ERROR when the provider ignores it", () => {
+  it.effect("at its deadline is all PROVIDER_ERROR when the provider ignores the deadline", () => {
     const provider = make(() => Effect.never)
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(check(["example.com", "localhost"]))
@@ -395,7 +395,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("by its deadline even when the provider cannot be interrupted", () => {
+  it.effect("at its deadline is answered even when the provider cannot be interrupted", () => {
     const provider = make(() => Effect.uninterruptible(Effect.never))
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(check(["example.com"]))
@@ -406,9 +406,9 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("by the end of its hold is charged nothing and fails", () => {
+  it.effect("because its hold has expired fails and is not charged", () => {
     const provider = make((targets) =>
-      // Another process sweeps while this one is asleep.
+      // Another process releases the expired hold during this wait.
       Effect.as(
         Effect.sleep(1000),
         targets.map(() => checked()),
@@ -426,7 +426,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider, ledger: MemoryCreditLedger.layer({ lease: 0 }) }))
   })
 
-  it.effect("by a charge that fails gets its hold back", () => {
+  it.effect("because its charge fails gets its hold back", () => {
     const settle = () => Effect.die(new Error("the disk is full"))
     return Effect.gen(function* () {
       const exit = yield* Effect.exit(check(["example.com"]))
@@ -435,7 +435,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ ledger: breakingLedger({ settle }) }))
   })
 
-  it.effect("by a ledger that breaks fails, and the lease returns the hold", () => {
+  it.effect("because charge and release fail gets its hold back when the lease ends", () => {
     const broken = () => Effect.die(new Error("the disk is full"))
     const breaking = breakingLedger({ settle: broken, release: broken })
     return Effect.gen(function* () {
@@ -452,10 +452,10 @@ describe("a request that ends early", () => {
   })
 })
 
-describe("a ledger that does not decide in time", () => {
+describe("a ledger that times out", () => {
   const undecided = Effect.fail(new StoreTimeout({ mayCharge: true }))
 
-  it.effect("fails the request, and what it held is released", () =>
+  it.effect("fails the request, and the hold is released", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com"]))
       assert.strictEqual(error._tag, "StoreTimeout")
@@ -463,7 +463,7 @@ describe("a ledger that does not decide in time", () => {
     }).pipe(within({ ledger: breakingLedger({ settle: () => undecided }) })),
   )
 
-  it.effect("delays no answer by its release, which goes on in the background", () =>
+  it.effect("does not delay the answer by a slow release, which continues in the background", () =>
     Effect.gen(function* () {
       const gate = yield* Effect.makeLatch()
       const slow = Layer.effect(
@@ -488,14 +488,14 @@ describe("a ledger that does not decide in time", () => {
   )
 })
 
-describe("a batch that its client has named", () => {
+describe("a batch with an idempotency key", () => {
   const named = (urls: ReadonlyArray<string>, requestId: string) => check(urls, requestId, "key")
 
   for (const [name, provider] of [
     ["known", () => knowing(() => checked(), succeeding)],
     ["bought", () => make(succeeding)],
   ] as const) {
-    it.effect(`and is ${name} gets the same answer again, and is charged once`, () =>
+    it.effect(`that is ${name} gets the same answer on a repeat, and is charged once`, () =>
       Effect.gen(function* () {
         const urls = ["example.com", "localhost", "example.org"]
         const first = yield* named(urls, "first")
@@ -511,7 +511,7 @@ describe("a batch that its client has named", () => {
     )
   }
 
-  it.effect("and is in flight keeps a repeat waiting", () => {
+  it.effect("that is in flight makes a repeat fail with IdempotencyKeyInUse", () => {
     const provider = make(() => Effect.never)
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(named(["example.com"], "first"))
@@ -523,7 +523,7 @@ describe("a batch that its client has named", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("and ends early frees its key with its hold", () => {
+  it.effect("that is interrupted frees its key and its hold", () => {
     let hangs = true
     const provider = make((targets) => (hangs ? Effect.never : succeeding(targets)))
     return Effect.gen(function* () {
@@ -537,7 +537,7 @@ describe("a batch that its client has named", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("and cannot be paid takes no key", () =>
+  it.effect("that the account cannot pay takes no key", () =>
     Effect.gen(function* () {
       const { grant } = yield* CreditLedger
       const error = yield* Effect.flip(named(["example.com", "example.org"], "first"))
@@ -547,27 +547,30 @@ describe("a batch that its client has named", () => {
     }).pipe(within({ credits: 1 })),
   )
 
-  it.effect("and is charged with nobody to hear of it leaves the answer for a repeat", () => {
-    const provider = make(succeeding)
-    const unheard = Layer.effect(
-      CreditLedger,
-      Effect.map(CreditLedger, (ledger) => ({
-        ...ledger,
-        settle: (...args: Parameters<typeof ledger.settle>) =>
-          Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
-      })),
-    ).pipe(Layer.provide(memoryLedger))
-    return Effect.gen(function* () {
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
-      assert.isTrue((yield* named(["example.com"], "again")).isReplay)
-      assert.strictEqual(provider.calls.length, 1)
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-    }).pipe(within({ provider, ledger: unheard }))
-  })
+  it.effect(
+    "that is charged keeps its answer for a repeat, even if the commit's result is lost",
+    () => {
+      const provider = make(succeeding)
+      const lostAnswer = Layer.effect(
+        CreditLedger,
+        Effect.map(CreditLedger, (ledger) => ({
+          ...ledger,
+          settle: (...args: Parameters<typeof ledger.settle>) =>
+            Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
+        })),
+      ).pipe(Layer.provide(memoryLedger))
+      return Effect.gen(function* () {
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
+        assert.isTrue((yield* named(["example.com"], "again")).isReplay)
+        assert.strictEqual(provider.calls.length, 1)
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider, ledger: lostAnswer }))
+    },
+  )
 })
 
-describe("a request in commits", () => {
-  /** How many commits of the ledger there were since the process started. */
+describe("the number of ledger commits of a request", () => {
+  /** Number of ledger commits since the process started. */
   const commits = Effect.map(Metric.snapshot, (pairs) =>
     pairs.reduce(
       (sum, { metricKey, metricState }) =>
@@ -585,29 +588,31 @@ describe("a request in commits", () => {
 
   for (const [kind, provider, cost] of costs) {
     for (const key of [undefined, "key"]) {
-      it.scopedLive(`costs ${cost} when it is ${kind} and ${key ? "named" : "not named"}`, () =>
-        Effect.gen(function* () {
-          const context = yield* Layer.build(
-            AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
-              Layer.provide(provider.layer),
-              Layer.provideMerge(sqliteFile(":memory:")),
-            ),
-          )
-          yield* Effect.gen(function* () {
-            const accountId = yield* newAccountWith(10)
-            const service = yield* AuthorityCheck.AuthorityCheck
-            const request = { accountId, urls: ["example.com"], idempotencyKey: key }
-            const before = yield* commits
-            yield* service.check({ ...request, requestId: newRequest() })
-            assert.strictEqual((yield* commits) - before, cost)
-          }).pipe(Effect.provide(context))
-        }),
+      it.scopedLive(
+        `is ${cost} when the figures are ${kind}, ${key ? "with" : "without"} an idempotency key`,
+        () =>
+          Effect.gen(function* () {
+            const context = yield* Layer.build(
+              AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
+                Layer.provide(provider.layer),
+                Layer.provideMerge(sqliteFile(":memory:")),
+              ),
+            )
+            yield* Effect.gen(function* () {
+              const accountId = yield* newAccountWith(10)
+              const service = yield* AuthorityCheck.AuthorityCheck
+              const request = { accountId, urls: ["example.com"], idempotencyKey: key }
+              const before = yield* commits
+              yield* service.check({ ...request, requestId: newRequest() })
+              assert.strictEqual((yield* commits) - before, cost)
+            }).pipe(Effect.provide(context))
+          }),
       )
     }
   }
 })
 
-describe("many batches at once", () => {
+describe("concurrent batches", () => {
   it.effect("never spend more than the account has", () => {
     const provider = make((targets) =>
       Effect.as(

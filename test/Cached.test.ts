@@ -14,7 +14,7 @@ import * as ScriptedVendor from "./support/ScriptedVendor.ts"
 
 const { checked } = ScriptedVendor
 
-/** A process of its own over the store at hand. */
+/** Creates a cached provider, with its own memory, over the provided store. */
 const setUp = (options: Partial<Cached.Options> = {}) =>
   Effect.gen(function* () {
     const vendor = ScriptedVendor.make()
@@ -31,7 +31,7 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
         Effect.gen(function* () {
           const known = yield* provider.known(targets(...urls))
           const now = yield* Clock.currentTimeMillis
-          // The plain call says the same.
+          // The synchronous recall returns the same.
           const recalled = Recall.recallOf(provider)?.(targets(...urls), now)
           assert.deepStrictEqual(recalled, Option.getOrUndefined(known))
           return recalled
@@ -43,7 +43,7 @@ const storeWith = (method: Effect.Effect<never, StoreFailure>) =>
   Effect.provideService(MetricsCache, { get: () => method, put: () => method, sweep: () => method })
 
 describe("Cached", () => {
-  it.scoped("asks once in a lifetime", () =>
+  it.scoped("looks up a target once per time to live", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = yield* setUp()
       yield* lookup("example.com")
@@ -58,7 +58,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("answers a hit without leaving the fiber", () =>
+  it.scoped("answers a cache hit in memory synchronously", () =>
     Effect.gen(function* () {
       const { lookup } = yield* setUp()
       yield* lookup("example.com", "example.org")
@@ -69,7 +69,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("knows what it was asked for, all or nothing, while it lives", () =>
+  it.scoped("knows targets it has looked up, all or nothing, until they expire", () =>
     Effect.gen(function* () {
       const { known, lookup } = yield* setUp()
       yield* lookup("example.com")
@@ -80,7 +80,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("keeps no failure", () =>
+  it.scoped("does not cache failures", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = yield* setUp()
       vendor.script(
@@ -97,7 +97,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("keeps the latest used in memory, and the others in the store", () =>
+  it.scoped("keeps the most recently used figures in memory, and the others in the store", () =>
     Effect.gen(function* () {
       let reads = 0
       const store = yield* MetricsCache
@@ -124,7 +124,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.effect("what is kept outlives the process, for as long as it lives", () =>
+  it.effect("stored figures survive a restart until they expire", () =>
     Effect.gen(function* () {
       const asking = Effect.scoped(
         Effect.gen(function* () {
@@ -158,7 +158,7 @@ describe("Cached", () => {
     )
   }
 
-  it.effect("a store that hangs delays few lookups", () =>
+  it.effect("a store that hangs delays only the first lookup", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { lookup } = yield* setUp()

@@ -30,7 +30,7 @@ const pages = (prefix: string, count: number) =>
   Arr.makeBy(count, (i) => `${prefix}.example.com/${i}`)
 
 describe("sharing", () => {
-  it.scoped("requests for one target buy it once, also while it is on its way", () =>
+  it.scoped("concurrent requests for one target buy it once, even during the call", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("1 second"))
@@ -47,7 +47,7 @@ describe("sharing", () => {
     }),
   )
 
-  it.scoped("a full call goes at once, a smaller one after the window", () =>
+  it.scoped("a full call is sent immediately, a smaller one after the window", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ batchSize: 3 })
       const first = yield* ask("example.com/1", "example.com/2")
@@ -64,7 +64,7 @@ describe("sharing", () => {
     }),
   )
 
-  it.scoped("no more calls at a time than allowed, and none larger than the vendor takes", () =>
+  it.scoped("keeps the limits of concurrent calls and of targets per call", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ batchSize: 10, concurrency: 2 })
       vendor.always(after("1 second"))
@@ -83,8 +83,8 @@ describe("sharing", () => {
   )
 })
 
-describe("leaving", () => {
-  it.scoped("one request's interruption is nothing to another", () =>
+describe("interruption, deadline and closing", () => {
+  it.scoped("an interrupted request does not affect another request", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("1 second"))
@@ -98,7 +98,7 @@ describe("leaving", () => {
     }),
   )
 
-  it.scoped("what nobody waits for any more is not sent", () =>
+  it.scoped("a queued target that no request waits for is not sent", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ concurrency: 1 })
       vendor.always(after("1 second"))
@@ -116,7 +116,7 @@ describe("leaving", () => {
   )
 
   it.scoped(
-    "at its deadline a request has what is there, and the call goes on for the others",
+    "at its deadline a request gets the finished outcomes, and the call continues for others",
     () =>
       Effect.gen(function* () {
         const { provider, vendor } = yield* setUp({ batchSize: 1 })
@@ -135,7 +135,7 @@ describe("leaving", () => {
       }),
   )
 
-  it.scoped("a deadline comes no later when the clock is put back meanwhile", () =>
+  it.scoped("a deadline is not delayed when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {
@@ -153,7 +153,7 @@ describe("leaving", () => {
     }),
   )
 
-  it.scoped("when the scope closes, whoever waits gets an answer", () =>
+  it.scoped("when the scope closes, waiting requests are answered with SERVER_ERROR", () =>
     Effect.gen(function* () {
       const asking = yield* Effect.scoped(
         Effect.gen(function* () {
@@ -170,7 +170,7 @@ describe("leaving", () => {
     }),
   )
 
-  it.effect("whoever asks after the scope has closed is answered at once", () =>
+  it.effect("after the scope has closed, a request is answered immediately with SERVER_ERROR", () =>
     Effect.gen(function* () {
       const { provider, vendor } = yield* Effect.scoped(setUp())
       assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["SERVER_ERROR"])
@@ -178,7 +178,7 @@ describe("leaving", () => {
     }),
   )
 
-  it.scoped("an earlier deadline than that of those who wait already is kept", () =>
+  it.scoped("a deadline earlier than those of the waiting requests is kept", () =>
     Effect.gen(function* () {
       const { provider, vendor } = yield* setUp()
       vendor.always(ScriptedVendor.hang)
@@ -203,7 +203,7 @@ describe("leaving", () => {
 })
 
 describe("failing", () => {
-  it.scoped("a failed call fails its targets, and the next call is made", () =>
+  it.scoped("a failed call fails its targets, and the next call is sent", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.script(ScriptedVendor.fails("Unavailable"), ScriptedVendor.bug, ScriptedVendor.short)
@@ -226,7 +226,7 @@ describe("failing", () => {
 describe("fairness", () => {
   const on = (name: string) => Effect.provideService(CurrentAccount, AccountId.make(name))
 
-  it.scoped("an account that asks for much does not delay one that asks for little", () =>
+  it.scoped("a large request of one account does not delay a small one of another", () =>
     Effect.gen(function* () {
       const { provider, vendor } = yield* setUp({ batchSize: 4, concurrency: 1 })
       vendor.always(after("1 second"))
@@ -247,14 +247,16 @@ describe("fairness", () => {
     }),
   )
 
-  it.scoped("what exceeds an account's line is SERVER_ERROR, and the other accounts go on", () =>
-    Effect.gen(function* () {
-      const { provider } = yield* setUp({ lineCapacity: 3 })
-      const a = yield* Effect.fork(provider.lookup(targets(...pages("a", 5))).pipe(on("a")))
-      const b = yield* Effect.fork(provider.lookup(targets(...pages("b", 3))).pipe(on("b")))
-      yield* TestClock.adjust("2 millis")
-      assert.deepStrictEqual(tags(yield* a), ["ok", "ok", "ok", "SERVER_ERROR", "SERVER_ERROR"])
-      assert.deepStrictEqual(tags(yield* b), ["ok", "ok", "ok"])
-    }),
+  it.scoped(
+    "targets beyond an account's queue capacity are SERVER_ERROR; other accounts are unaffected",
+    () =>
+      Effect.gen(function* () {
+        const { provider } = yield* setUp({ lineCapacity: 3 })
+        const a = yield* Effect.fork(provider.lookup(targets(...pages("a", 5))).pipe(on("a")))
+        const b = yield* Effect.fork(provider.lookup(targets(...pages("b", 3))).pipe(on("b")))
+        yield* TestClock.adjust("2 millis")
+        assert.deepStrictEqual(tags(yield* a), ["ok", "ok", "ok", "SERVER_ERROR", "SERVER_ERROR"])
+        assert.deepStrictEqual(tags(yield* b), ["ok", "ok", "ok"])
+      }),
   )
 })

@@ -34,7 +34,7 @@ const options: Composed.Options = {
 const bought = (vendor: MetricsProvider["Type"]) =>
   Composed.decorated(Layer.succeed(MetricsProvider, vendor), options)
 
-/** The use case over a chain of providers, and an account with credits. */
+/** The use case with a chain of providers, a memory ledger and a memory cache. */
 const serviceOver = (...vendors: Arr.NonEmptyArray<MetricsProvider["Type"]>) =>
   AuthorityCheck.layer({ price: Credits.make(1) }).pipe(
     Layer.provide(Composed.chain(Arr.map(vendors, (vendor) => bought(vendor)))),
@@ -84,7 +84,7 @@ describe("over real HTTP", () => {
     }),
   )
 
-  /** Turns the clock only while nobody waits for the network, except in vain. */
+  /** Waits for a fiber. Advances the clock only while all calls in flight are hanging. */
   const settled = <A, E>(
     fiber: Fiber.RuntimeFiber<A, E>,
     inFlight: () => number,
@@ -102,52 +102,50 @@ describe("over real HTTP", () => {
 
   for (const fault of [FakeVendor.hang, ...FakeVendor.failures.map(([, fault]) => fault)]) {
     for (const lasting of [false, true]) {
-      const title = `${fault.name}${lasting ? ", again and again" : ""}`
-      it.scoped(
-        `${title}: one outcome for each URL, no held credit, and the next is answered`,
-        () =>
-          Effect.gen(function* () {
-            const moz = yield* FakeMoz.make
-            const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
-            let inFlight = 0
-            const counted = MetricsProvider.of({
-              ...vendor,
-              lookup: (targets) =>
-                Effect.acquireUseRelease(
-                  Effect.sync(() => inFlight++),
-                  () => vendor.lookup(targets),
-                  () => Effect.sync(() => inFlight--),
-                ),
-            })
-            yield* Effect.gen(function* () {
-              yield* grantAll
-              const { balance } = yield* CreditLedger
-              const ask = Effect.flatMap(Effect.fork(check(urls)), (fiber) =>
-                settled(fiber, () => inFlight, moz.hanging),
-              )
-              if (lasting) moz.always(fault)
-              else moz.script(fault)
-              const before = yield* TestClock.currentTimeMillis
-              const report = yield* ask
-              const took = (yield* TestClock.currentTimeMillis) - before
-              assert.isAtMost(took, 31_000)
-              assert.deepStrictEqual(report.urls, urls)
-              assert.containSubset(report.outcomes[2], { reason: "INVALID_URL" })
-              assert.strictEqual((yield* balance(account)).held, 0)
+      const title = `${fault.name}${lasting ? ", repeatedly" : ""}`
+      it.scoped(`${title}: one outcome per URL, no open hold, and the next request succeeds`, () =>
+        Effect.gen(function* () {
+          const moz = yield* FakeMoz.make
+          const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
+          let inFlight = 0
+          const counted = MetricsProvider.of({
+            ...vendor,
+            lookup: (targets) =>
+              Effect.acquireUseRelease(
+                Effect.sync(() => inFlight++),
+                () => vendor.lookup(targets),
+                () => Effect.sync(() => inFlight--),
+              ),
+          })
+          yield* Effect.gen(function* () {
+            yield* grantAll
+            const { balance } = yield* CreditLedger
+            const ask = Effect.flatMap(Effect.fork(check(urls)), (fiber) =>
+              settled(fiber, () => inFlight, moz.hanging),
+            )
+            if (lasting) moz.always(fault)
+            else moz.script(fault)
+            const before = yield* TestClock.currentTimeMillis
+            const report = yield* ask
+            const took = (yield* TestClock.currentTimeMillis) - before
+            assert.isAtMost(took, 31_000)
+            assert.deepStrictEqual(report.urls, urls)
+            assert.containSubset(report.outcomes[2], { reason: "INVALID_URL" })
+            assert.strictEqual((yield* balance(account)).held, 0)
 
-              moz.always(undefined)
-              yield* TestClock.adjust("1 minutes")
-              const { creditsUsed } = yield* ask
-              assert.strictEqual(creditsUsed, 3)
-            }).pipe(Effect.provide(serviceOver(counted)))
-          }),
+            moz.always(undefined)
+            yield* TestClock.adjust("1 minutes")
+            const { creditsUsed } = yield* ask
+            assert.strictEqual(creditsUsed, 3)
+          }).pipe(Effect.provide(serviceOver(counted)))
+        }),
       )
     }
   }
 })
 
 describe("a chain", () => {
-  it.scoped("keeps the figures of each vendor under its own name", () =>
+  it.scoped("caches the figures of each vendor separately", () =>
     Effect.gen(function* () {
       const first = ScriptedVendor.make({ name: "first" })
       const second = ScriptedVendor.make({ name: "second" })
@@ -164,14 +162,14 @@ describe("a chain", () => {
       })
       first.script(ScriptedVendor.fails("Refused"))
       assert.deepStrictEqual(yield* asked, ["ok"])
-      // Only the stand-in's figures are known, and the first is asked again.
+      // Only the second vendor's figures are cached, so the first vendor is called again.
       assert.deepStrictEqual(yield* asked, ["ok"])
       assert.deepStrictEqual([first.calls.length, second.calls.length], [2, 1])
     }),
   )
 })
 
-it.scoped("with a time to live of zero nothing is kept", () =>
+it.scoped("a time to live of zero turns the cache off", () =>
   Effect.gen(function* () {
     const vendor = ScriptedVendor.make()
     const off = { ...options, cache: { ttl: Duration.zero, capacity: 1000 } }
@@ -192,7 +190,7 @@ it.scoped("with a time to live of zero nothing is kept", () =>
   }),
 )
 
-it.scoped("what was bought for a client that left is known to the next", () =>
+it.scoped("figures that were bought for an interrupted request are cached for the next", () =>
   Effect.gen(function* () {
     const vendor = ScriptedVendor.make()
     vendor.always(ScriptedVendor.after("1 second"))
@@ -234,7 +232,7 @@ const request = FastCheck.record({
 })
 
 it.effect.prop(
-  "whatever the vendor and the clients do: one outcome for each URL in time, nothing held",
+  "any behaviour of vendor and clients: one outcome per URL in time, and no open hold",
   {
     script: FastCheck.array(step, { maxLength: 20 }),
     batchSize: FastCheck.integer({ min: 1, max: 5 }),

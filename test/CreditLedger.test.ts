@@ -32,13 +32,13 @@ import { lease, type Ports, stores } from "./support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
 
-/** Tests share a store: this ends what the ones before have left open. */
+/** Ends the open holds of earlier tests, because all tests share one store. */
 const endAllHolds = Effect.zipRight(TestClock.adjust(lease), expire)
 
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`CreditLedger in ${name}`, (it) => {
     describe("granting", () => {
-      it.effect("adds to what may be spent, and answers with the balance", () =>
+      it.effect("adds to the available credits and returns the balance", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           assert.strictEqual(Balance.available(yield* grant(id, 100)), 100)
@@ -52,7 +52,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("to one account is nothing to another", () =>
+      it.effect("to one account does not change another", () =>
         Effect.gen(function* () {
           const [one, other] = [yield* newAccountWith(10), yield* newAccountWith(20)]
           yield* grant(one, 1)
@@ -60,7 +60,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("more than can be counted exactly dies, and leaves the books as they were", () =>
+      it.effect("more than an exact integer dies and changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(Number.MAX_SAFE_INTEGER)
           const [tooMuch, neighbour] = yield* Effect.all(
@@ -80,11 +80,11 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("charging what is known beforehand", () => {
+    describe("charging in one commit", () => {
       const request = (accountId: AccountId, held: number, charged: number) =>
         Effect.suspend(() => chargeAtOnce(newHold(accountId, held), charged))
 
-      it.effect("leaves the same books and entry as holding and settling", () =>
+      it.effect("leaves the same balance and entry as open and settle", () =>
         Effect.gen(function* () {
           const [atOnce, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
           yield* request(atOnce, 4, 3)
@@ -105,7 +105,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("needs the whole of the hold, though it charges less", () =>
+      it.effect("needs the whole amount of the hold, even if it charges less", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(3)
           const error = yield* Effect.flip(request(account, 4, 1))
@@ -115,7 +115,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("by many at once never takes more than there is", () =>
+      it.effect("concurrently never charges more than the account has", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const exits = yield* Effect.forEach(
@@ -138,7 +138,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("more than the hold dies, and leaves the books as they were", () =>
+      it.effect("more than the hold dies and changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
@@ -162,7 +162,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("takes all there is, and not one credit more", () =>
+      it.effect("succeeds up to exactly the available credits", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* hold(account, 10)
@@ -172,7 +172,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("too much holds nothing, and says how much is needed and how much there is", () =>
+      it.effect("too much holds nothing and reports the required and the available credits", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* hold(account, 7)
@@ -183,7 +183,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("on an account without credits is refused", () =>
+      it.effect("on an account without credits fails", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           const error = yield* Effect.flip(hold(id, 1))
@@ -191,7 +191,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("40 times one credit at once on 20 credits succeeds 20 times", () =>
+      it.effect("1 credit 40 times concurrently succeeds 20 times with 20 credits", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(20)
           const outcomes = yield* Effect.forEach(
@@ -206,7 +206,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("of one account at the same time as of another takes from each its own", () =>
+      it.effect("on several accounts concurrently takes the credits of each account", () =>
         Effect.gen(function* () {
           const accounts = yield* Effect.forEach([10, 20, 30], newAccountWith)
           yield* Effect.forEach([...accounts, ...accounts], (id) => hold(id, 5), atOnce)
@@ -222,7 +222,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("goes on, whole, when its caller is interrupted, and harms nobody who waits", () =>
+      it.effect("completes when its caller is interrupted, and does not affect other callers", () =>
         Effect.gen(function* () {
           yield* endAllHolds
           const account = yield* newAccountWith(10)
@@ -243,7 +243,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("settling", () => {
-      it.effect("charges what it says and returns the rest", () =>
+      it.effect("charges the given amount and returns the rest", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* settle(yield* hold(account, 7), 3)
@@ -256,7 +256,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("the whole hold charges the whole", () =>
+      it.effect("the whole hold charges all of it", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* settle(yield* hold(account, 10), 10)
@@ -269,7 +269,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("at 0 returns the whole and leaves no entry", () =>
+      it.effect("with a charge of 0 returns the whole hold and makes no entry", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const before = yield* statement(account)
@@ -289,7 +289,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("many times at once charges once", () =>
+      it.effect("many times concurrently charges once", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 5)
@@ -304,7 +304,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a hold that nobody opened charges nothing", () =>
+      it.effect("a hold that was never opened charges nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const requestId = newRequest()
@@ -316,33 +316,35 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("at more than was held dies, leaves the hold open, and harms no neighbour", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(20)
-          const held = yield* hold(account, 5)
-          const neighbour = yield* hold(account, 4)
-          const [before, tooMuch, after] = yield* Effect.all(
-            [
-              Effect.exit(hold(account, 3)),
-              Effect.exit(settle(held, 6)),
-              Effect.exit(settle(neighbour, 4)),
-            ],
-            atOnce,
-          )
-          assert.isTrue(Exit.isSuccess(before))
-          assert.isTrue(Exit.isFailure(tooMuch) && tooMuch.cause._tag === "Die")
-          assert.isTrue(Exit.isSuccess(after))
-          const { charged, held: open } = yield* figures(account)
-          assert.deepStrictEqual([charged, open], [4, 8])
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-          yield* settle(held, 5)
-          assert.strictEqual((yield* figures(account)).charged, 9)
-        }),
+      it.effect(
+        "with more than the hold dies, keeps the hold open, and affects no other hold",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(20)
+            const held = yield* hold(account, 5)
+            const neighbour = yield* hold(account, 4)
+            const [before, tooMuch, after] = yield* Effect.all(
+              [
+                Effect.exit(hold(account, 3)),
+                Effect.exit(settle(held, 6)),
+                Effect.exit(settle(neighbour, 4)),
+              ],
+              atOnce,
+            )
+            assert.isTrue(Exit.isSuccess(before))
+            assert.isTrue(Exit.isFailure(tooMuch) && tooMuch.cause._tag === "Die")
+            assert.isTrue(Exit.isSuccess(after))
+            const { charged, held: open } = yield* figures(account)
+            assert.deepStrictEqual([charged, open], [4, 8])
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+            yield* settle(held, 5)
+            assert.strictEqual((yield* figures(account)).charged, 9)
+          }),
       )
     })
 
     describe("releasing", () => {
-      it.effect("returns the whole hold, once, and leaves no entry", () =>
+      it.effect("returns the whole hold once and makes no entry", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 7)
@@ -367,8 +369,8 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("a hold whose owner is gone", () => {
-      it.effect("keeps its credits until its lease is over", () =>
+    describe("a hold that is never settled", () => {
+      it.effect("keeps its credits until its lease ends", () =>
         Effect.gen(function* () {
           yield* endAllHolds
           const account = yield* newAccountWith(10)
@@ -383,7 +385,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("leaves no entry and cannot be settled any more", () =>
+      it.effect("makes no entry and cannot be settled after its lease", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 4)
@@ -402,7 +404,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("is told from one that was settled and from one that is younger", () =>
+      it.effect("expires without affecting a settled hold and a newer one", () =>
         Effect.gen(function* () {
           yield* endAllHolds
           const account = yield* newAccountWith(10)
@@ -418,7 +420,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("returns its credits once, however many sweep at once", () =>
+      it.effect("returns its credits once, even if several calls expire it concurrently", () =>
         Effect.gen(function* () {
           yield* endAllHolds
           const account = yield* newAccountWith(10)
@@ -479,7 +481,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("of a period has what happened since its start and before its end", () =>
+      it.effect("of a period includes its start and excludes its end", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           const start = yield* Clock.currentTimeMillis
@@ -508,8 +510,8 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("examining the books", () => {
-      it.effect("counts the accounts and entries that it has seen", () =>
+    describe("verifying the books", () => {
+      it.effect("counts the verified accounts and entries", () =>
         Effect.gen(function* () {
           const ledger = yield* CreditLedger
           const before = yield* ledger.verify
@@ -525,7 +527,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     it.effect.prop(
-      "whatever happens, in whatever company, the books say what a plain count says",
+      "any sequence of concurrent commands leaves the balance that a simple model predicts",
       { steps: fc.array(step, { minLength: 1, maxLength: 8 }) },
       ({ steps }) =>
         Effect.gen(function* () {
@@ -553,7 +555,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       { fastCheck: { numRuns: 25 } },
     )
 
-    it.effect("a statement of thousands of entries is whole and in order", () =>
+    it.effect("a statement of thousands of entries is complete and in order", () =>
       Effect.gen(function* () {
         const { id } = yield* newAccount
         const amounts = Array.from({ length: 2500 }, (_, i) => 1 + (i % 7))
@@ -572,7 +574,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
   })
 
-/** `of` picks among the holds that there ever were; `share` is how much of one is charged. */
+/** `of` selects one of all holds so far. `share` is the charged part of the hold, from 0 to 1. */
 type Settle = { readonly kind: "settle"; readonly of: number; readonly share: number }
 type Grant = { readonly kind: "grant"; readonly amount: number }
 type TakeHold = { readonly kind: "hold"; readonly amount: number }
@@ -608,7 +610,7 @@ const step = fc.oneof(
   },
 )
 
-/** The rules of money in their plainest form. */
+/** A simple model of one account, with the expected balance and entries. */
 class Model {
   readonly account: AccountId
   granted = 0
@@ -636,7 +638,7 @@ class Model {
   }
 }
 
-/** Does what the command says; what comes back checks the outcome and tells it to the model. */
+/** Runs a command. Returns a function that checks the outcome and updates the model. */
 const run = (command: Command, model: Model) =>
   command.kind === "grant"
     ? Effect.as(grant(model.account, command.amount), () => model.add("grant", command.amount))
@@ -663,7 +665,7 @@ const runSettle = ({ of, share }: Settle, model: Model) => {
   return Effect.map(Effect.either(settle(held, amount)), (outcome) => (lateness?: "late") => {
     const wasOpen = model.open.has(held)
     if (Either.isRight(outcome)) {
-      assert.isTrue(wasOpen, "settled what had ended")
+      assert.isTrue(wasOpen, "a hold that had ended was settled")
       model.open.delete(held)
       model.add("charge", amount)
     } else if (lateness === undefined) {
@@ -672,7 +674,7 @@ const runSettle = ({ of, share }: Settle, model: Model) => {
   })
 }
 
-/** Commands of one turn come about in the order of asking. */
+/** Runs commands concurrently. The ledger must apply them in the order of submission. */
 const together = (model: Model, commands: ReadonlyArray<Command>) =>
   Effect.map(
     Effect.forEach(commands, (command) => run(command, model), atOnce),
@@ -681,7 +683,7 @@ const together = (model: Model, commands: ReadonlyArray<Command>) =>
     },
   )
 
-/** All leases end: each hold is either settled by its late owner or swept, never both. */
+/** Ends all leases. Each hold is then either settled late or expired, never both. */
 const lapse = (model: Model, settles: ReadonlyArray<Settle>, sweepFirst: boolean) =>
   Effect.gen(function* () {
     yield* TestClock.adjust(lease)

@@ -11,7 +11,7 @@ import * as TestClock from "effect/TestClock"
 import * as GroupCommit from "../src/sql/GroupCommit.ts"
 import { ReconnectLimit, retryAfterDisconnection } from "../src/sql/retry.ts"
 
-/** A commit that remembers what it was given. */
+/** A commit that records its commands. */
 const recorder = () => {
   const commits: Array<ReadonlyArray<number>> = []
   const commit = (commands: ReadonlyArray<number>) =>
@@ -21,7 +21,7 @@ const recorder = () => {
   return { commits, commit }
 }
 
-/** One whose disk is busy until it is told to go on. */
+/** A recorder whose commits block until `goOn`. `underWay` returns when a commit has started. */
 const blockedRecorder = Effect.gen(function* () {
   const { commit, commits } = recorder()
   const started = yield* Deferred.make<void>()
@@ -38,7 +38,7 @@ const blockedRecorder = Effect.gen(function* () {
   }
 })
 
-/** Submits commands that have nothing to answer. */
+/** Creates a queue and returns a function that submits a command and waits for its commit. */
 const committing = (commit: (commands: ReadonlyArray<number>) => Effect.Effect<void>) =>
   Effect.map(
     GroupCommit.make(commit),
@@ -49,11 +49,11 @@ const committing = (commit: (commands: ReadonlyArray<number>) => Effect.Effect<v
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
 const atOnce = { concurrency: "unbounded", discard: true } as const
 
-/** Until whatever can happen without waiting has happened. */
+/** Waits until everything that is ready has run. */
 const turnOfTheLoop = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
 
 describe("commands share commits", () => {
-  it.scoped("those asked for in one turn share one, in the order of asking", () =>
+  it.scoped("of one event-loop turn, in the order of submission", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const submit = yield* committing(commit)
@@ -62,7 +62,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("those asked for one after the other have one each", () =>
+  it.scoped("but sequential commands have one commit each", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const submit = yield* committing(commit)
@@ -71,7 +71,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("those asked for while a commit is under way share the next", () =>
+  it.scoped("and those submitted during a commit share the next one", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -86,7 +86,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("a command has returned only when its commit has", () =>
+  it.scoped("a command returns only after its commit", () =>
     Effect.gen(function* () {
       const { commit, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -99,7 +99,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("more than one commit takes, all get their turn in order", () =>
+  it.scoped("many commands are split into several commits, in order", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -116,8 +116,8 @@ describe("commands share commits", () => {
   )
 })
 
-describe("what goes wrong stays where it is", () => {
-  it.scoped("a commit that dies takes its own commands with it, and the next one works", () =>
+describe("a failure is isolated", () => {
+  it.scoped("a commit that dies fails all its commands, and the next commit works", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const broken = new Error("the disk is full")
@@ -132,7 +132,7 @@ describe("what goes wrong stays where it is", () => {
     }),
   )
 
-  it.scoped("a callback that throws is called once, and harms nobody", () =>
+  it.scoped("a callback that throws is called once, and affects no other command", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const queue = yield* GroupCommit.make(commit)
@@ -148,7 +148,7 @@ describe("what goes wrong stays where it is", () => {
     }),
   )
 
-  it.scoped("a caller that is interrupted while it waits takes nobody with it", () =>
+  it.scoped("an interrupted caller does not affect other callers", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const submit = yield* committing(commit)
@@ -163,77 +163,79 @@ describe("what goes wrong stays where it is", () => {
   )
 })
 
-describe("a command with a limit", () => {
-  /** A queue whose first command is being committed; what the callers are told goes to `told`. */
+describe("a command with a time limit", () => {
+  /** A queue that is committing its first command. `results` has the results of all callbacks. */
   const busy = Effect.gen(function* () {
     const { commit, commits, goOn, underWay } = yield* blockedRecorder
     const queue = yield* GroupCommit.make(commit)
-    const told: Array<readonly [command: number, said: string]> = []
+    const results: Array<readonly [command: number, result: string]> = []
     const submit = (command: number, limit?: number) =>
       queue.submit(
         command,
         (exit) =>
-          void told.push([command, Exit.isSuccess(exit) ? "done" : Cause.pretty(exit.cause)]),
+          void results.push([command, Exit.isSuccess(exit) ? "done" : Cause.pretty(exit.cause)]),
         limit,
       )
     submit(0, 1000)
     yield* underWay
-    return { commits, goOn, submit, told }
+    return { commits, goOn, results, submit }
   })
 
-  it.scoped("that is queued past it is withdrawn, and never committed", () =>
+  it.scoped("that is still queued at its limit is withdrawn and never committed", () =>
     Effect.gen(function* () {
-      const { commits, goOn, submit, told } = yield* busy
+      const { commits, goOn, results, submit } = yield* busy
       submit(1, 2000)
       submit(2)
       submit(3, 60_000)
       yield* TestClock.adjust(1999)
       assert.deepStrictEqual(
-        told.map(([command]) => command),
+        results.map(([command]) => command),
         [0],
       )
       yield* TestClock.adjust(251)
       assert.deepStrictEqual(
-        told.map(([command]) => command),
+        results.map(([command]) => command),
         [0, 1],
       )
-      assert.include(told[1]?.[1], "withdrawn")
+      assert.include(results[1]?.[1], "withdrawn")
       yield* goOn
       yield* turnOfTheLoop
       yield* turnOfTheLoop
       assert.deepStrictEqual(commits, [[0], [2, 3]])
-      assert.deepStrictEqual(told.slice(2), [
+      assert.deepStrictEqual(results.slice(2), [
         [2, "done"],
         [3, "done"],
       ])
     }),
   )
 
-  it.scoped("whose commit is under way is undecided, and its caller is called once", () =>
-    Effect.gen(function* () {
-      const { commits, goOn, submit, told } = yield* busy
-      yield* TestClock.adjust(999)
-      assert.deepStrictEqual(told, [])
-      yield* TestClock.adjust(251)
-      assert.lengthOf(told, 1)
-      assert.include(told[0]?.[1], "undecided")
-      submit(1)
-      yield* TestClock.adjust(60_000)
-      yield* goOn
-      yield* turnOfTheLoop
-      yield* turnOfTheLoop
-      assert.deepStrictEqual(commits, [[0], [1]])
-      assert.deepStrictEqual(told.slice(1), [[1, "done"]])
-    }),
+  it.scoped(
+    "that is being committed at its limit is undecided, and its callback is called once",
+    () =>
+      Effect.gen(function* () {
+        const { commits, goOn, results, submit } = yield* busy
+        yield* TestClock.adjust(999)
+        assert.deepStrictEqual(results, [])
+        yield* TestClock.adjust(251)
+        assert.lengthOf(results, 1)
+        assert.include(results[0]?.[1], "undecided")
+        submit(1)
+        yield* TestClock.adjust(60_000)
+        yield* goOn
+        yield* turnOfTheLoop
+        yield* turnOfTheLoop
+        assert.deepStrictEqual(commits, [[0], [1]])
+        assert.deepStrictEqual(results.slice(1), [[1, "done"]])
+      }),
   )
 
-  it.effect("is told to give up while the queue is closing too", () =>
+  it.effect("is given up at its limit while the queue is closing too", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
-      const { commits, goOn, told } = yield* Scope.extend(busy, scope)
+      const { commits, goOn, results } = yield* Scope.extend(busy, scope)
       const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
       yield* TestClock.adjust(1250)
-      assert.lengthOf(told, 1)
+      assert.lengthOf(results, 1)
       yield* goOn
       yield* Fiber.join(closing)
       assert.deepStrictEqual(commits, [[0]])
@@ -241,8 +243,8 @@ describe("a command with a limit", () => {
   )
 })
 
-describe("the end", () => {
-  it.effect("closing waits for the commit under way, and commits what is queued", () =>
+describe("closing the queue", () => {
+  it.effect("waits for the current commit and commits the queued commands", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const scope = yield* Scope.make()
@@ -262,7 +264,7 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("closing ends the wait for a database that is away", () =>
+  it.effect("ends the retries for an unreachable database", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const lost = Effect.fail(Object.assign(new Error("gone"), { code: "ECONNREFUSED" }))
@@ -282,7 +284,7 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("closing in the turn of the asking commits what was asked for", () =>
+  it.effect("in the turn of a submission commits the submitted command", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const scope = yield* Scope.make()
@@ -296,7 +298,7 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("who asks behind the closing is interrupted, and nobody is left waiting", () =>
+  it.effect("interrupts commands that are submitted later, and none waits forever", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const scope = yield* Scope.make()
@@ -317,7 +319,7 @@ describe("the end", () => {
     }),
   )
 
-  it.effect("closing with nothing queued commits nothing", () =>
+  it.effect("with no queued command commits nothing", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       yield* Effect.scoped(committing(commit))

@@ -1,4 +1,4 @@
-/** Processes on one database: who is gone loses its holds and keys, and nobody else does. */
+/** Tests that only a dead process loses its holds and keys when processes share a database. */
 import { assert, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -21,7 +21,7 @@ import {
 } from "./support/ledger.ts"
 import { lease, sqlStores } from "./support/Stores.ts"
 
-/** One more process on the store; it beats when its test says so. */
+/** Starts another process on the store. It beats only when the test calls `beat`. */
 const newProcess = Effect.gen(function* () {
   const context = yield* Layer.build(
     Layer.provideMerge(SqlCreditLedger.layer({ lease }), Layer.effect(Heartbeat, make)),
@@ -33,7 +33,7 @@ const newProcess = Effect.gen(function* () {
 
 type Process = Effect.Effect.Success<typeof newProcess>
 
-/** Two seconds in which those who live beat, and then sweep; the number of holds that were ended. */
+/** Passes two seconds; then every living process beats and expires holds. Returns their number. */
 const pass = (...alive: ReadonlyArray<Process>) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("2 seconds")
@@ -56,7 +56,7 @@ const tag = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A,
 
 for (const [name, store] of sqlStores) {
   layer(store)(`a process on ${name}`, (it) => {
-    it.scoped("that is gone loses its holds and keys after six seconds, and its row", () =>
+    it.scoped("that has died loses its holds, keys and row after six seconds", () =>
       Effect.gen(function* () {
         const [gone, one, other] = [yield* newProcess, yield* newProcess, yield* newProcess]
         const account = yield* newAccountWith(20)
@@ -84,7 +84,7 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.scoped("that was only frozen charges nothing that was taken from it, and goes on", () =>
+    it.scoped("that was frozen cannot settle holds it has lost, and continues to work", () =>
       Effect.gen(function* () {
         const [frozen, other] = [yield* newProcess, yield* newProcess]
         const account = yield* newAccountWith(20)
@@ -118,13 +118,13 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.scoped("is not taken for gone because nobody looked for a while", () =>
+    it.scoped("is not considered dead when all processes paused for a while", () =>
       Effect.gen(function* () {
         const [one, other] = [yield* newProcess, yield* newProcess]
         const account = yield* newAccountWith(5)
         yield* Effect.provide(hold(account, 5), one.context)
         yield* other.sweep
-        // As when the machine, or the database, stood still for all.
+        // The machine or the database was suspended, for all processes.
         yield* TestClock.adjust("30 seconds")
         for (let i = 0; i < 2; i++) assert.strictEqual(yield* other.sweep, 0)
         assert.strictEqual((yield* figures(account)).held, 5)
@@ -133,25 +133,27 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.scoped("without a row is gone too, and one without a heartbeat lives by its lease", () =>
-      Effect.gen(function* () {
-        const [rowless, other] = [yield* newProcess, yield* newProcess]
-        const account = yield* newAccountWith(5)
-        yield* Effect.provide(hold(account, 2), rowless.context)
-        yield* hold(account, 3)
-        yield* Effect.flatMap(
-          SqlClient.SqlClient,
-          (sql) => sql`DELETE FROM processes WHERE id = ${rowless.owner}`,
-        )
-        yield* other.sweep
-        for (let i = 0; i < 3; i++) yield* pass(other)
-        assert.strictEqual((yield* figures(account)).held, 3)
-        for (let i = 0; i < 27; i++) yield* pass(other)
-        assert.strictEqual((yield* figures(account)).held, 0)
-      }),
+    it.scoped(
+      "without a row is dead too, but holds without an owner last until their lease ends",
+      () =>
+        Effect.gen(function* () {
+          const [rowless, other] = [yield* newProcess, yield* newProcess]
+          const account = yield* newAccountWith(5)
+          yield* Effect.provide(hold(account, 2), rowless.context)
+          yield* hold(account, 3)
+          yield* Effect.flatMap(
+            SqlClient.SqlClient,
+            (sql) => sql`DELETE FROM processes WHERE id = ${rowless.owner}`,
+          )
+          yield* other.sweep
+          for (let i = 0; i < 3; i++) yield* pass(other)
+          assert.strictEqual((yield* figures(account)).held, 3)
+          for (let i = 0; i < 27; i++) yield* pass(other)
+          assert.strictEqual((yield* figures(account)).held, 0)
+        }),
     )
 
-    it.scoped("is in trouble when its last commit of any kind is ten seconds ago", () =>
+    it.scoped("reports trouble when its last commit is more than ten seconds ago", () =>
       Effect.gen(function* () {
         const { context, trouble } = yield* newProcess
         const account = yield* newAccountWith(5)

@@ -22,7 +22,7 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
     ...options,
   })
   const lookup = provider.lookup(targets("example.com"))
-  /** Asks, and lets so much time go by. */
+  /** Starts a lookup, advances the clock by `time` and returns the result. */
   const asking = (time: Duration.DurationInput) =>
     Effect.gen(function* () {
       const fiber = yield* Effect.fork(Effect.either(lookup))
@@ -34,9 +34,9 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
 
 const answered = { _tag: "Right", right: [checked("example.com/")] }
 
-describe("trying again", () => {
+describe("a retry", () => {
   for (const reason of ["Unreachable", "Unavailable", "Throttled", "Timeout"] as const) {
-    it.effect(`${reason} may pass`, () =>
+    it.effect(`happens after ${reason}`, () =>
       Effect.gen(function* () {
         const { asking, vendor } = setUp()
         vendor.script(fails(reason), fails(reason), fails(reason))
@@ -47,7 +47,7 @@ describe("trying again", () => {
   }
 
   for (const reason of ["Refused", "Malformed"] as const) {
-    it.effect(`${reason} is final`, () =>
+    it.effect(`does not happen after ${reason}`, () =>
       Effect.gen(function* () {
         const { asking, vendor } = setUp()
         vendor.script(fails(reason))
@@ -57,7 +57,7 @@ describe("trying again", () => {
     )
   }
 
-  it.effect("a call without an answer ends, and is made again", () =>
+  it.effect("happens after a call that times out", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp()
       vendor.script(hang)
@@ -68,7 +68,7 @@ describe("trying again", () => {
     }),
   )
 
-  it.effect("not sooner than the vendor asks", () =>
+  it.effect("waits as long as the vendor asks", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
@@ -80,7 +80,7 @@ describe("trying again", () => {
     }),
   )
 
-  it.effect("not past the deadline", () =>
+  it.effect("does not happen after the deadline", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
@@ -91,7 +91,7 @@ describe("trying again", () => {
   )
 })
 
-it.effect("a retry keeps to the deadline when the clock is put back meanwhile", () =>
+it.effect("a retry keeps the deadline when the clock is set back", () =>
   Effect.gen(function* () {
     const { adjust, clock, putBack } = yield* settable
     yield* Effect.gen(function* () {
@@ -110,10 +110,10 @@ it.effect("a retry keeps to the deadline when the clock is put back meanwhile", 
   }),
 )
 
-describe("the breaker", () => {
+describe("the circuit breaker", () => {
   const failing = { failures: 3, retries: 0 }
 
-  it.effect("opens after failures in a row, and fails at once while it is open", () =>
+  it.effect("opens after consecutive failures, and fails fast while it is open", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp(failing)
       const { always, script } = vendor
@@ -128,28 +128,30 @@ describe("the breaker", () => {
     }),
   )
 
-  it.effect("tries one call after the cooldown, which closes it or opens it again", () =>
-    Effect.gen(function* () {
-      const { asking, lookup, vendor } = setUp(failing)
-      vendor.always(fails("Unreachable"))
-      for (let i = 0; i < 9; i++) yield* asking(0)
-      assert.lengthOf(vendor.calls, 3)
-      yield* TestClock.adjust("15 seconds")
-      for (let i = 0; i < 9; i++) yield* asking(0)
-      assert.lengthOf(vendor.calls, 4)
+  it.effect(
+    "lets one trial call through after the cooldown, which closes or reopens the circuit",
+    () =>
+      Effect.gen(function* () {
+        const { asking, lookup, vendor } = setUp(failing)
+        vendor.always(fails("Unreachable"))
+        for (let i = 0; i < 9; i++) yield* asking(0)
+        assert.lengthOf(vendor.calls, 3)
+        yield* TestClock.adjust("15 seconds")
+        for (let i = 0; i < 9; i++) yield* asking(0)
+        assert.lengthOf(vendor.calls, 4)
 
-      yield* TestClock.adjust("15 seconds")
-      vendor.always(ScriptedVendor.after("1 second"))
-      const trial = yield* Effect.fork(lookup)
-      yield* Effect.yieldNow()
-      assert.containSubset(yield* asking(0), { _tag: "Left" })
-      yield* TestClock.adjust("1 second")
-      assert.deepStrictEqual(yield* trial, answered.right)
-      assert.containSubset(yield* asking("1 second"), answered)
-    }),
+        yield* TestClock.adjust("15 seconds")
+        vendor.always(ScriptedVendor.after("1 second"))
+        const trial = yield* Effect.fork(lookup)
+        yield* Effect.yieldNow()
+        assert.containSubset(yield* asking(0), { _tag: "Left" })
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* trial, answered.right)
+        assert.containSubset(yield* asking("1 second"), answered)
+      }),
   )
 
-  it.effect("says why it is open, until it would let a call through again", () =>
+  it.effect("reports why it is open until the cooldown ends", () =>
     Effect.gen(function* () {
       const { asking, circuits, vendor } = setUp(failing)
       vendor.always(fails("Unreachable"))
@@ -166,7 +168,7 @@ describe("the breaker", () => {
     }),
   )
 
-  it.effect("a trial that is interrupted makes room for the next", () =>
+  it.effect("allows another trial call after an interrupted one", () =>
     Effect.gen(function* () {
       const { asking, lookup, vendor } = setUp(failing)
       vendor.always(fails("Unreachable"))
@@ -181,7 +183,7 @@ describe("the breaker", () => {
     }),
   )
 
-  it.effect("tries again after the cooldown when the clock is put back meanwhile", () =>
+  it.effect("keeps the cooldown when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {
@@ -196,7 +198,7 @@ describe("the breaker", () => {
     }),
   )
 
-  it.effect("does not retry while it is open", () =>
+  it.effect("stops the retries when it opens", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp({ failures: 2, retries: 3 })
       vendor.always(fails("Unavailable"))
@@ -205,7 +207,7 @@ describe("the breaker", () => {
     }),
   )
 
-  it.effect("so many refusals in a span of time, and no more", () =>
+  it.effect("stops calls after the maximum number of refusals in a time span", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp({ retries: 0, refusals: { max: 40, per: "5 minutes" } })
       for (let i = 0; i < 200; i++) {

@@ -5,11 +5,11 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Settings from "../src/Settings.ts"
 
-/** The settings in an environment. */
+/** Reads the settings from an environment. */
 const settingsOf = (environment: Record<string, string>) =>
   Effect.provide(Settings.Settings, Settings.from(environment))
 
-/** What the operator is told of an environment that is wrong. */
+/** Returns the error message for an invalid environment. */
 const complaint = (environment: Record<string, string>) =>
   Effect.map(Effect.flip(settingsOf(environment)), ({ message }) => message)
 
@@ -26,14 +26,14 @@ const defaults = {
   logFormat: "auto",
 } as const
 
-describe("an environment that says nothing", () => {
-  it.effect("gives the defaults", () =>
+describe("an empty environment", () => {
+  it.effect("gives the default settings", () =>
     Effect.gen(function* () {
       assert.deepInclude(yield* settingsOf({}), defaults)
     }),
   )
 
-  it.effect("may say it with variables that are empty or blank", () =>
+  it.effect("is the same as one with empty or blank variables", () =>
     Effect.gen(function* () {
       const names = Object.values(Settings.all).map(({ about }) => about.name)
       const unset = yield* settingsOf({})
@@ -44,18 +44,21 @@ describe("an environment that says nothing", () => {
     }),
   )
 
-  it.effect("tells the same defaults to people", () =>
+  it.effect("gives the defaults that `about` documents", () =>
     Effect.gen(function* () {
-      const told = Object.values(Settings.all).flatMap(({ about }) =>
+      const documented = Object.values(Settings.all).flatMap(({ about }) =>
         about.default === undefined ? [] : [[about.name, about.default] as const],
       )
-      assert.isNotEmpty(told)
-      assert.deepStrictEqual(yield* settingsOf(Object.fromEntries(told)), yield* settingsOf({}))
+      assert.isNotEmpty(documented)
+      assert.deepStrictEqual(
+        yield* settingsOf(Object.fromEntries(documented)),
+        yield* settingsOf({}),
+      )
     }),
   )
 })
 
-describe("a value that a setting takes", () => {
+describe("a valid value", () => {
   it.effect.each<[name: string, value: string, key: keyof typeof Settings.all, decoded: unknown]>([
     ["AUTHORITY_HOST", "0.0.0.0", "host", "0.0.0.0"],
     ["AUTHORITY_PORT", "0", "port", 0],
@@ -88,7 +91,7 @@ describe("a value that a setting takes", () => {
   )
 })
 
-describe("a value that a setting does not take is one sentence that names it", () => {
+describe("an invalid value gives one sentence that names the setting", () => {
   it.effect.each<[name: string, expectation: string, values: ReadonlyArray<string>]>([
     [
       "AUTHORITY_PORT",
@@ -157,7 +160,7 @@ describe("a value that a setting does not take is one sentence that names it", (
     }),
   )
 
-  it.effect("and several are told at once", () =>
+  it.effect("and several invalid values are reported together", () =>
     Effect.gen(function* () {
       const message = yield* complaint({
         AUTHORITY_PORT: "http",
@@ -180,14 +183,14 @@ describe("a secret", () => {
   )
   const given = Object.fromEntries(secrets.map((name) => [name, `hush-${name}`]))
 
-  it.effect("is known to the program", () =>
+  it.effect("is available to the program", () =>
     Effect.gen(function* () {
       const { mozToken } = yield* settingsOf({ AUTHORITY_MOZ_TOKEN: "hush" })
       assert.strictEqual(mozToken && Redacted.value(mozToken), "hush")
     }),
   )
 
-  it.effect("does not show in the settings, however they are printed", () =>
+  it.effect("is hidden when the settings are printed in any way", () =>
     Effect.gen(function* () {
       assert.include(secrets, "AUTHORITY_MOZ_TOKEN")
       const settings = yield* settingsOf(given)
@@ -199,7 +202,7 @@ describe("a secret", () => {
     }),
   )
 
-  it.effect("does not show in what is said about other settings", () =>
+  it.effect("is hidden in the errors of other settings", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(settingsOf({ ...given, AUTHORITY_PORT: "http" }))
       assert.notInclude(error.message, "hush")
