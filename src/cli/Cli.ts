@@ -44,11 +44,17 @@ const doctor = Command.make("doctor", { json }, (options) =>
   ),
 ).pipe(Command.withDescription("Check the settings, database, ledger and provider"))
 
-const backup = Command.make("backup", { file: Args.text({ name: "FILE" }), json }, (options) =>
-  Effect.flatMap(
-    Effect.promise(() => import("./backup.ts")),
-    ({ backup }) => backup(options),
-  ),
+const backup = Command.make(
+  "backup",
+  {
+    file: Args.text({ name: "FILE" }).pipe(Args.withDescription("Path of the new copy")),
+    json,
+  },
+  (options) =>
+    Effect.flatMap(
+      Effect.promise(() => import("./backup.ts")),
+      ({ backup }) => backup(options),
+    ),
 ).pipe(Command.withDescription("Copy a SQLite database in use, and verify the copy"))
 
 const restore = Command.make(

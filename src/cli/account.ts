@@ -15,7 +15,10 @@ import * as Stores from "./Stores.ts"
 const create = Command.make(
   "create",
   {
-    name: Args.text({ name: "NAME" }).pipe(Args.withSchema(AccountName)),
+    name: Args.text({ name: "NAME" }).pipe(
+      Args.withSchema(AccountName),
+      Args.withDescription("Name of the new account"),
+    ),
     credits: Options.integer("credits").pipe(
       Options.withSchema(Credits),
       Options.withDefault(Credits.make(0)),

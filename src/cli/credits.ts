@@ -31,6 +31,7 @@ const grant = Command.make(
         (amount) => (amount > 0 ? Option.some(amount) : Option.none()),
         "--amount must be at least 1",
       ),
+      Options.withDescription("Whole credits to add, at least 1"),
     ),
     note: Options.text("note").pipe(
       Options.optional,

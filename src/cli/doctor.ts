@@ -212,8 +212,7 @@ const fixes: Record<ProviderError["reason"], string> = {
 const examineProvider = Effect.gen(function* () {
   const { name, quota } = yield* MetricsProvider
   const subject = `provider ${name}`
-  if (name === "sandbox")
-    return warning(subject, "its figures are synthetic; set AUTHORITY_PROVIDER for real ones")
+  if (name === "sandbox") return warning(subject, "its figures are synthetic")
   if (quota === undefined) return ok(subject, "configured; it reports no quota")
   const { allotted, resetsAt, unit, used } = yield* quota
   const left = Math.max(0, allotted - used)

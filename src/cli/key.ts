@@ -17,7 +17,10 @@ import { accountOption, json } from "./options.ts"
 import { print, table, time } from "./Output.ts"
 import * as Stores from "./Stores.ts"
 
-const keyId = Args.text({ name: "KEY_ID" }).pipe(Args.withSchema(ApiKey.ApiKeyId))
+const keyId = Args.text({ name: "KEY_ID" }).pipe(
+  Args.withSchema(ApiKey.ApiKeyId),
+  Args.withDescription("Id of the key, from `authority key list`"),
+)
 
 /** The key was issued but its secret was not shown. `message` says whether the key is revoked. */
 class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}

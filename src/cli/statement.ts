@@ -42,6 +42,7 @@ export const statement = Command.make(
     until: moment("until", "End of the period, exclusive (default: now)"),
     format: Options.choice("format", ["table", "csv", "json"]).pipe(
       Options.withDefault("table" as const),
+      Options.withDescription("Output format (default: table)"),
     ),
     json,
   },

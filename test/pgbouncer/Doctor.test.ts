@@ -40,7 +40,10 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
       const doctor = yield* run(cwd, ["doctor"], { AUTHORITY_DATABASE_URL: behind })
       assert.strictEqual(doctor.code, code, doctor.stdout)
       assert.match(doctor.stdout, line)
-      assert.match(doctor.stdout, /TLS: not in use, as far as the pooler; not in use behind it\n/)
+      assert.match(
+        doctor.stdout,
+        /TLS: not in use, up to the pooler; not in use from the pooler to the server\n/,
+      )
       if (poolMode === "statement") {
         assert.match(doctor.stdout, /failure +writing: PgBouncer's pool_mode=statement allows no /)
         assert.notInclude(doctor.stdout, "cannot be reached")

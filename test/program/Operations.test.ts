@@ -220,7 +220,11 @@ describe("the doctor", () => {
 
 describe("a provider that is broken", () => {
   for (const [name, fault, mend] of [
-    ["out of reach", FakeVendor.reset, /provider moz: .*Unreachable.*: check its address/],
+    [
+      "out of reach",
+      FakeVendor.reset,
+      /provider moz: .*Unreachable.*: check the provider's address/,
+    ],
     ["that refuses", FakeVendor.answer(403, "no"), /provider moz: .*Refused.*: check the token/],
   ] as const) {
     it.scopedLive(
