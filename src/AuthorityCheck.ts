@@ -97,7 +97,7 @@ export const layer = (options: {
         return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
       })
 
-      /** Waits for the release as long as for any commit. After that it ends in the background. */
+      /** Releases the hold. After `commitGraceMs` the release continues in the background. */
       const release = (hold: Hold) =>
         Effect.flatMap(Deadline, (deadline) =>
           waitUntil(deadline + commitGraceMs)(ledger.release(hold)),

@@ -70,7 +70,7 @@ const restore = Command.make(
       Effect.promise(() => import("./restore.ts")),
       ({ restore }) => restore(options),
     ),
-).pipe(Command.withDescription("Replace the SQLite database by a backup; keep the old one"))
+).pipe(Command.withDescription("Replace the SQLite database with a backup; keep the old one"))
 
 const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {

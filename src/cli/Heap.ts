@@ -17,7 +17,7 @@ const limitYoungGrowth = Effect.sync(() => {
   setFlagsFromString(`--semi-space-growth-factor=${isFull ? 1 : 2}`)
 })
 
-/** The percentage by which the old generation may grow after a garbage collection. */
+/** Lets the old generation grow by at most 100 % after each garbage collection. */
 const limitOldGrowth = Effect.sync(() => setFlagsFromString("--heap-growing-percent=100"))
 
 export const layer = Layer.scopedDiscard(

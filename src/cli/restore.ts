@@ -1,4 +1,4 @@
-/** Replaces the SQLite database by a backup. Verifies the backup before and the result after. */
+/** Replaces the SQLite database with a backup. Verifies the backup before and the result after. */
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Data from "effect/Data"

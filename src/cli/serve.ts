@@ -18,7 +18,7 @@ import * as Stores from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 import * as Telemetry from "./Telemetry.ts"
 
-/** The only use of `express/`. Without the fast path every answer is the same. */
+/** The only use of `express/`, the fast path. Without it the answers are the same, only slower. */
 const express = ({
   corsOrigins = [],
   creditPrice,

@@ -61,7 +61,7 @@ export const statement = Command.make(
 interface Line {
   readonly at: string | null
   readonly kind: LedgerEntry["kind"]
-  /** Below 0 for a charge. */
+  /** Negative for a charge. */
   readonly amount: number
   readonly balanceAfter: number
   readonly urls: number | null
