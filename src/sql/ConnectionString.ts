@@ -195,7 +195,9 @@ const hostsOf = (
     return refuse(`expected ports from 1 to 65535; if the port is right, ${rawCharacter}`)
   }
   if (ports.length !== 1 && ports.length !== hosts.length) {
-    return refuse(`${ports.length} ports do not match ${hosts.length} hosts: give one port, or one for each host`)
+    return refuse(
+      `${ports.length} ports do not match ${hosts.length} hosts: give one port, or one for each host`,
+    )
   }
   const [first, ...rest] = hosts.map((host, index) => ({
     host,
@@ -254,7 +256,8 @@ const timeoutOf = (value?: string): Parsed<number | undefined> => {
 const maxTimeoutSeconds = 600
 
 const decode = (text: string): Parsed<string> => {
-  if (/%(?![\da-f]{2})|%00/i.test(text)) return refuse("a % begins no valid percent-encoding: write %25 for a %")
+  if (/%(?![\da-f]{2})|%00/i.test(text))
+    return refuse("a % begins no valid percent-encoding: write %25 for a %")
   return Either.try({
     try: () => decodeURIComponent(text),
     catch: () => new InvalidConnectionString({ problem: "a percent-encoding is not valid UTF-8" }),
