@@ -14,8 +14,8 @@ import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Composed from "../src/providers/Composed.ts"
 import { Target } from "../src/Target.ts"
-import * as FakeMoz from "../test/support/FakeMoz.ts"
-import * as FakeVendor from "../test/support/FakeVendor.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import * as FakeVendor from "./support/FakeVendor.ts"
 
 const checks = 100_000
 const hosts = 10_000

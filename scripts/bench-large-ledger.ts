@@ -22,9 +22,9 @@ import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as PostgresClient from "../src/sql/Postgres.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
-import { newAccountWith } from "../test/support/accounts.ts"
-import { credits, newHold } from "../test/support/ledger.ts"
-import * as Postgres from "../test/support/Postgres.ts"
+import { newAccountWith } from "./support/accounts.ts"
+import { credits, newHold } from "./support/ledger.ts"
+import * as Postgres from "./support/Postgres.ts"
 
 const { values: options } = parseArgs({
   options: {

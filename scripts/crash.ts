@@ -20,8 +20,8 @@ import * as Exit from "effect/Exit"
 import * as Schema from "effect/Schema"
 import * as Scope from "effect/Scope"
 import { BatchResponse } from "../src/contract/Api.ts"
-import * as FakeMoz from "../test/support/FakeMoz.ts"
-import * as Postgres from "../test/support/Postgres.ts"
+import * as FakeMoz from "./support/FakeMoz.ts"
+import * as Postgres from "./support/Postgres.ts"
 import { type Program, programOn } from "./program.ts"
 
 export interface Options {

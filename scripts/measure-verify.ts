@@ -22,8 +22,8 @@ import * as SqlAccounts from "../src/sql/Accounts.ts"
 import { entryInserter } from "../src/sql/ledgerQueries.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
-import { newAccount } from "../test/support/accounts.ts"
-import { credits, newRequest } from "../test/support/ledger.ts"
+import { newAccount } from "./support/accounts.ts"
+import { credits, newRequest } from "./support/ledger.ts"
 
 const { values: options } = parseArgs({
   options: { entries: { type: "string", default: "1000000,10000000" } },

@@ -7,7 +7,7 @@ import * as Schema from "effect/Schema"
 import { AccountExists, AccountName, AccountNotFound, Accounts } from "../src/Account.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
-import { newAccount } from "./support/accounts.ts"
+import { newAccount } from "../scripts/support/accounts.ts"
 import { type Ports, sqlStores, stores } from "./support/Stores.ts"
 
 const named = (name: string) => AccountName.make(name)

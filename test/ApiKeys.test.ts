@@ -14,7 +14,7 @@ import * as TestClock from "effect/TestClock"
 import { AccountId } from "../src/Account.ts"
 import * as ApiKey from "../src/ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
-import { newAccount } from "./support/accounts.ts"
+import { newAccount } from "../scripts/support/accounts.ts"
 import { type Ports, sqliteFile, sqlStores, stores, temporaryFolder } from "./support/Stores.ts"
 
 /** Creates an account and a key for it. */

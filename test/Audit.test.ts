@@ -5,8 +5,8 @@ import type * as Layer from "effect/Layer"
 import type { AccountId } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { chainHash, type LedgerEntry } from "../src/ledger/LedgerEntry.ts"
-import { newAccount, newAccountWith } from "./support/accounts.ts"
-import { charge, credits, grant, hold, problemsOf, statement } from "./support/ledger.ts"
+import { newAccount, newAccountWith } from "../scripts/support/accounts.ts"
+import { charge, credits, grant, hold, problemsOf, statement } from "../scripts/support/ledger.ts"
 import { type Ports, sqlStores } from "./support/Stores.ts"
 
 /** An account with four entries (grant 100, charge 30, charge 20, grant 5) and an open hold of 10. */

@@ -16,7 +16,7 @@ import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../src/Account.ts"
 import { type Hold, retentionMs } from "../src/ledger/Hold.ts"
 import type { RequestId } from "../src/RequestId.ts"
-import { newAccount } from "./support/accounts.ts"
+import { newAccount } from "../scripts/support/accounts.ts"
 import {
   chargeAtOnce,
   expire,
@@ -28,7 +28,7 @@ import {
   release,
   settle,
   statement,
-} from "./support/ledger.ts"
+} from "../scripts/support/ledger.ts"
 import { lastingStores, lease, type Ports } from "./support/Stores.ts"
 
 /** What every process of the store is made from. */

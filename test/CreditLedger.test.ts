@@ -12,7 +12,7 @@ import type { AccountId } from "../src/Account.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { type Hold, HoldExpired, InsufficientCredits } from "../src/ledger/Hold.ts"
-import { newAccount, newAccountWith } from "./support/accounts.ts"
+import { newAccount, newAccountWith } from "../scripts/support/accounts.ts"
 import {
   charge,
   chargeAtOnce,
@@ -27,7 +27,7 @@ import {
   release,
   settle,
   statement,
-} from "./support/ledger.ts"
+} from "../scripts/support/ledger.ts"
 import { lease, type Ports, stores } from "./support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const

@@ -8,7 +8,7 @@ import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
 import { Heartbeat, make } from "../src/sql/Heartbeat.ts"
-import { newAccountWith } from "./support/accounts.ts"
+import { newAccountWith } from "../scripts/support/accounts.ts"
 import {
   chargeAtOnce,
   expire,
@@ -18,7 +18,7 @@ import {
   open,
   problemsOf,
   settle,
-} from "./support/ledger.ts"
+} from "../scripts/support/ledger.ts"
 import { lease, sqlStores } from "./support/Stores.ts"
 
 /** Starts another process on the store. It beats only when the test calls `beat`. */

@@ -22,7 +22,7 @@ import {
   retentionMs,
 } from "../src/ledger/Hold.ts"
 import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
-import { newAccountWith } from "./support/accounts.ts"
+import { newAccountWith } from "../scripts/support/accounts.ts"
 import {
   chargeAtOnce,
   credits,
@@ -35,7 +35,7 @@ import {
   release,
   settle,
   statement,
-} from "./support/ledger.ts"
+} from "../scripts/support/ledger.ts"
 import { lease, type Ports, sqlStores, stores } from "./support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const

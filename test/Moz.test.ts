@@ -15,8 +15,8 @@ import * as Tracer from "effect/Tracer"
 import { Outcome } from "../src/Metrics.ts"
 import { MetricsProvider } from "../src/MetricsProvider.ts"
 import * as Moz from "../src/providers/Moz.ts"
-import * as FakeMoz from "./support/FakeMoz.ts"
-import * as FakeVendor from "./support/FakeVendor.ts"
+import * as FakeMoz from "../scripts/support/FakeMoz.ts"
+import * as FakeVendor from "../scripts/support/FakeVendor.ts"
 import { lookup, tags, targets } from "./support/lookup.ts"
 
 const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })

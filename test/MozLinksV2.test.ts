@@ -3,7 +3,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../src/Metrics.ts"
 import * as FakeMozLinksV2 from "./support/FakeMozLinksV2.ts"
-import * as FakeVendor from "./support/FakeVendor.ts"
+import * as FakeVendor from "../scripts/support/FakeVendor.ts"
 import { lookup, tags } from "./support/lookup.ts"
 
 const checked = (page: string) => Outcome.Checked({ metrics: FakeMozLinksV2.figures(page) })

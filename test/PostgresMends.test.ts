@@ -13,7 +13,7 @@ import * as SqlHealth from "../src/sql/Health.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as PostgresClient from "../src/sql/Postgres.ts"
 import * as PostgresServer from "../src/sql/PostgresServer.ts"
-import * as Postgres from "./support/Postgres.ts"
+import * as Postgres from "../scripts/support/Postgres.ts"
 import { temporaryDatabase } from "./support/Stores.ts"
 
 const timeout = 120_000

@@ -10,7 +10,7 @@ import * as Settings from "../src/Settings.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
 import * as SqlRankings from "../src/sql/Rankings.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
-import * as FakeMoz from "./support/FakeMoz.ts"
+import * as FakeMoz from "../scripts/support/FakeMoz.ts"
 import { targets } from "./support/lookup.ts"
 
 /** The provider of a program that was started with these variables. */

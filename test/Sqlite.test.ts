@@ -11,8 +11,16 @@ import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../src/Account.ts"
 import { ApiKeys } from "../src/ApiKeys.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
-import { newAccountWith } from "./support/accounts.ts"
-import { charge, figures, grant, hold, problemsOf, settle, statement } from "./support/ledger.ts"
+import { newAccountWith } from "../scripts/support/accounts.ts"
+import {
+  charge,
+  figures,
+  grant,
+  hold,
+  problemsOf,
+  settle,
+  statement,
+} from "../scripts/support/ledger.ts"
 import { sqliteFile, temporaryFolder } from "./support/Stores.ts"
 
 const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))

@@ -20,7 +20,7 @@ import {
   plain,
   requestOf,
 } from "../support/requests.ts"
-import type { Answer } from "../support/Wire.ts"
+import type { Answer } from "../../scripts/support/Wire.ts"
 
 /** What must be the same: the clocks of the services stand still, so only ids and Node's date differ. */
 const comparable = ({

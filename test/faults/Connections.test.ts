@@ -8,10 +8,10 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { afterAll, beforeAll } from "vitest"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import * as Postgres from "../support/Postgres.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../support/Wire.ts"
+import { request } from "../../scripts/support/Wire.ts"
 
 const timeout = 120_000
 

@@ -17,7 +17,7 @@ import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import * as SqlRankings from "../../src/sql/Rankings.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
-import { newAccountWith } from "../support/accounts.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
   charge,
   chargeAtOnce,
@@ -31,11 +31,11 @@ import {
   release,
   settle,
   statement,
-} from "../support/ledger.ts"
+} from "../../scripts/support/ledger.ts"
 import { saidBy } from "../support/load.ts"
-import * as Proxy from "../support/Proxy.ts"
+import * as Proxy from "../../scripts/support/Proxy.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { eventually } from "../support/Wire.ts"
+import { eventually } from "../../scripts/support/Wire.ts"
 
 /** Stores behind a network, which is given up soon; and the database itself, reached directly. */
 const behindProxy = Effect.gen(function* () {

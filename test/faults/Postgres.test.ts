@@ -6,12 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { newAccountWith } from "../support/accounts.ts"
-import { charge, endLeases, expire, figures, problemsOf } from "../support/ledger.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
+import { charge, endLeases, expire, figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { newLoad, nothingIsLost, run } from "../support/load.ts"
-import * as Postgres from "../support/Postgres.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { eventually } from "../support/Wire.ts"
+import { eventually } from "../../scripts/support/Wire.ts"
 
 describe("a server that restarts under load", () => {
   it.scopedLive("loses nothing, and the ledger recovers by itself", () =>

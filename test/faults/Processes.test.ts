@@ -8,7 +8,7 @@ import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
-import { newAccountWith } from "../support/accounts.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
   charge,
   endLeases,
@@ -18,7 +18,7 @@ import {
   problemsOf,
   settle,
   statement,
-} from "../support/ledger.ts"
+} from "../../scripts/support/ledger.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
 describe("a database with defaults of its own", () => {

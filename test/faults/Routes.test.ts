@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Failure from "../../src/sql/Failure.ts"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import * as Proxy from "../support/Proxy.ts"
+import * as Proxy from "../../scripts/support/Proxy.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
 
 /** By the protocol: no TLS, and then an error with the code of a lost connection. */

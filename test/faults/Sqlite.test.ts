@@ -9,11 +9,19 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
-import { newAccountWith } from "../support/accounts.ts"
-import { charge, figures, grant, hold, problemsOf, settle, statement } from "../support/ledger.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
+import {
+  charge,
+  figures,
+  grant,
+  hold,
+  problemsOf,
+  settle,
+  statement,
+} from "../../scripts/support/ledger.ts"
 import { newLoad, nothingIsLost, run, saidBy } from "../support/load.ts"
 import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
-import { eventually } from "../support/Wire.ts"
+import { eventually } from "../../scripts/support/Wire.ts"
 
 const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
 

@@ -2,8 +2,8 @@ import { assert, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { newAccountWith } from "../support/accounts.ts"
-import { figures, hold } from "../support/ledger.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
+import { figures, hold } from "../../scripts/support/ledger.ts"
 import { sqlStores } from "../support/Stores.ts"
 
 for (const [name, store] of sqlStores) {

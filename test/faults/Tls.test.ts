@@ -8,9 +8,9 @@ import * as Redacted from "effect/Redacted"
 import { afterAll, beforeAll } from "vitest"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as certificates from "../support/certificates.ts"
-import * as Postgres from "../support/Postgres.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
 import { temporaryFolder } from "../support/Stores.ts"
-import { eventually } from "../support/Wire.ts"
+import { eventually } from "../../scripts/support/Wire.ts"
 
 let server: Postgres.Server
 beforeAll(async () => {

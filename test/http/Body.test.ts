@@ -7,7 +7,7 @@ import { BatchRequest } from "../../src/contract/Api.ts"
 import * as Body from "../../src/http/Body.ts"
 import { Request } from "../../src/http/Request.ts"
 import { ServerRequest } from "../../src/http/ServerRequest.ts"
-import * as Wire from "../support/Wire.ts"
+import * as Wire from "../../scripts/support/Wire.ts"
 
 const decode = Body.decoder(BatchRequest)
 

@@ -8,8 +8,8 @@ import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
-import * as FakeMoz from "../support/FakeMoz.ts"
-import * as FakeVendor from "../support/FakeVendor.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { start } from "../support/TestServer.ts"
 
 const ready = { path: "/health/ready" }

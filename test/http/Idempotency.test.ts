@@ -14,8 +14,8 @@ import { Listener } from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
-import { newAccountWith } from "../support/accounts.ts"
-import { figures, problemsOf } from "../support/ledger.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
+import { figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import {
   type Ports,
@@ -25,7 +25,7 @@ import {
   temporaryFolder,
 } from "../support/Stores.ts"
 import { batch, memoryLedger, start } from "../support/TestServer.ts"
-import { type Answer, eventually, request } from "../support/Wire.ts"
+import { type Answer, eventually, request } from "../../scripts/support/Wire.ts"
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })
 const named = (key: string) => ({ "idempotency-key": key })

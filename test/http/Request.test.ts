@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Request } from "../../src/http/Request.ts"
-import * as Wire from "../support/Wire.ts"
+import * as Wire from "../../scripts/support/Wire.ts"
 
 /**
  * Answers what the body is: at `/body` as it is at hand in the next turn, at `/stream` as a stream has

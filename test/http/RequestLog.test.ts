@@ -2,10 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
-import * as FakeMoz from "../support/FakeMoz.ts"
-import * as FakeVendor from "../support/FakeVendor.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { batch, creditsPath, start } from "../support/TestServer.ts"
-import type { Answer } from "../support/Wire.ts"
+import type { Answer } from "../../scripts/support/Wire.ts"
 
 const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
   const lines = log

@@ -17,11 +17,11 @@ import { CannotListen, Listener } from "../../src/http/NodeServer.ts"
 import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
-import { newAccountWith } from "../support/accounts.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { connect, eventually, listen, request } from "../support/Wire.ts"
+import { connect, eventually, listen, request } from "../../scripts/support/Wire.ts"
 
 /** A service on a database of its own, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>

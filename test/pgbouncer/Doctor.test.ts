@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PgBouncer from "../support/PgBouncer.ts"
-import * as Postgres from "../support/Postgres.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run } from "../support/Program.ts"
 import { newDatabaseOn } from "../support/Stores.ts"
 

@@ -5,8 +5,8 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as FakeMoz from "../support/FakeMoz.ts"
-import * as FakeVendor from "../support/FakeVendor.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import {
   bundle,
   exited,
@@ -19,7 +19,7 @@ import {
   shell,
 } from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
-import { eventually, request } from "../support/Wire.ts"
+import { eventually, request } from "../../scripts/support/Wire.ts"
 
 const timeout = 240_000
 

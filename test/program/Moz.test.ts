@@ -1,10 +1,10 @@
 /** The program with a vendor behind it: a fake of Moz on a real port. */
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as FakeMoz from "../support/FakeMoz.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { folder, json, openAccount, serve } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { request } from "../support/Wire.ts"
+import { request } from "../../scripts/support/Wire.ts"
 
 it.scopedLive(
   "fifty mixed URLs over Moz: one outcome each, in order, only successes charged",

@@ -5,11 +5,11 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
-import * as FakeMoz from "../support/FakeMoz.ts"
-import * as FakeVendor from "../support/FakeVendor.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, listen, request } from "../support/Wire.ts"
+import { eventually, listen, request } from "../../scripts/support/Wire.ts"
 
 const timeout = 60_000
 

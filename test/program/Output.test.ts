@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { exited, folder, json, openAccount, run, serve, shell } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../support/Wire.ts"
+import { eventually, request } from "../../scripts/support/Wire.ts"
 
 const timeout = 60_000
 

@@ -5,9 +5,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
-import * as Standby from "../support/Standby.ts"
+import * as Standby from "../../scripts/support/Standby.ts"
 import { newDatabaseOn, temporaryDatabase } from "../support/Stores.ts"
-import { eventually } from "../support/Wire.ts"
+import { eventually } from "../../scripts/support/Wire.ts"
 
 const timeout = 120_000
 

@@ -6,10 +6,10 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import * as Postgres from "../support/Postgres.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../support/Wire.ts"
+import { request } from "../../scripts/support/Wire.ts"
 
 const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/postgresql.md"), "utf8")
 

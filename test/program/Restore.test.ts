@@ -26,7 +26,7 @@ import * as Redacted from "effect/Redacted"
 import { exited, folder, json, openAccount, run, serve, start } from "../support/Program.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../support/Wire.ts"
+import { eventually, request } from "../../scripts/support/Wire.ts"
 
 const timeout = 120_000
 

@@ -10,7 +10,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { connect, eventually, listen, request } from "../support/Wire.ts"
+import { connect, eventually, listen, request } from "../../scripts/support/Wire.ts"
 
 const timeout = 60_000
 

@@ -27,9 +27,9 @@ import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
-import { newAccountWith } from "./accounts.ts"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { inSql, type Ports, temporaryFolder } from "./Stores.ts"
-import * as Wire from "./Wire.ts"
+import * as Wire from "../../scripts/support/Wire.ts"
 
 export const modes = ["express", "router"] as const
 export type Mode = (typeof modes)[number]

@@ -8,7 +8,7 @@ import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../../scripts/free-port.ts"
-import { serverUser, untilInputEnds } from "./Postgres.ts"
+import { serverUser, untilInputEnds } from "../../scripts/support/Postgres.ts"
 
 export interface Options {
   /** Where the server is: host, port, user and password count. */

@@ -6,8 +6,8 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import * as Postgres from "./Postgres.ts"
-import * as Standby from "./Standby.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
+import * as Standby from "../../scripts/support/Standby.ts"
 import { temporaryFolder } from "./Stores.ts"
 
 const isRoot = process.getuid?.() === 0

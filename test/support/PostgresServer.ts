@@ -3,7 +3,7 @@
  * fails: a suite that nobody sees skipped proves nothing.
  */
 import type { TestProject } from "vitest/node"
-import * as Postgres from "./Postgres.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {

@@ -10,7 +10,7 @@ import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/LedgerEntry.ts"
 import { sqliteFile } from "./Stores.ts"
-import { eventually } from "./Wire.ts"
+import { eventually } from "../../scripts/support/Wire.ts"
 
 const root = join(import.meta.dirname, "../..")
 

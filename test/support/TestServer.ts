@@ -28,7 +28,7 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
-import * as Wire from "./Wire.ts"
+import * as Wire from "../../scripts/support/Wire.ts"
 
 export interface Options {
   readonly provider?: Layer.Layer<MetricsProvider>

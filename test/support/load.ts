@@ -6,7 +6,7 @@ import type { AccountId } from "../../src/Account.ts"
 import type { RequestId } from "../../src/RequestId.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import { assert } from "@effect/vitest"
-import { figures, hold, problemsOf, settle, statement } from "./ledger.ts"
+import { figures, hold, problemsOf, settle, statement } from "../../scripts/support/ledger.ts"
 
 export interface Load {
   /** Requests that were told of their charge of one credit. */

@@ -4,10 +4,10 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import { Outcome } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
-import { figure } from "./figures.ts"
+import { figure } from "../../scripts/support/figures.ts"
 import { checked, failed, knowing } from "./ScriptedProvider.ts"
 import { batchPath, creditsPath } from "./TestServer.ts"
-import type * as Wire from "./Wire.ts"
+import type * as Wire from "../../scripts/support/Wire.ts"
 
 const metrics = (page: string) => ({
   domainAuthority: figure(page, "domain"),

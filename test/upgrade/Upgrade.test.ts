@@ -12,7 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { folder, run, serve } from "../support/Program.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
-import { request } from "../support/Wire.ts"
+import { request } from "../../scripts/support/Wire.ts"
 
 const Balance = Schema.Struct({
   account: Schema.String,

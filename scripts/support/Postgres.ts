@@ -17,7 +17,7 @@ import {
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
-import { freePort } from "../../scripts/free-port.ts"
+import { freePort } from "../free-port.ts"
 
 export interface Server {
   /** Of a superuser, without a database. */
@@ -43,6 +43,8 @@ export interface Server {
 export interface Options {
   /** Without it, the data outlives processes but no machine. */
   readonly durable: boolean
+  /** Where the folder of its data is made (default: the system's temporary folder). */
+  readonly within?: string
   /** The folder of the server's programs (default: those of the npm package). */
   readonly programs?: string
   /** Further parameters of the server, such as `max_connections=20`. */
@@ -53,7 +55,7 @@ export interface Options {
 
 /** Fails with the reason when the server cannot start. */
 export const start = async (options: Options): Promise<Server> => {
-  const folder = mkdtempSync(join(tmpdir(), "authority-postgres-"))
+  const folder = mkdtempSync(join(options.within ?? tmpdir(), "authority-postgres-"))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   try {
     const installation = install(folder, options)
