@@ -85,7 +85,8 @@ const fingerprint = (urls: ReadonlyArray<string>): string => hash("sha256", JSON
 export const unanswered = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer in time" })
 
 /**
- * Turns figures outside 0 to 100 into a failure, because the response cannot carry or charge them.
+ * Turns a figure outside 0 to 100 into a failure. The contract does not allow it, so it must not be
+ * charged.
  */
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale

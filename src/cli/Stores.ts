@@ -11,7 +11,7 @@ import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../sql/Postgres.ts"
 import * as Logging from "./Logging.ts"
 
-/** How long a lease outlives its request. This is the time to settle the hold on a slow disk. */
+/** A lease lasts for the request timeout and this time, which settles the hold on a slow disk. */
 const settleTime = Duration.seconds(30)
 
 /** What to do when the database does not exist. */

@@ -53,7 +53,7 @@ const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
 
 const demoCredits = Credits.make(1000)
 
-/** Creates the demo account and its key on the sandbox's first start; otherwise `None`. */
+/** On the sandbox's first start, creates the demo account with its credits and returns its key. */
 const demoKey = Effect.gen(function* () {
   const { providers } = yield* Settings.Settings
   const accounts = yield* Accounts

@@ -11,7 +11,9 @@ export const layer = Layer.scopedDiscard(
       Effect.matchCauseEffect({
         onSuccess: (count) => {
           isFailing = false
-          return count === 0 ? Effect.void : Effect.logWarning(`Released ${count} abandoned holds.`)
+          return count === 0
+            ? Effect.void
+            : Effect.logWarning(`Abandoned holds released: ${count}.`)
         },
         onFailure: (cause) => {
           const isKnown = isFailing

@@ -101,7 +101,7 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
   }
 }
 
-/** The JSON Schema annotation of each size filter, and the message for a violation. */
+/** Constraints of size: the JSON Schema keyword, the type that it applies to, and the message. */
 const sizes = [
   {
     bound: "minItems",

@@ -25,9 +25,7 @@ export interface Options {
 
 /** The limits of one connection. Times are in milliseconds. */
 export interface Limits {
-  /**
-   * From the opening of the connection, or a later request's first byte, to the end of its headers.
-   */
+  /** Limit for a request's headers, from the opening of the connection or a later first byte. */
   readonly headersMs: number
   /** From the same moment to the end of the body; at least `headersMs`. */
   readonly requestMs: number

@@ -45,7 +45,7 @@ interface Place {
 /** One lookup that has not ended. */
 interface Request {
   readonly account: string
-  /** Stopwatch time in milliseconds. */
+  /** Milliseconds on the monotonic `Stopwatch`; not epoch time like `Deadline`. */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
   readonly outcomes: Array<Outcome>

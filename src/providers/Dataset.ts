@@ -33,7 +33,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
           .pipe(Effect.mapError(({ message }) => unavailable(message)))
         return targets.map(({ domain, host }) => {
           const rank = ranks.get(domain)
-          if (rank === undefined) return failed("the data set does not hold the domain")
+          if (rank === undefined) return failed("the data set does not contain the domain")
           return Outcome.Checked({
             metrics: {
               domainAuthority: authority(rank),

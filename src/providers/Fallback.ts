@@ -72,4 +72,4 @@ const valued =
       ),
     )
 
-const unanswered = failed("no provider's answer contains the target")
+const unanswered = failed("providers answered, but none of them for this target")

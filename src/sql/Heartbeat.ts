@@ -140,7 +140,9 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         onSuccess: () => {
           const hasRecovered = isFailing
           isFailing = false
-          return hasRecovered ? Effect.logInfo("The heartbeat succeeds again.") : Effect.void
+          return hasRecovered
+            ? Effect.logInfo("This process's heartbeat in the database works again.")
+            : Effect.void
         },
         onFailure: (cause) => {
           const isKnown = isFailing || Cause.isInterruptedOnly(cause)

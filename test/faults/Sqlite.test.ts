@@ -118,7 +118,7 @@ describe("a file that another program has locked", () => {
       return { release: sql`ROLLBACK` }
     })
 
-  it.scopedLive("is waited for, and can be read meanwhile", () =>
+  it.scopedLive("a write waits for the lock, and reads go on", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       const stores = yield* Layer.build(sqliteFile(file))

@@ -40,7 +40,7 @@ it.live("a body that comes along with its headers is not waited for", () =>
   }).pipe(Effect.scoped),
 )
 
-it.live("one of which a part is missing is", () =>
+it.live("an incomplete body is waited for", () =>
   Effect.gen(function* () {
     const connection = yield* Wire.connect(yield* server)
     connection.send(head + body.slice(0, -1))

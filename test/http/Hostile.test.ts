@@ -321,7 +321,7 @@ describe("a header of HTTP itself", () => {
     )
   }
 
-  it.scopedLive("Content-Encoding: identity is taken", () =>
+  it.scopedLive("Content-Encoding: identity is accepted", () =>
     Effect.gen(function* () {
       const { post } = yield* start()
       const answer = yield* post(document, { "content-encoding": "Identity" })

@@ -132,7 +132,7 @@ describe("a request that is sent again with its key", () => {
     }),
   )
 
-  it.scopedLive("while the first is in flight is refused with 409, and answered later", () =>
+  it.scopedLive("gets 409 while the first is in flight, and the stored answer afterwards", () =>
     Effect.gen(function* () {
       const { calls, layer, open } = yield* blocked
       const server = yield* start({ provider: layer })

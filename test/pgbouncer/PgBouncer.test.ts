@@ -158,7 +158,7 @@ describe.each(modes)("PgBouncer in %s", (_, mode) => {
 })
 
 // Most of the time they wait for PgBouncer, which tries a lost server again after 15 seconds.
-describe.concurrent("no request fails", () => {
+describe.concurrent("restarts behind PgBouncer", () => {
   const survives = (mode: Mode, disturbance: (world: World) => Effect.Effect<unknown, Error>) =>
     Effect.gen(function* () {
       const started = yield* world(mode)
@@ -168,7 +168,7 @@ describe.concurrent("no request fails", () => {
     })
 
   it.scopedLive.each(modes)(
-    "while first PgBouncer and then its server restarts, in %s",
+    "no request fails while first PgBouncer and then its server restarts, in %s",
     ([, mode]) =>
       survives(mode, ({ pgbouncer, postgres, requestsRunAgain }) =>
         Effect.all([restart(pgbouncer), requestsRunAgain, restart(postgres), requestsRunAgain]),
@@ -177,7 +177,7 @@ describe.concurrent("no request fails", () => {
   )
 
   it.scopedLive(
-    "while PgBouncer is away for five seconds",
+    "no request fails while PgBouncer is away for five seconds",
     () =>
       survives(transactionMode, ({ pgbouncer, requestsRunAgain }) =>
         Effect.zipRight(restart(pgbouncer, 5000), requestsRunAgain),
@@ -186,7 +186,7 @@ describe.concurrent("no request fails", () => {
   )
 
   it.scopedLive(
-    "while the server is away for five seconds",
+    "no request fails while the server is away for five seconds",
     () =>
       survives(transactionMode, ({ postgres, requestsRunAgain }) =>
         Effect.zipRight(restart(postgres, 5000), requestsRunAgain),

@@ -92,7 +92,7 @@ describe("the examples of the README and the guide", () => {
 
 describe("what browsers load", () => {
   it.scopedLive(
-    "is one file that imports nothing and runs on what browsers have",
+    "client.js is one file without imports and uses only browser globals",
     () =>
       Effect.gen(function* () {
         const installed = join(yield* consumer, "node_modules/authority-metrics")

@@ -74,7 +74,7 @@ describe("a verb whose output cannot be written", () => {
     ["a closed pipe", "| true"],
   ] as const) {
     it.scopedLive(
-      `leaves no key that nobody has seen: ${name}`,
+      `revokes a new key that cannot be printed: ${name}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder

@@ -209,7 +209,7 @@ describe("authority restore", () => {
 
 describe("a program that waits for the lock of a restore", () => {
   it.scopedLive(
-    "does not go on with the replaced database",
+    "stops when the file was replaced while it waited",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

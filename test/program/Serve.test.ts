@@ -63,7 +63,7 @@ const paste = (line: string) => {
 
 describe("the first start", () => {
   it.scopedLive(
-    "prints a key, and a line to paste that is answered with figures; the second prints none",
+    "the first start prints a key and a curl line that works; the second start prints no key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
