@@ -34,7 +34,7 @@ export const named = (name: ProviderName) =>
 
 const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
   switch (name) {
-    // These two are local and get no decorators. A new import takes effect at once, because nothing is cached.
+    // These two are local and get no decorators: an imported list takes effect at once.
     case "sandbox":
       return loaded(async () => (await import("../providers/Sandbox.ts")).layer)
     case "dataset":
