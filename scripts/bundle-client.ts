@@ -13,7 +13,7 @@ import { root } from "./bundle.ts"
 export const bundleClient = async (dist: string) => {
   await build({
     absWorkingDir: root,
-    entryPoints: ["src/client/AuthorityMetrics.ts"],
+    entryPoints: ["src/client/PromiseClient.ts"],
     outfile: join(dist, "client.js"),
     bundle: true,
     platform: "browser",
@@ -24,7 +24,7 @@ export const bundleClient = async (dist: string) => {
   })
   await build({
     absWorkingDir: root,
-    entryPoints: ["src/client/Client.ts"],
+    entryPoints: ["src/client/EffectClient.ts"],
     outfile: join(dist, "client-effect.js"),
     bundle: true,
     // Do not bundle Effect: two copies of it in one program do not work together.

@@ -12,7 +12,8 @@ import type { Verification } from "./ledger/Audit.ts"
 import type { Balance } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Charge, Hold, HoldExpired } from "./ledger/Hold.ts"
-import type { Credits, LedgerEntry } from "./ledger/LedgerEntry.ts"
+import type { Credits } from "./ledger/Credits.ts"
+import type { LedgerEntry } from "./ledger/LedgerEntry.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** A period in epoch milliseconds. `since` is inclusive, `until` is exclusive. */

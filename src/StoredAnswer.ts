@@ -3,7 +3,7 @@
  * not stored. A stored answer takes a few kilobytes at most.
  */
 import * as Schema from "effect/Schema"
-import { Credits } from "./ledger/LedgerEntry.ts"
+import { Credits } from "./ledger/Credits.ts"
 import { compact, CompactOutcome, expand, Outcome } from "./Metrics.ts"
 
 /** The content of an answer, without the URLs. */

@@ -13,14 +13,12 @@ import type { AccountId } from "../src/Account.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import { Books } from "../src/ledger/Books.ts"
+import { type Hold, HoldExpired, InsufficientCredits } from "../src/ledger/Hold.ts"
 import {
-  type Hold,
-  HoldExpired,
   IdempotencyKeyInUse,
   IdempotencyKeyReused,
-  InsufficientCredits,
   retentionMs,
-} from "../src/ledger/Hold.ts"
+} from "../src/ledger/IdempotencyKey.ts"
 import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
 import { newAccountWith } from "../scripts/support/accounts.ts"
 import {

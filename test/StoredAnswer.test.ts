@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as fc from "effect/FastCheck"
-import { creditsOf } from "../src/ledger/LedgerEntry.ts"
+import { creditsOf } from "../src/ledger/Credits.ts"
 import { FailureReason, Metrics, Outcome } from "../src/Metrics.ts"
 import * as StoredAnswer from "../src/StoredAnswer.ts"
 

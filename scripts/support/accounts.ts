@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import { Credits } from "../../src/ledger/LedgerEntry.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 
 let opened = 0
 

@@ -8,8 +8,9 @@ import { v7 as uuid } from "uuid"
 import type { AccountId } from "../../src/Account.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { CreditLedger, type Period } from "../../src/CreditLedger.ts"
-import type { Hold, IdempotencyKey } from "../../src/ledger/Hold.ts"
-import { Credits } from "../../src/ledger/LedgerEntry.ts"
+import type { Hold } from "../../src/ledger/Hold.ts"
+import type { IdempotencyKey } from "../../src/ledger/IdempotencyKey.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import { RequestId } from "../../src/RequestId.ts"
 
 export const credits = (n: number) => Credits.make(n)

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import { type Answer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
 import type { Outcome } from "../client/Batch.ts"
 import { compact, type CompactOutcome, expand } from "../Metrics.ts"
-import * as Client from "../client/Client.ts"
+import * as Client from "../client/EffectClient.ts"
 
 /** The URLs of a batch differ from those in the journal: the list was changed between two runs. */
 export class ListChanged extends Data.TaggedError("ListChanged") {}

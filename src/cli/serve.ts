@@ -6,7 +6,7 @@ import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../CachedApiKeys.ts"
 import * as Express from "../express/Express.ts"
 import * as Server from "../http/Server.ts"
-import { Credits } from "../ledger/LedgerEntry.ts"
+import { Credits } from "../ledger/Credits.ts"
 import * as Settings from "../Settings.ts"
 import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
@@ -16,7 +16,7 @@ import * as Logging from "./Logging.ts"
 import * as Provider from "./Provider.ts"
 import * as Stores from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
-import * as Telemetry from "./Telemetry.ts"
+import * as Otlp from "./Otlp.ts"
 
 /** The only use of `express/`, the fast path. Without it the answers are the same, only slower. */
 const express = ({
@@ -76,7 +76,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Effect.provideService(ReconnectLimit, reconnectLimit(settings)),
     ),
   ).pipe(
-    Effect.provide(Telemetry.layer),
+    Effect.provide(Otlp.layer),
     Effect.provide(Logging.layer({ stderr: options.json })),
     Effect.provide(Settings.layer),
   )

@@ -29,12 +29,12 @@ import * as contractErrors from "../http/contractErrors.ts"
 import type { Request } from "../http/Request.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Refusal } from "../ledger/Books.ts"
-import type { Credits } from "../ledger/LedgerEntry.ts"
+import type { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import { recallOf } from "../providers/Recall.ts"
 import * as Report from "../Report.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
-import * as answers from "./answers.ts"
+import * as errorAnswer from "./errorAnswer.ts"
 import * as ServerSpan from "../http/ServerSpan.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 
@@ -128,8 +128,8 @@ export const make = (
         answer(200, BatchAnswer.json(report), report.isReplay ? BatchAnswer.replayed : noHeaders)
       }
 
-      const answerError = (error: Parameters<typeof answers.ofError>[0]) => {
-        const [status, body] = answers.ofError(error)
+      const answerError = (error: Parameters<typeof errorAnswer.of>[0]) => {
+        const [status, body] = errorAnswer.of(error)
         answer(status, { body, isAscii: false }, contractErrors.headersOf(error))
       }
 

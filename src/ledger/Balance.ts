@@ -7,7 +7,8 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
 import { type Charge, type Hold, InsufficientCredits } from "./Hold.ts"
-import { chainHash, Credits, creditsOf, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
+import { Credits, creditsOf } from "./Credits.ts"
+import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** Summary of one account's books. */
 export const Balance = Schema.Struct({

@@ -8,16 +8,10 @@ import * as Option from "effect/Option"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Balance from "./Balance.ts"
-import {
-  type Charge,
-  type Hold,
-  HoldExpired,
-  IdempotencyKeyInUse,
-  IdempotencyKeyReused,
-  type InsufficientCredits,
-  retentionMs,
-} from "./Hold.ts"
-import type { Credits, LedgerEntry } from "./LedgerEntry.ts"
+import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./Hold.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReused, retentionMs } from "./IdempotencyKey.ts"
+import type { Credits } from "./Credits.ts"
+import type { LedgerEntry } from "./LedgerEntry.ts"
 
 /** A hold that is not yet settled or released. */
 export interface OpenHold extends Hold {

@@ -2,7 +2,8 @@
 import * as Data from "effect/Data"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
-import type { Credits } from "./LedgerEntry.ts"
+import type { Credits } from "./Credits.ts"
+import type { IdempotencyKey } from "./IdempotencyKey.ts"
 
 /** Credits set aside for one request. */
 export interface Hold {
@@ -14,13 +15,6 @@ export interface Hold {
   readonly idempotencyKey?: IdempotencyKey | undefined
 }
 
-/** The client's name for a request. A key is unique within its account only. */
-export interface IdempotencyKey {
-  readonly key: string
-  /** Hash of the submitted URLs. */
-  readonly fingerprint: string
-}
-
 /** The final cost of a request. */
 export interface Charge {
   /** At most the hold's amount. 0 returns the whole hold and makes no ledger entry. */
@@ -28,9 +22,6 @@ export interface Charge {
   /** Number of successful checks that the charge pays for. */
   readonly urls: number
 }
-
-/** How long a stored answer can be replayed, in milliseconds. */
-export const retentionMs = 24 * 60 * 60 * 1000
 
 /** The account has fewer credits than the request may cost. */
 export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")<{
@@ -51,19 +42,5 @@ export class HoldExpired extends Data.TaggedError("HoldExpired")<{
 }> {
   override get message() {
     return `the hold of request ${this.requestId} has ended before it was settled`
-  }
-}
-
-/** The idempotency key was used for a request with other URLs. */
-export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused") {
-  override get message() {
-    return "This Idempotency-Key was used with another body; use a new key for a new request."
-  }
-}
-
-/** The first request with this idempotency key is still in progress. */
-export class IdempotencyKeyInUse extends Data.TaggedError("IdempotencyKeyInUse") {
-  override get message() {
-    return "A request with this Idempotency-Key is in progress; try again when it has ended."
   }
 }

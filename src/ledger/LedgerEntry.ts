@@ -7,20 +7,7 @@ import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
 import { RequestId } from "../RequestId.ts"
-
-/** A whole number of credits. Sums stay below 2^53, where every integer is exact. */
-export const Credits = Schema.NonNegativeInt.pipe(
-  Schema.lessThanOrEqualTo(Number.MAX_SAFE_INTEGER),
-  Schema.annotations({
-    message: () => ({ message: "expected a whole number of credits, 0 or more", override: true }),
-  }),
-  Schema.brand("Credits"),
-)
-export type Credits = typeof Credits.Type
-
-/** Makes Credits, or throws when the sum is invalid. Valid sums skip the slow schema check. */
-export const creditsOf = (sum: number): Credits =>
-  Credits.make(sum, { disableValidation: Number.isSafeInteger(sum) && sum >= 0 })
+import { Credits } from "./Credits.ts"
 
 export const LedgerEntry = Schema.Struct({
   accountId: AccountId,

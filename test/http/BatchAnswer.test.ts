@@ -4,7 +4,7 @@ import * as fc from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../../src/contract/Api.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
-import { Credits } from "../../src/ledger/LedgerEntry.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import { FailureReason, Metrics, Outcome } from "../../src/Metrics.ts"
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import { Credits } from "../../src/ledger/LedgerEntry.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import { sqliteFile } from "./Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
 

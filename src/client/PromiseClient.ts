@@ -8,11 +8,11 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import type * as Batch from "./Batch.ts"
-import * as Client from "./Client.ts"
+import * as Client from "./EffectClient.ts"
 
 export * from "./ClientError.ts"
 export type { Failure, Outcome, Success } from "./Batch.ts"
-export type { Report } from "./Client.ts"
+export type { Report } from "./EffectClient.ts"
 
 export interface Options {
   readonly apiKey: string

@@ -18,7 +18,7 @@ const statuses = new Map<string, number>(
 const encode = Schema.encodeSync(Schema.Union(...declared.map(({ body }) => body)))
 
 /** Returns the status and the JSON body of an error. */
-export const ofError = (
+export const of = (
   error: InstanceType<(typeof declared)[number]>,
 ): readonly [status: number, body: string] => [
   statuses.get(error._tag) ?? 500,

@@ -13,7 +13,7 @@ import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
-import * as Client from "../src/client/Client.ts"
+import * as Client from "../src/client/EffectClient.ts"
 import * as Envelope from "../src/contract/Envelope.ts"
 import { batchPath, start } from "./support/TestServer.ts"
 

@@ -5,14 +5,11 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as answers from "../../src/express/answers.ts"
+import * as errorAnswer from "../../src/express/errorAnswer.ts"
 import * as contractErrors from "../../src/http/contractErrors.ts"
 import type { Refusal } from "../../src/ledger/Books.ts"
-import {
-  IdempotencyKeyInUse,
-  IdempotencyKeyReused,
-  InsufficientCredits,
-} from "../../src/ledger/Hold.ts"
+import { InsufficientCredits } from "../../src/ledger/Hold.ts"
+import { IdempotencyKeyInUse, IdempotencyKeyReused } from "../../src/ledger/IdempotencyKey.ts"
 import { RequestId } from "../../src/RequestId.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
 import { start } from "../support/Modes.ts"
@@ -58,7 +55,7 @@ it.scopedLive("a refused request gets the router's status and bytes", () =>
       Effect.gen(function* () {
         outcome = Effect.fail(refusal)
         assert.deepStrictEqual(
-          answers.ofError(contractErrors.errorOf(refusal, request)),
+          errorAnswer.of(contractErrors.errorOf(refusal, request)),
           yield* answer,
         )
       }),
@@ -71,6 +68,6 @@ it.scopedLive("a defect gets the router's status and bytes", () =>
     const answer = yield* router
     outcome = Effect.dieMessage("a bug")
     const error = new InternalServerError({ message: internalErrorMessage })
-    assert.deepStrictEqual(answers.ofError(error), yield* answer)
+    assert.deepStrictEqual(errorAnswer.of(error), yield* answer)
   }),
 )

@@ -6,7 +6,7 @@ import {
   ClientError,
   InsufficientCredits,
   ValidationError,
-} from "../src/client/AuthorityMetrics.ts"
+} from "../src/client/PromiseClient.ts"
 import { start } from "./support/TestServer.ts"
 
 const make = (server: { readonly url: string; readonly key: string }) =>
