@@ -11,7 +11,7 @@ const tests = [
   "requests one after another",
   "requests at the same time",
   // Deno's client retries a request when a keep-alive connection is reset.
-  "the token is in no error, no log and no trace",
+  "no error, log or trace contains the token",
   // Deno's server sometimes closes a connection with an unread body while the client writes.
   "go on after a body that nobody read",
   // Deno does not report why a process of another user failed to start.
