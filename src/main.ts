@@ -20,7 +20,7 @@ const program =
         ({ run }) => run(process.argv),
       )
 
-NodeRuntime.runMain(ExitStatus.told(program), {
+NodeRuntime.runMain(ExitStatus.printFailure(program), {
   disableErrorReporting: true,
   disablePrettyLogger: true,
   teardown: ExitStatus.teardown,

@@ -12,7 +12,7 @@ import { line } from "./Output.ts"
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
 /** Runs a verb. Prints its failure on stderr in one line, except for a WrongUsage. */
-export const told = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Console.consoleWith((console) =>
     Effect.zipRight(surviveClosedStreams, verb).pipe(
       Effect.tapErrorCause((cause) =>
