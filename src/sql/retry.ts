@@ -38,27 +38,27 @@ interface Limit {
  */
 export const retryAfterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
-): Effect.Effect<A, E, R> =>
-  Effect.catchIf(effect, Failure.isDisconnection, () =>
-    Effect.flatMap(ReconnectLimit, (limit) => retryWithin(effect, limit)),
-  )
+): Effect.Effect<A, E, R> => retryWithin(ReconnectLimit)(effect)
 
 /**
  * Makes a `retryAfterDisconnection` for the methods of a layer. It uses the ReconnectLimit with
  * which the layer is built.
  */
-export const makeRetryAfterDisconnection = Effect.map(
-  ReconnectLimit,
-  (limit) =>
-    <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-      Effect.catchIf(effect, Failure.isDisconnection, () => retryWithin(effect, limit)),
+export const makeRetryAfterDisconnection = Effect.map(ReconnectLimit, (limit) =>
+  retryWithin(Effect.succeed(limit)),
 )
 
-const retryWithin = <A, E, R>(effect: Effect.Effect<A, E, R>, { isOver = never, limit }: Limit) =>
-  Effect.retry(effect, {
-    while: (error) => Failure.isDisconnection(error) && !isOver(),
-    schedule: Schedule.upTo(reconnection, limit),
-  })
+const retryWithin =
+  (limits: Effect.Effect<Limit>) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+    Effect.catchIf(effect, Failure.isDisconnection, () =>
+      Effect.flatMap(limits, ({ isOver = never, limit }) =>
+        Effect.retry(effect, {
+          while: (error) => Failure.isDisconnection(error) && !isOver(),
+          schedule: Schedule.upTo(reconnection, limit),
+        }),
+      ),
+    )
 
 const never = () => false
 
