@@ -36,7 +36,7 @@ export interface Outcome extends Traffic.Tally {
 /** How long after the promotion the service may be back. */
 const limitMs = 2000
 
-/** How long nobody notices that the primary is gone. */
+/** Time between the loss of the primary and the promotion of the standby. */
 const unnoticedMs = 1000
 
 const clients = 32

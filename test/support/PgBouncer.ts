@@ -2,13 +2,13 @@
  * A real PgBouncer on a free port in front of a server of `Postgres.ts`. The program is Debian's:
  * `apt-get install pgbouncer`, or the one that `PGBOUNCER` names.
  */
-import { execFileSync, spawn } from "node:child_process"
-import { once } from "node:events"
+import { execFileSync } from "node:child_process"
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { freePort } from "../../scripts/free-port.ts"
-import { serverUser, untilInputEnds } from "../../scripts/support/Postgres.ts"
+import { serverUser } from "../../scripts/support/Postgres.ts"
+import * as ServerProcess from "../../scripts/support/ServerProcess.ts"
 
 export interface Options {
   /** Where the server is: host, port, user and password count. */
@@ -109,26 +109,16 @@ const configOf = (options: Options, folder: string, port: number) => {
   ].join("\n")
 }
 
-/** Returns what kills PgBouncer, once it accepts connections. */
+/** Returns a function that kills PgBouncer, once PgBouncer accepts connections. */
 const run = async (config: string, cwd: string, user: User) => {
-  const shell = spawn("sh", ["-c", untilInputEnds("KILL"), "sh", program, config], {
-    ...user,
+  const { stop } = await ServerProcess.start({
+    command: [program, config],
+    readyText: "process up",
+    stopSignal: "KILL",
     cwd,
-    stdio: ["pipe", "ignore", "pipe"],
+    user,
+  }).catch((cause: Error) => {
+    throw new Error(`PgBouncer ended: ${cause.message}`, { cause })
   })
-  const ended = once(shell, "exit")
-  const log: Array<string> = []
-  const ready = new Promise<void>((resolve) => {
-    shell.stderr.setEncoding("utf8").on("data", (text: string) => {
-      log.push(text)
-      if (text.includes("process up")) resolve()
-    })
-  })
-  const early = ended.then(() => Promise.reject(new Error(`PgBouncer ended: ${log.join("")}`)))
-  await Promise.race([ready, early])
-  early.catch(() => {})
-  return async () => {
-    shell.stdin.end()
-    await ended
-  }
+  return stop
 }

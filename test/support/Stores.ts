@@ -54,9 +54,10 @@ export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
 )
 
-const temporarySqlite = Layer.unwrapScoped(
-  Effect.map(temporaryFolder, (folder) => sqliteFile(join(folder, "authority.db"))),
-)
+/** The path of a database file in a folder of its own. The file does not exist yet. */
+export const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))
+
+const temporarySqlite = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))
 
 /** An empty database on a server; it goes with the server. */
 export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> =>

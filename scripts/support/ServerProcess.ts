@@ -1,0 +1,45 @@
+/** A database server or a pooler as a child process. It ends when this process ends. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+
+export interface Options {
+  readonly command: ReadonlyArray<string>
+  /** The server prints this text on stderr once it accepts connections. */
+  readonly readyText: string
+  readonly stopSignal: "INT" | "KILL"
+  readonly cwd: string
+  /** The user of the server; empty for the user of this process. */
+  readonly user: { readonly uid?: number; readonly gid?: number }
+}
+
+/** Ends the server when the input ends, which it also does when this process is killed. */
+const untilInputEnds = (signal: "INT" | "KILL") => `exec 3<&0
+"$@" & server=$!
+(read -r _ <&3; kill -${signal} $server 2>/dev/null) &
+wait $server`
+
+/** Returns once the server accepts connections. Rejects with its output when it ends before. */
+export const start = async ({ command, cwd, readyText, stopSignal, user }: Options) => {
+  const shell = spawn("sh", ["-c", untilInputEnds(stopSignal), "sh", ...command], {
+    ...user,
+    cwd,
+    env: { ...process.env, LC_ALL: "C" },
+    stdio: ["pipe", "ignore", "pipe"],
+  })
+  const ended = once(shell, "exit")
+  const log: Array<string> = []
+  const ready = new Promise<void>((resolve) => {
+    shell.stderr.setEncoding("utf8").on("data", (text: string) => {
+      log.push(text)
+      if (text.includes(readyText)) resolve()
+    })
+  })
+  const early = ended.then(() => Promise.reject(new Error(log.join(""))))
+  await Promise.race([ready, early])
+  early.catch(() => {})
+  const stop = async () => {
+    shell.stdin.end()
+    await ended
+  }
+  return { stop, log: () => log.join("") }
+}
