@@ -243,7 +243,9 @@ app.post<{
 }>(batchPath, { schema: batchSchema }, async (request, reply) => {
   const account = accountOf(request.headers["x-api-key"])
   if (account === undefined) {
-    return reply.code(401).send(refused("The API key is invalid or expired."))
+    return reply
+      .code(401)
+      .send(refused("The API key is invalid or expired. Send it in the header x-api-key."))
   }
   const requestId = randomUUID()
   reply.header("x-request-id", requestId)
@@ -291,7 +293,9 @@ app.post<{
 app.get(creditsPath, { schema: creditsSchema }, (request, reply) => {
   const account = accountOf(request.headers["x-api-key"])
   if (account === undefined) {
-    return reply.code(401).send(refused("The API key is invalid or expired."))
+    return reply
+      .code(401)
+      .send(refused("The API key is invalid or expired. Send it in the header x-api-key."))
   }
   return reply.send({
     success: true,

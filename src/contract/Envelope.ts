@@ -7,6 +7,9 @@ import * as Schema from "effect/Schema"
 import { Issue } from "./Issues.ts"
 import { maxJudgedItems } from "./Limits.ts"
 
+export const unauthorizedMessage =
+  "The API key is invalid or expired. Send it in the header x-api-key."
+
 export const internalErrorMessage = "Internal server error."
 
 /** For a timeout that certainly charges nothing. */
@@ -57,8 +60,17 @@ const envelope = <E extends { readonly message: string }>(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
 
-const invalidRequestMessage =
-  "Send the header Content-Type: application/json and a valid JSON body."
+const invalidRequestAdvice =
+  "Send the header Content-Type: application/json and a valid JSON body"
+
+/** The advice, the first violation with its path, and the number of the other violations. */
+const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
+  if (first === undefined) return `${invalidRequestAdvice}.`
+  const path = first.path.join(".")
+  const violation = path === "" ? first.message : `${path}: ${first.message}`
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`
+  return `${invalidRequestAdvice}: ${violation}${more}`
+}
 
 export const invalidRequestDescription =
   "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
@@ -70,7 +82,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
 }) {
   /** Makes the error of a 400 from the violations. */
   static because(issues: ReadonlyArray<Issue>) {
-    return new InvalidRequest({ message: invalidRequestMessage, issues }, true)
+    return new InvalidRequest({ message: invalidRequestMessage(issues), issues }, true)
   }
 
   static readonly body = Schema.transform(
@@ -122,7 +134,7 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
     401,
     "Unauthorized",
     "The API key is absent, invalid or expired.",
-    "The API key is invalid or expired.",
+    unauthorizedMessage,
   )
 }
 

@@ -14,6 +14,7 @@ import {
   ServiceUnavailable,
   TooManyRequests,
   Unauthorized,
+  unauthorizedMessage,
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
@@ -51,5 +52,5 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
 
 const errorOf = (error: InvalidApiKey | StoreTimeout) =>
   error._tag === "InvalidApiKey"
-    ? new Unauthorized({ message: error.message })
+    ? new Unauthorized({ message: unauthorizedMessage })
     : new ServiceUnavailable({ message: unavailableMessage })

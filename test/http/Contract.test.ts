@@ -27,12 +27,23 @@ const expectJson = (answer: Answer, status: number, body: unknown) => {
 
 const failure = (message: string) => ({ success: false, message })
 
-const unauthorized = failure("The API key is invalid or expired.")
+const unauthorized = failure("The API key is invalid or expired. Send it in the header x-api-key.")
 
-const invalid = (...issues: ReadonlyArray<unknown>) => ({
-  ...failure("Send the header Content-Type: application/json and a valid JSON body."),
-  error: { issues, name: "ValidationError" },
-})
+interface Issue {
+  readonly message: string
+  readonly path: ReadonlyArray<string>
+}
+
+const advice = "Send the header Content-Type: application/json and a valid JSON body"
+
+const invalid = (first: Issue, ...others: ReadonlyArray<Issue>) => {
+  const violation = [...(first.path.length === 0 ? [] : [first.path.join(".")]), first.message]
+  const more = others.length === 0 ? "" : ` (and ${others.length} more)`
+  return {
+    ...failure(`${advice}: ${violation.join(": ")}${more}`),
+    error: { issues: [first, ...others], name: "ValidationError" },
+  }
+}
 
 const contentTypeIssue = {
   code: "invalid_content_type",
@@ -329,7 +340,7 @@ describe("400", () => {
     )
   }
 
-  for (const [name, body, ...issues] of [
+  for (const [name, body, first, ...others] of [
     ["null", "null", typeIssue("object", "null", [])],
     ["an array", '["example.com"]', typeIssue("object", "array", [])],
     ["a string", '"example.com"', typeIssue("object", "string", [])],
@@ -365,10 +376,22 @@ describe("400", () => {
     it.scopedLive(`names the fault of a body with ${name}`, () =>
       Effect.gen(function* () {
         const { post } = yield* start()
-        expectJson(yield* post(body), 400, invalid(...issues))
+        expectJson(yield* post(body), 400, invalid(first, ...others))
       }),
     )
   }
+
+  it.scopedLive("the message of a 400 names the first violation and the number of the others", () =>
+    Effect.gen(function* () {
+      const { check } = yield* start()
+      const answer = yield* check(["a.com", 7, "", null])
+      assert.strictEqual(
+        JSON.parse(answer.text).message,
+        "Send the header Content-Type: application/json and a valid JSON body: " +
+          "urls.1: Expected string, received number (and 2 more)",
+      )
+    }),
+  )
 
   it.scopedLive("names both the number of the URLs and each of them that is wrong", () =>
     Effect.gen(function* () {

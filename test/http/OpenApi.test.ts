@@ -122,7 +122,7 @@ describe("the typed client", () => {
 
       const unauthorized = yield* Effect.flip(stranger.availableCredits())
       assert.instanceOf(unauthorized, Unauthorized)
-      assert.strictEqual(unauthorized.message, "The API key is invalid or expired.")
+      assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
 
       const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
       assert.instanceOf(unpaid, PaymentRequired)
