@@ -21,6 +21,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     const { url } = (yield* Listener).address()
     const key = yield* demoKey
     yield* Effect.logInfo(`Listening on ${url}, provider: ${provider}.`)
+    yield* Effect.logInfo(`Console: ${url}/console, API reference: ${url}/docs`)
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic. For real figures set AUTHORITY_PROVIDER and its token.",

@@ -13,7 +13,28 @@ export interface Options {
   readonly hasSyntheticFigures: boolean
 }
 
+/** The root path. It has no page of its own. */
+export const rootPath = "/"
+
 export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
+  Effect.zipRight(router.add("GET", rootPath, root), addPages(router, options))
+
+/** Redirects a browser to the console, and every other client to the API reference. */
+const root = (request: HttpServerRequest.HttpServerRequest) => {
+  const isBrowser = request.headers["accept"]?.includes("text/html") === true
+  return Effect.succeed(
+    HttpServerResponse.empty({
+      status: 302,
+      headers: {
+        location: isBrowser ? "console" : "docs",
+        link: '<openapi.json>; rel="service-desc", <docs>; rel="service-doc"',
+        vary: "accept",
+      },
+    }),
+  )
+}
+
+const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   Effect.forEach(paths, (path) => {
     const page = loader(path, options)
     return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>

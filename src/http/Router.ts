@@ -96,7 +96,7 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
 
 const operatorPaths = [metricsPath, ...HealthRoutes.paths]
 
-export const routes = Routes.make([openApiPath, ...operatorPaths, ...pages.paths])
+export const routes = Routes.make([openApiPath, ...operatorPaths, pages.rootPath, ...pages.paths])
 
 /**
  * True when requests for a URL are traced. A span records the URL, and a mistyped URL may contain

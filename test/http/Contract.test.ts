@@ -516,7 +516,6 @@ describe("402", () => {
 
 describe("404", () => {
   for (const path of [
-    "/",
     "/v1",
     "/v2/quota/available-credits",
     "/v1/metrics",
