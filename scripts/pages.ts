@@ -17,10 +17,11 @@ const root = join(import.meta.dirname, "..")
 
 /** Builds both pages. */
 export const makePages = async (): Promise<Pages> => {
-  const [script, consoleStyle, renderDocs, docsStyle, renderGuide, guideStyle, guide] =
+  const [script, consoleStyle, docsScript, renderDocs, docsStyle, renderGuide, guideStyle, guide] =
     await Promise.all([
       bundled("src/pages/main.tsx", { format: "esm", minify: true }),
       bundled("src/pages/console.css", { minify: true }),
+      bundled("src/pages/docsScript.ts", { format: "esm", minify: true }),
       rendererIn("src/pages/Docs.tsx"),
       bundled("src/pages/docs.css", { minify: true }),
       rendererIn("src/pages/Guide.tsx"),
@@ -39,6 +40,7 @@ export const makePages = async (): Promise<Pages> => {
     "/docs": page({
       title: "Authority metrics: API reference",
       style: docsStyle,
+      script: docsScript,
       body: renderDocs(OpenApi.fromApi(Api), linksFrom("docs/guide/")),
     }),
     ...Object.fromEntries(

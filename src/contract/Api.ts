@@ -19,7 +19,7 @@ const SubmittedUrl = Schema.String.pipe(
   Schema.minLength(1),
   Schema.maxLength(Limits.maxUrlLength),
 ).annotations({
-  description: "A domain or a URL. Lengths count UTF-16 code units.",
+  description: `A domain or a URL of 1 to ${Limits.maxUrlLength} UTF-16 code units, as counted by JavaScript's length.`,
 })
 
 export const BatchRequest = Schema.Struct({
@@ -28,7 +28,7 @@ export const BatchRequest = Schema.Struct({
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({
-      description: "1 to 50 domains or URLs. Each one is a separate check.",
+      description: `1 to ${Limits.maxUrls} domains or URLs. Each one is a separate check.`,
     }),
 }).annotations({
   identifier: "BatchRequest",
@@ -55,11 +55,15 @@ const Count = Schema.Number.pipe(Schema.int(), Schema.greaterThanOrEqualTo(0))
 const url = Schema.String.annotations({ description: "The URL as it was submitted." })
 
 const Success = Schema.Struct({ url, ...Metrics.fields }).annotations({
+  identifier: "CheckedUrl",
   description: "A checked URL and its figures.",
+  examples: [{ url: "example.com", domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 }],
 })
 
 const Failure = Schema.Struct({ url, reason: FailureReason }).annotations({
+  identifier: "FailedUrl",
   description: "A URL that could not be checked, and the reason.",
+  examples: [{ url: "localhost", reason: "INVALID_URL" }],
 })
 
 export const BatchResponse = Schema.Struct({

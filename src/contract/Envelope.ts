@@ -60,8 +60,7 @@ const envelope = <E extends { readonly message: string }>(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
 
-const invalidRequestAdvice =
-  "Send the header Content-Type: application/json and a valid JSON body"
+const invalidRequestAdvice = "Send the header Content-Type: application/json and a valid JSON body"
 
 /** The advice, the first violation with its path, and the number of the other violations. */
 const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
@@ -113,11 +112,11 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
           {
             code: "too_small",
             minimum: 1,
-            type: "array",
+            type: "string",
             inclusive: true,
             exact: false,
-            message: "Array must contain at least 1 element(s)",
-            path: ["urls"],
+            message: "String must contain at least 1 character(s)",
+            path: ["urls", "0"],
           },
         ]),
       ],

@@ -19,12 +19,40 @@ export const Issue = Schema.Union(
     minimum: Schema.Number,
     type: Schema.Literal("array", "string"),
     ...Size,
+  }).annotations({
+    identifier: "TooSmall",
+    description: "A list or a text is too short.",
+    examples: [
+      {
+        code: "too_small",
+        minimum: 1,
+        type: "string",
+        inclusive: true,
+        exact: false,
+        message: "String must contain at least 1 character(s)",
+        path: ["urls", "0"],
+      },
+    ],
   }),
   Schema.Struct({
     code: Schema.Literal("too_big"),
     maximum: Schema.Number,
     type: Schema.Literal("array", "string"),
     ...Size,
+  }).annotations({
+    identifier: "TooBig",
+    description: "A list or a text is too long.",
+    examples: [
+      {
+        code: "too_big",
+        maximum: 1000,
+        type: "string",
+        inclusive: true,
+        exact: false,
+        message: "String must contain at most 1000 character(s)",
+        path: ["urls", "3"],
+      },
+    ],
   }),
   Schema.Struct({
     code: Schema.Literal("invalid_type"),
@@ -32,6 +60,18 @@ export const Issue = Schema.Union(
     received: Schema.String,
     message,
     path,
+  }).annotations({
+    identifier: "InvalidType",
+    description: "A value has the wrong type, or a required field is absent.",
+    examples: [
+      {
+        code: "invalid_type",
+        expected: "string",
+        received: "number",
+        message: "Expected string, received number",
+        path: ["urls", "0"],
+      },
+    ],
   }),
   Schema.Struct({
     code: Schema.Literal(
@@ -42,6 +82,10 @@ export const Issue = Schema.Union(
     ),
     message,
     path,
+  }).annotations({
+    identifier: "InvalidMessage",
+    description: "The body is not JSON, or a header is absent or wrong.",
+    examples: [{ code: "invalid_json", message: "The body is not valid JSON", path: [] }],
   }),
 ).annotations({ identifier: "ValidationIssue", description: "One violated constraint." })
 export type Issue = typeof Issue.Type

@@ -8,6 +8,7 @@ import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 /** Returns the completed document; `generated` is the framework's document. */
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
+  addDiscriminator(document)
   for (const operation of operationsOf(document)) {
     for (const [status, response] of entries(operation["responses"])) {
       response["headers"] = headersOf(status, "requestBody" in operation)
@@ -15,6 +16,26 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   }
   return document
 }
+
+/** Lets code generators tell the kinds of an issue apart by `code`. */
+const addDiscriminator = (document: Record<string, unknown>) => {
+  const schemas = recordOf(recordOf(document["components"])["schemas"])
+  const union = recordOf(schemas["ValidationIssue"])
+  const variants = valuesOf(union["anyOf"]).map((variant) => String(recordOf(variant)["$ref"]))
+  const mapping = variants.flatMap(($ref) => {
+    const variant = recordOf(schemas[$ref.split("/").at(-1) ?? ""])
+    const { code } = recordOf(variant["properties"])
+    return valuesOf(recordOf(code)["enum"]).map((value) => [value, $ref])
+  })
+  delete union["anyOf"]
+  union["oneOf"] = variants.map(($ref) => ({ $ref }))
+  union["discriminator"] = { propertyName: "code", mapping: Object.fromEntries(mapping) }
+}
+
+const recordOf = (value: unknown): Record<string, unknown> =>
+  Predicate.isRecord(value) ? value : {}
+
+const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 const withoutFramework = (generated: unknown): Record<string, unknown> => Object(strip(generated))
 

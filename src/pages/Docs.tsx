@@ -1,6 +1,6 @@
 /**
- * Renders the OpenAPI document as a static HTML page at build time. The page runs no script and
- * makes no requests.
+ * Renders the OpenAPI document as a static HTML page at build time. The page is complete without
+ * its script and makes no requests.
  */
 import type { ComponentChildren } from "preact"
 import { renderToStaticMarkup } from "preact-render-to-string"
@@ -14,7 +14,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>> | undefined
   readonly required?: ReadonlyArray<string> | undefined
   readonly items?: Schema | undefined
-  readonly anyOf?: ReadonlyArray<Schema> | undefined
+  readonly oneOf?: ReadonlyArray<Schema> | undefined
   readonly enum?: ReadonlyArray<unknown> | undefined
   readonly minimum?: number | undefined
   readonly maximum?: number | undefined
@@ -37,7 +37,7 @@ const Schema: v.GenericSchema<unknown, Schema> = v.object({
   ),
   required: v.optional(v.array(v.string())),
   items: v.optional(v.lazy(() => Schema)),
-  anyOf: v.optional(v.array(v.lazy(() => Schema))),
+  oneOf: v.optional(v.array(v.lazy(() => Schema))),
   enum: v.optional(v.array(v.unknown())),
   minimum: v.optional(v.number()),
   maximum: v.optional(v.number()),
@@ -247,11 +247,17 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
     <p>
       <Marked text={schema.description ?? ""} />
     </p>
-    {(isPlainError(schema) ? [] : (schema.anyOf ?? [schema])).map((variant, index) => (
-      <Scrolled
-        key={index}
-        label={`Fields of ${name}${index === 0 ? "" : `, variant ${index + 1}`}`}
-      >
+    {schema.oneOf !== undefined && (
+      <ul>
+        {schema.oneOf.map((variant) => (
+          <li key={nameOf(variant)}>
+            <Link to={nameOf(variant)} />
+          </li>
+        ))}
+      </ul>
+    )}
+    {schema.oneOf === undefined && !isPlainError(schema) && (
+      <Scrolled label={`Fields of ${name}`}>
         <thead>
           <tr>
             <th scope="col">Field</th>
@@ -260,7 +266,7 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
           </tr>
         </thead>
         <tbody>
-          {fieldsOf(variant).map(({ isRequired, path, schema }) => (
+          {fieldsOf(schema).map(({ isRequired, path, schema }) => (
             <tr key={path}>
               <th scope="row">
                 <code>{path}</code>
@@ -276,7 +282,7 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
           ))}
         </tbody>
       </Scrolled>
-    ))}
+    )}
     <Example of={schema} label={`Example of ${name}`} />
   </section>
 )

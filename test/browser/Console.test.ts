@@ -561,6 +561,21 @@ const isFocused = (page: Page, name: string) =>
 
 describe.skipIf(isMissing)("the documents", () => {
   it.scopedLive(
+    "the API reference shows the service's own address, and copies an example",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve(yield* folder)
+        const { act } = yield* visit(url, "/docs")
+        const call = "A call to Check the authority of 1 to 50 domains or URLs"
+        const example = yield* act((page) => page.getByLabel(call, { exact: true }).innerText())
+        assert.match(example, /^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/v1\/metrics/)
+        yield* act((page) => page.getByLabel(`Copy: ${call}`).click())
+        yield* act((page) => page.getByText("Copied").waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "are readable in both themes and on a phone, and make no requests",
     () =>
       Effect.gen(function* () {

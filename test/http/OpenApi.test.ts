@@ -75,6 +75,20 @@ describe("the document", () => {
     }
   })
 
+  it("the document tells the kinds of an issue apart by the code of the issue", () => {
+    const { ValidationIssue, ...schemas } = JSON.parse(text()).components.schemas
+    const { mapping, propertyName } = ValidationIssue.discriminator
+    assert.strictEqual(propertyName, "code")
+    assert.sameMembers(
+      ValidationIssue.oneOf.map(({ $ref }: { readonly $ref: string }) => $ref),
+      [...new Set(Object.values(mapping))],
+    )
+    for (const [code, $ref] of Object.entries<string>(mapping)) {
+      const { properties } = schemas[$ref.replace("#/components/schemas/", "")]
+      assert.include(properties.code.enum, code)
+    }
+  })
+
   it.scopedLive("is served without a key", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
