@@ -5,7 +5,7 @@ import * as FastCheck from "effect/FastCheck"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/contract/Api.ts"
-import * as TypeGuard from "../src/TypeGuard.ts"
+import * as TypeGuard from "../src/schema/TypeGuard.ts"
 import { Score } from "../src/Metrics.ts"
 
 const isBatch = TypeGuard.make(BatchRequest)

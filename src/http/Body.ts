@@ -9,7 +9,7 @@ import type * as Schema from "effect/Schema"
 import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
-import * as TypeGuard from "../TypeGuard.ts"
+import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as JsonReader from "./JsonReader.ts"
 import { Request } from "./Request.ts"
 

@@ -8,7 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
-import * as Stopwatch from "../Stopwatch.ts"
+import * as Stopwatch from "../telemetry/Stopwatch.ts"
 
 export interface Limit {
   readonly requests: number

@@ -8,7 +8,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../MetricsProvider.ts"
-import * as Stopwatch from "../Stopwatch.ts"
+import * as Stopwatch from "../telemetry/Stopwatch.ts"
 
 export interface Options {
   /** Number of failures in a row that opens the circuit. */

@@ -1,4 +1,4 @@
-/** Plain twin of src/TypeGuard.ts: the schema's own decoder decides on every value. */
+/** Plain twin of src/schema/TypeGuard.ts: the schema's own decoder decides on every value. */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"

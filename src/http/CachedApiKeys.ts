@@ -6,11 +6,11 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import * as ApiKey from "./ApiKey.ts"
-import { ApiKeys } from "./ApiKeys.ts"
-import { Deadline, waitUntil } from "./Deadline.ts"
-import * as Stopwatch from "./Stopwatch.ts"
-import { StoreTimeout } from "./StoreTimeout.ts"
+import * as ApiKey from "../ApiKey.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import { Deadline, waitUntil } from "../Deadline.ts"
+import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import { StoreTimeout } from "../StoreTimeout.ts"
 
 /** Less than 5 s, because a revocation must take effect in all processes within 5 s. */
 const timeToLiveMs = 3000
