@@ -74,8 +74,8 @@ export const tricks: ReadonlyArray<Trick> = [
     name: "shared reads of balances",
     workloads: ["balance"],
     edit: {
-      module: "src/sql/CreditLedger.ts",
-      piece: /let balance = Balance\.empty\s+const answer[^]*?\(\) => balance,\s+\)/,
+      module: "src/sql/BalanceReader.ts",
+      piece: /let balance = Balance\.empty\s+const answer[^]*?mayCharge: false[^]*?\n {8}\)/,
       plain: `return Effect.map(
         Failure.orDie(queries.balances([accountId])),
         ([balance = Balance.empty]) => balance,

@@ -344,3 +344,5 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
   }
 }
+
+export type Queries = ReturnType<typeof makeQueries>

@@ -1,0 +1,56 @@
+/** Reads balances. Callers that ask in the same turn of the event loop share one query. */
+import * as Effect from "effect/Effect"
+import type * as Scope from "effect/Scope"
+import type { AccountId } from "../Account.ts"
+import type { CreditLedger } from "../CreditLedger.ts"
+import { Deadline } from "../Deadline.ts"
+import * as Balance from "../ledger/Balance.ts"
+import { StoreTimeout } from "../StoreTimeout.ts"
+import * as Failure from "./Failure.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { Queries } from "./ledgerQueries.ts"
+import { retryAfterDisconnection } from "./retry.ts"
+
+/** A caller that waits for a balance. */
+interface Reader {
+  readonly accountId: AccountId
+  readonly answer: (balance: Balance.Balance) => void
+}
+
+/** Makes the ledger's method `balance`. */
+export const make = (
+  queries: Queries,
+): Effect.Effect<CreditLedger["Type"]["balance"], never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const readers = yield* GroupCommit.make((readers: ReadonlyArray<Reader>) =>
+      Effect.map(
+        queries
+          .balances([...new Set(readers.map(({ accountId }) => accountId))])
+          .pipe(retryAfterDisconnection, Failure.orDie),
+        (rows) => {
+          const balances = new Map(rows.map(({ accountId, ...balance }) => [accountId, balance]))
+          for (const { accountId, answer } of readers) {
+            answer(balances.get(accountId) ?? Balance.empty)
+          }
+        },
+      ),
+    )
+    return (accountId) =>
+      Effect.suspend(() => {
+        let balance = Balance.empty
+        const answer = (found: Balance.Balance) => {
+          balance = found
+        }
+        return Deadline.pipe(
+          Effect.flatMap((deadline) =>
+            GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
+              readers.submit({ accountId, answer }, callback, deadline),
+            ),
+          ),
+          Effect.mapBoth({
+            onSuccess: () => balance,
+            onFailure: () => new StoreTimeout({ mayCharge: false }),
+          }),
+        )
+      })
+  })

@@ -1,0 +1,115 @@
+/**
+ * Ends the holds that their requests left open: the lease is over, the process is gone, or the
+ * release failed.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { Hold } from "../ledger/Hold.ts"
+import type { RequestId } from "../RequestId.ts"
+import * as Failure from "./Failure.ts"
+import type { Heartbeat } from "./Heartbeat.ts"
+import { nextPage, type Queries, type Rows } from "./ledgerQueries.ts"
+
+/** A hold that may still be open, because the commit that released it failed. */
+interface Unreleased {
+  readonly hold: Hold
+  /** Epoch milliseconds: by then the lease of the hold is over. */
+  readonly until: number
+}
+
+export interface HoldExpiry {
+  /** Keeps a hold whose release failed until `until`, so that `expire` releases it again. */
+  readonly releaseFailed: (hold: Hold, until: number) => void
+  /** The ledger's method `expire`. */
+  readonly expire: Effect.Effect<number>
+}
+
+/** `release` ends a hold, and returns whether it was open. It dies when the store fails. */
+export const make = (options: {
+  readonly sql: SqlClient.SqlClient
+  readonly queries: Queries
+  readonly heartbeat: Heartbeat["Type"] | undefined
+  readonly release: (hold: Hold) => Effect.Effect<boolean>
+}): HoldExpiry => {
+  const { heartbeat, queries, release, sql } = options
+  /** By request. At most as many as requests were in flight when the database failed. */
+  const unreleased = new Map<RequestId, Unreleased>()
+
+  /** Repeats the releases that failed. Returns how many of the holds were still open. */
+  const releaseAgain = (now: number): Effect.Effect<number> => {
+    const again = ({ hold, until }: Unreleased) =>
+      Effect.map(Effect.exit(release(hold)), (exit) => {
+        if (Exit.isSuccess(exit) || until <= now) unreleased.delete(hold.requestId)
+        return Exit.isSuccess(exit) && exit.value
+      })
+    return Effect.map(
+      Effect.forEach(unreleased.values(), again, { concurrency: "unbounded" }),
+      (wereOpen) => wereOpen.filter((wasOpen) => wasOpen).length,
+    )
+  }
+
+  /** Ends holds, page by page, and returns how many were still open. */
+  const end = (holds: Rows<Hold>): Effect.Effect<number> =>
+    Stream.paginateChunkEffect(undefined, () =>
+      Effect.gen(function* () {
+        const page = yield* Failure.orDie(holds)
+        const ended = yield* Effect.forEach(page, release, { concurrency: "unbounded" })
+        return [Chunk.unsafeFromArray(ended), Option.as(nextPage(page), undefined)]
+      }),
+    ).pipe(Stream.runFold(0, (count, wasOpen) => count + (wasOpen ? 1 : 0)))
+
+  const endHoldsOf = (owner: string) =>
+    end(
+      Effect.map(queries.holdsOf(owner), (rows) =>
+        rows.map(({ fingerprint, key, ...hold }) =>
+          key === null || fingerprint === null
+            ? hold
+            : { ...hold, idempotencyKey: { key, fingerprint } },
+        ),
+      ),
+    )
+
+  /** Ends the holds of the processes that are gone, and frees their idempotency keys. */
+  const endGone =
+    heartbeat === undefined
+      ? Effect.succeed(0)
+      : Effect.flatMap(Failure.orDie(heartbeat.takeGone), (owners) =>
+          Effect.reduce(owners, 0, (count, owner) =>
+            Effect.map(endHoldsOf(owner), (ended) => count + ended),
+          ),
+        )
+
+  const forgetKeys = (now: number): Effect.Effect<void> =>
+    queries
+      .forgetKeys(now)
+      .pipe(
+        sql.withTransaction,
+        Effect.repeat({ while: (mayBeMore) => mayBeMore }),
+        Effect.asVoid,
+        Failure.orDie,
+      )
+
+  return {
+    releaseFailed: (hold, until) => {
+      unreleased.set(hold.requestId, { hold, until })
+    },
+
+    // Keys first: corrupt books of one account fail the releases, but not the expiry of other
+    // keys. While the database is unreachable, this one statement fails, and no release is tried.
+    expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+      Effect.zipRight(
+        forgetKeys(now),
+        Effect.reduce(
+          [Effect.suspend(() => releaseAgain(now)), endGone, end(queries.expiredHolds(now))],
+          0,
+          (count, ending) => Effect.map(ending, (ended) => count + ended),
+        ),
+      ),
+    ),
+  }
+}

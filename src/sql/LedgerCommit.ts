@@ -1,0 +1,125 @@
+/**
+ * The ledger's transaction. It locks the accounts and then the idempotency keys, applies the
+ * commands to `Books` in memory, and writes the changes.
+ */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Effect from "effect/Effect"
+import * as Metric from "effect/Metric"
+import type { AccountId } from "../Account.ts"
+import { Books } from "../ledger/Books.ts"
+import type { Hold } from "../ledger/Hold.ts"
+import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
+import type { RequestId } from "../RequestId.ts"
+import { StoreFailure } from "../StoreFailure.ts"
+import * as GroupCommit from "./GroupCommit.ts"
+import type { Heartbeat } from "./Heartbeat.ts"
+import type { Queries } from "./ledgerQueries.ts"
+
+/** One change to one account's books, waiting for its transaction. */
+export interface Command {
+  readonly accountId: AccountId
+  /** The request whose open hold the command may end. */
+  readonly ends: RequestId | undefined
+  /** The hold whose idempotency key the command reads. */
+  readonly named: Hold | undefined
+  readonly apply: (books: Books, now: number) => void
+}
+
+/** The previous attempt of a commit. After a lost connection it may or may not have succeeded. */
+interface Former {
+  written?: Books
+  /** True once the attempt may have committed, until the next attempt checks whether it did. */
+  mayStand: boolean
+}
+
+/**
+ * Makes a function that runs commands in one transaction, for any number of commands a handful of
+ * statements. It dies with StoreFailure when the database fails. `leaseMs` is the longest lifetime
+ * of a hold in milliseconds.
+ */
+export const make = (
+  sql: SqlClient.SqlClient,
+  queries: Queries,
+  heartbeat: Heartbeat["Type"] | undefined,
+  leaseMs: number,
+) => {
+  // SQLite runs in this process, so the answer to its COMMIT cannot be lost.
+  const answersAreLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
+
+  /**
+   * Runs the commands once. The generator function is created once, not for each commit. V8 keeps
+   * the hidden class of a generator function, and the requests that it captures, in the old
+   * generation until a major collection.
+   */
+  const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
+    const now = yield* Clock.currentTimeMillis
+    const balances = yield* queries.lockBalances([
+      ...new Set(commands.map(({ accountId }) => accountId)),
+    ])
+    // Checked with the accounts locked: then the previous attempt has ended on the server too.
+    if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
+    former.mayStand = false
+    const named = commands.flatMap(({ named }) => named ?? [])
+    const keys = named.length === 0 ? [] : yield* queries.lockKeys(named)
+    // A repeated request with an idempotency key may already have its hold.
+    const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
+    const ending = new Set([...commands.flatMap(({ ends }) => ends ?? []), ...owners])
+    const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)
+    const books = new Books(
+      leaseMs,
+      balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
+      holds,
+      keys,
+    )
+    for (const command of commands) command.apply(books, now)
+    yield* queries.write(books)
+    former.written = books
+    former.mayStand = answersAreLost
+  })
+
+  return (commands: ReadonlyArray<Command>) => {
+    const former: Former = { mayStand: false }
+    return attempt(commands, former).pipe(
+      GroupCommit.inTransaction(sql),
+      Effect.catchAllDefect((defect) =>
+        former.mayStand && defect instanceof StoreFailure
+          ? dieUndecided(defect)
+          : Effect.die(defect),
+      ),
+      GroupCommit.measured(commands.length),
+      Effect.zipRight(
+        Effect.suspend(() => {
+          const { written } = former
+          // Counts only writes: a transaction that only reads succeeds on a full disk too.
+          if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
+          return countCharges(written?.newEntries ?? [])
+        }),
+      ),
+    )
+  }
+}
+
+const creditsCharged = Metric.counter("authority_credits_charged", {
+  description: "credits charged by this process",
+  incremental: true,
+})
+
+const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
+  Metric.incrementBy(
+    creditsCharged,
+    entries.reduce((sum, { amount, kind }) => (kind === "charge" ? sum + amount : sum), 0),
+  )
+
+const dieUndecided = ({ cause, message }: StoreFailure) => {
+  const failure = new StoreFailure({ message, cause, mayStand: true })
+  const log = Effect.logError(unknownOutcome, Cause.die(failure))
+  return Effect.zipRight(log, Effect.die(failure))
+}
+
+const unknownOutcome = "The answer to a commit was lost. The commit may have succeeded."
+
+/** Whether the defect says that the change may have been committed. */
+export const mayStand = (defect: unknown) =>
+  defect instanceof StoreFailure && defect.mayStand === true

@@ -1,0 +1,56 @@
+/** Reads the entries of accounts: the ledger's methods `statement` and `verify`. */
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import type { AccountId } from "../Account.ts"
+import type { CreditLedger } from "../CreditLedger.ts"
+import * as Audit from "../ledger/Audit.ts"
+import { StoreFailure } from "../StoreFailure.ts"
+import * as Failure from "./Failure.ts"
+import { nextPage, type Queries, readBooks, readEntry } from "./ledgerQueries.ts"
+
+export const make = (queries: Queries): Pick<CreditLedger["Type"], "statement" | "verify"> => {
+  const entriesOf = (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
+    Stream.paginateChunkEffect(0, (after) =>
+      Effect.map(Failure.orDie(queries.entriesAfter({ account, after })), (page) => [
+        Chunk.unsafeFromArray(page.map(readEntry)),
+        Option.map(nextPage(page), ({ sequence }) => sequence),
+      ]),
+    )
+
+  return {
+    statement: (account, { since = -Infinity, until = Infinity }) =>
+      entriesOf(account).pipe(
+        Stream.mapEffect(
+          Either.mapLeft((problem) => new StoreFailure({ message: `${problem} of ${account}` })),
+        ),
+        Stream.orDie,
+        Stream.filter(({ at }) => since <= at && at < until),
+      ),
+
+    verify: Stream.paginateChunkEffect("", (after) =>
+      Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
+        Chunk.unsafeFromArray(page),
+        Option.map(nextPage(page), ({ accountId }) => accountId),
+      ]),
+    ).pipe(
+      Stream.mapEffect((row) =>
+        Either.match(readBooks(row), {
+          onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
+          onRight: ({ accountId, lastEntry, openHolds, ...balance }) =>
+            Audit.examine({
+              accountId,
+              balance,
+              openHolds,
+              lastEntry,
+              // Leaves out entries that were added after the balance was read.
+              entries: Stream.take(entriesOf(accountId), lastEntry),
+            }),
+        }),
+      ),
+      Audit.summarize,
+    ),
+  }
+}
