@@ -1,4 +1,4 @@
-/** `authority check` as people use it, and as machines and disks let it down. */
+/** The bulk check `authority check`: stopping, resuming, a failing service, a failing output. */
 import { spawn } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -44,7 +44,7 @@ const service = (credits: number, settings: Record<string, string> = {}) =>
         writeFileSync(join(cwd, "list.txt"), lines.map((line) => `${line}\n`).join("")),
       read: (name: string) => readFileSync(join(cwd, name), "utf8"),
       args: ["check", "list.txt", "--key", key, "--url", url],
-      /** The account has spent so much, or more. */
+      /** Waits until the account has spent at least this amount. */
       spent: (amount: number) =>
         eventually(
           `${amount} credits are spent`,
@@ -54,7 +54,7 @@ const service = (credits: number, settings: Record<string, string> = {}) =>
     }
   })
 
-/** Every tenth is no public address, every hundredth fails, and some come again. */
+/** One URL in ten is invalid, one in a hundred fails at the provider, and some are repeated. */
 const mixed = (length: number) =>
   Array.from({ length }, (_, i) =>
     i % 100 === 7
@@ -73,16 +73,16 @@ const rowsOf = (csv: string) =>
 
 const csv = (cwd: string, name: string) => rowsOf(readFileSync(join(cwd, name), "utf8"))
 
-/** Everything of a run is gone but its output. */
+/** The run has left no journal and no partial output. */
 const expectNothingLeft = (cwd: string) =>
   assert.deepStrictEqual(
     readdirSync(cwd).filter((name) => /journal|partial/.test(name)),
     [],
   )
 
-describe("a run that is stopped", () => {
+describe("a bulk check that is stopped", () => {
   it.scopedLive(
-    "by kill -9, three times in 10,000 lines, pays once for each success and keeps the order",
+    "a check killed three times in 10,000 lines charges each success once and keeps the order",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, spent } = yield* service(20_000)
@@ -115,7 +115,7 @@ describe("a run that is stopped", () => {
   )
 
   it.scopedLive(
-    "by Ctrl-C says how to go on, ends with 1, and is taken up from standard input too",
+    "a check stopped by Ctrl-C exits with 1 and explains how to resume, also from stdin",
     () =>
       Effect.gen(function* () {
         const { books, cwd, key, spent, url } = yield* service(20_000)
@@ -143,7 +143,7 @@ describe("a run that is stopped", () => {
   )
 
   it.scopedLive(
-    "for want of credits tells how many URLs are left, and goes on once there are more",
+    "a check that runs out of credits reports how many URLs are left, and resumes after a grant",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(1025)
@@ -169,7 +169,7 @@ describe("a run that is stopped", () => {
   )
 
   it.scopedLive(
-    "because its key was revoked goes on with another one",
+    "a check whose API key was revoked resumes with another key",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, key, keyId, list, spent } = yield* service(20_000)
@@ -200,7 +200,7 @@ describe("a run that is stopped", () => {
   )
 
   it.scopedLive(
-    "because the list is another one pays for nothing, and goes on with the right one",
+    "a check resumed with a different list charges nothing, and resumes with the original list",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
@@ -223,7 +223,7 @@ describe("a run that is stopped", () => {
   )
 
   it.scopedLive(
-    "for more than a day says which batches may be paid for again",
+    "a check resumed after more than a day reports which batches may be charged again",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list } = yield* service(50)
@@ -242,9 +242,9 @@ describe("a run that is stopped", () => {
   )
 })
 
-describe("a service that fails", () => {
+describe("the bulk check and a service that fails", () => {
   it.scopedLive(
-    "by kill -9, and is started again, is waited for, and is paid once",
+    "a check waits for a service that is killed and restarted, and is charged once",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
@@ -254,7 +254,7 @@ describe("a service that fails", () => {
         yield* spent(1000)
         server.signal("SIGKILL")
         yield* exited(server)
-        yield* eventually("it is told", () => /Retrying in \d+ s/.test(running.stderr()))
+        yield* eventually("the retry is reported", () => /Retrying in \d+ s/.test(running.stderr()))
         yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 0, running.stderr())
@@ -268,7 +268,7 @@ describe("a service that fails", () => {
   )
 
   it.scopedLive(
-    "by kill -9 while it buys is asked again as often as it says, which is told",
+    "a check retries a batch whose hold survived a killed service until the hold is released",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -294,7 +294,7 @@ describe("a service that fails", () => {
   )
 
   it.scopedLive(
-    "for longer than the patience ends the run, which goes on when it is back",
+    "a check ends when the service is away longer than --patience, and can be resumed later",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
@@ -318,7 +318,7 @@ describe("a service that fails", () => {
   )
 
   it.scopedLive(
-    "from the start, by its key or its address, is told in one line, and nothing is begun",
+    "a check with a wrong key or address fails with one line and creates no journal",
     () =>
       Effect.gen(function* () {
         const { cwd, key, list, url } = yield* service(10)
@@ -338,9 +338,9 @@ describe("a service that fails", () => {
   )
 })
 
-describe("the output", () => {
+describe("the output of the bulk check", () => {
   it.scopedLive(
-    "that cannot be written is told before anything is paid",
+    "a check with an output path that cannot be written fails before any charge",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
@@ -357,7 +357,7 @@ describe("the output", () => {
   )
 
   it.scopedLive(
-    "whose reader leaves, or whose disk is full, stops the run, and nothing paid is lost",
+    "a closed output pipe or a full disk stops a check, and no paid outcome is lost",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, key, list } = yield* service(20_000)
@@ -378,7 +378,7 @@ describe("the output", () => {
         const again = yield* toEnd(cwd, [...args, "--output", "out.csv"])
         assert.strictEqual(again.code, 0, again.stderr)
         assert.lengthOf(csv(cwd, "out.csv"), 2000)
-        // Two outputs, each paid for once.
+        // Two runs finished, and each was charged once.
         assert.strictEqual((yield* books).charged, 4000)
         expectNothingLeft(cwd)
       }),
@@ -386,7 +386,7 @@ describe("the output", () => {
   )
 
   it.scopedLive(
-    "belongs to one run at a time",
+    "a second check of the same list fails while the first one runs",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list, spent } = yield* service(100)
@@ -406,7 +406,7 @@ describe("the output", () => {
   )
 })
 
-/** A list takes its time where other tests run beside it. */
+/** Waits longer than `exited`, because a list takes long while other tests run. */
 const finished = (running: Process) => Effect.retry(exited(running), { times: 5 })
 
 const toEnd = (cwd: string, args: ReadonlyArray<string>) =>
@@ -416,7 +416,7 @@ const toEnd = (cwd: string, args: ReadonlyArray<string>) =>
     return { code, stdout: running.stdout(), stderr: running.stderr() }
   }).pipe(Effect.scoped)
 
-/** The program with lines on its standard input, which stays open for no longer. */
+/** The program with these lines on its standard input, which then closes. */
 const fed = (
   cwd: string,
   args: ReadonlyArray<string>,

@@ -1,4 +1,4 @@
-/** The verbs as scripts use them: what is on stdout, what on stderr, and the exit code. */
+/** The verbs as scripts use them: stdout, stderr and the exit code. */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
@@ -12,14 +12,14 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 const key = /^am_[0-9A-Za-z]{49}$/
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
-/** Processes at a time: the machines that run this have few cores. */
+/** The number of processes at a time; test machines have few cores. */
 const concurrency = 2
 
 const timeout = 60_000
 
-describe("with --json", () => {
+describe("the verbs with --json", () => {
   it.scopedLive(
-    "accounts and credits are one document each, from the opening to the audit",
+    "the account and credits verbs with --json print one JSON document each",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -63,7 +63,7 @@ describe("with --json", () => {
   )
 
   it.scopedLive(
-    "keys are one document each, from issue to revocation, and a secret is shown once",
+    "the key verbs with --json print one document each, and only a new key's secret",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -109,7 +109,7 @@ describe("with --json", () => {
   )
 
   it.scopedLive(
-    "a row that cannot be read is named, and everything else is printed",
+    "the verbs report an unreadable row and still print all other rows",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -176,7 +176,7 @@ describe("with --json", () => {
   )
 
   it.scopedLive(
-    "books that were tampered with are told, and the exit code is 1",
+    "credits verify reports tampered entries and exits with 1",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -195,9 +195,9 @@ describe("with --json", () => {
   )
 })
 
-describe("the sources", () => {
+describe("the sources of the program", () => {
   it.scopedLive(
-    "run as they are, with nothing built",
+    "the program runs from its TypeScript sources without a build",
     () =>
       Effect.gen(function* () {
         const args = ["account", "create", "acme", "--json"]
@@ -209,19 +209,24 @@ describe("the sources", () => {
   )
 })
 
-describe("wrong usage", () => {
+describe("wrong usage of the program", () => {
   for (const [name, ...args] of [
-    ["a verb that does not exist", "frobnicate"],
-    ["a verb's part that does not exist", "account", "frobnicate"],
-    ["an option that is missing", "credits", "balance"],
-    ["an argument that is missing", "account", "create"],
-    ["an option that does not exist", "account", "list", "--frobnicate"],
-    ["a number that is none", "account", "create", "acme", "--credits", "many"],
-    ["a number below zero", "account", "create", "acme", "--credits=-1"],
-    ["a name that cannot be one", "account", "create", "a b"],
-    ["a name that looks like an id", "account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
+    ["an unknown verb", "frobnicate"],
+    ["an unknown part of a verb", "account", "frobnicate"],
+    ["a missing option", "credits", "balance"],
+    ["a missing argument", "account", "create"],
+    ["an unknown option", "account", "list", "--frobnicate"],
+    ["a word in place of a number", "account", "create", "acme", "--credits", "many"],
+    ["a negative number of credits", "account", "create", "acme", "--credits=-1"],
+    ["an account name with a space", "account", "create", "a b"],
     [
-      "a life of millions of years",
+      "an account name that looks like an id",
+      "account",
+      "create",
+      "018f3c1e-7b5a-7c3d-9e2f-0123456789ab",
+    ],
+    [
+      "a key lifetime of millions of years",
       "key",
       "create",
       "--account",
@@ -229,11 +234,19 @@ describe("wrong usage", () => {
       "--expires-in",
       "999999999d",
     ],
-    ["a grace of millions of years", "key", "rotate", "id", "--grace", "200000000d"],
-    ["a life of more than ten years", "key", "create", "--account", "a", "--expires-in", "3651d"],
+    ["a grace period of millions of years", "key", "rotate", "id", "--grace", "200000000d"],
+    [
+      "a key lifetime of more than ten years",
+      "key",
+      "create",
+      "--account",
+      "a",
+      "--expires-in",
+      "3651d",
+    ],
   ] as const) {
     it.scopedLive(
-      `${name} is told in one line on stderr, with exit code 2`,
+      `${name} gives one line on stderr and exit code 2`,
       () =>
         Effect.gen(function* () {
           const { code, stderr, stdout } = yield* run(yield* folder, args)
@@ -245,7 +258,7 @@ describe("wrong usage", () => {
   }
 })
 
-describe("what cannot be done", () => {
+describe("a verb that fails", () => {
   const fails = (
     name: string,
     args: ReadonlyArray<string>,
@@ -254,7 +267,7 @@ describe("what cannot be done", () => {
     prepare: (cwd: string) => Effect.Effect<unknown, unknown> = () => Effect.void,
   ) =>
     it.scopedLive(
-      `${name} is told in one line on stderr, with exit code 1`,
+      `${name} gives one line on stderr and exit code 1`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -277,15 +290,20 @@ describe("what cannot be done", () => {
     openAcme,
   )
   fails(
-    "a key that does not exist",
+    "an API key that does not exist",
     ["key", "revoke", "nothing"],
     /"nothing".*key list/,
     {},
     openAcme,
   )
-  fails("a wrong setting", ["serve"], /AUTHORITY_PORT: expected a whole number from 0 to 65535/, {
-    AUTHORITY_PORT: "eighty",
-  })
+  fails(
+    "an invalid setting",
+    ["serve"],
+    /AUTHORITY_PORT: expected a whole number from 0 to 65535/,
+    {
+      AUTHORITY_PORT: "eighty",
+    },
+  )
   fails(
     "a database in a folder that does not exist",
     ["serve"],
@@ -293,7 +311,7 @@ describe("what cannot be done", () => {
     { AUTHORITY_DATABASE_URL: "sqlite:missing/authority.db" },
   )
   fails(
-    "a database in a folder that takes no files",
+    "a database in a folder that cannot be written",
     ["serve"],
     /AUTHORITY_DATABASE_URL/,
     // Not even the superuser may write there.
@@ -306,14 +324,14 @@ describe("what cannot be done", () => {
     { AUTHORITY_DATABASE_URL: "sqlite:folder" },
     (cwd) => Effect.sync(() => mkdirSync(join(cwd, "folder"))),
   )
-  fails("a database file that is something else", ["serve"], /is no SQLite database/, {}, (cwd) =>
+  fails("a database file that is a text file", ["serve"], /is no SQLite database/, {}, (cwd) =>
     Effect.sync(() =>
       writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
     ),
   )
 })
 
-/** Every verb that reads the database, but does not create it. */
+/** Every verb that reads the database and does not create it. */
 const readers = [
   ["account", "list"],
   ["key", "create", "--account", "acme"],
@@ -330,7 +348,7 @@ const readers = [
 describe("a database that does not exist", () => {
   for (const args of readers) {
     it.scopedLive(
-      `is not created by \`${args.slice(0, 2).join(" ")}\`, which names the path`,
+      `authority ${args.slice(0, 2).join(" ")} prints the path of a missing database and does not create it`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -345,7 +363,7 @@ describe("a database that does not exist", () => {
   }
 
   it.scopedLive(
-    "is a failure that the doctor reports, without creating it",
+    "the doctor reports a missing database as a failure and does not create it",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -362,7 +380,7 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "is created by the verbs that fill it, which name its path once",
+    "account create and dataset import create a missing database and print its path once",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -386,7 +404,7 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "is missing too where a file is empty, or is another program's, which stays as it is",
+    "an empty file or another program's SQLite file counts as no database and stays unchanged",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -411,14 +429,14 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "is missing too where a PostgreSQL database has none of our tables",
+    "a PostgreSQL database without the program's tables counts as no database",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
         const url = Redacted.value(yield* temporaryDatabase)
         const { host, password, pathname } = new URL(url)
         const settings = { AUTHORITY_DATABASE_URL: url }
-        // The second would find tables if the first had made them.
+        // If one verb created the tables, the next verb would find them.
         for (const args of [["account", "list"], ["credits", "verify"], ["doctor"]]) {
           const { code, stderr, stdout } = yield* run(cwd, args, settings)
           assert.strictEqual(code, 1)
@@ -438,7 +456,7 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "is of no matter to the verbs that do not read it",
+    "verbs that do not read the database work without one",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

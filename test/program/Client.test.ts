@@ -1,4 +1,4 @@
-/** The examples of the README and the guide, run against the program as readers find them. */
+/** The examples of the README and the guide, run unchanged against the program. */
 import { execFile } from "node:child_process"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -20,7 +20,7 @@ const examplesIn = (file: string) =>
     ([, code = ""]) => code,
   )
 
-/** The README shows the first one too. */
+/** The README has a copy of the first one. */
 const examples = examplesIn("src/pages/guide/client.md")
 
 const started = Effect.gen(function* () {
@@ -30,7 +30,7 @@ const started = Effect.gen(function* () {
   return { cwd, key, url }
 })
 
-/** What the command prints, on stdout. */
+/** Returns the command's stdout. */
 const output = (
   cwd: string,
   [program, ...args]: readonly [string, ...Array<string>],
@@ -44,7 +44,7 @@ const output = (
 
 describe("the examples of the README and the guide", () => {
   it.scopedLive(
-    "have the types that they are written for, and print the same on Node and on Deno",
+    "the client examples of README and guide compile, and print the same on Node and on Deno",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(examples.length, 2)
@@ -90,7 +90,7 @@ describe("the examples of the README and the guide", () => {
   )
 })
 
-describe("what browsers load", () => {
+describe("the client for browsers", () => {
   it.scopedLive(
     "client.js is one file without imports and uses only browser globals",
     () =>
@@ -113,7 +113,7 @@ describe("what browsers load", () => {
   )
 })
 
-/** A module's code with its exports in a variable, for a page of no Node. */
+/** Bundles a module as a script for browsers, with its exports in the variable `client`. */
 const asScript = async (file: string) => {
   const { metafile, outputFiles } = await build({
     entryPoints: [file],

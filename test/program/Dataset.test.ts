@@ -1,4 +1,4 @@
-/** `authority dataset import`. */
+/** The verb `authority dataset import`. */
 import { readdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { gzipSync } from "node:zlib"
@@ -10,27 +10,29 @@ const imported = (cwd: string, ...args: ReadonlyArray<string>) =>
   run(cwd, ["dataset", "import", ...args])
 
 describe("authority dataset import", () => {
-  it.scopedLive("plain or compressed, whole or the top; broken lines are told", () =>
-    Effect.gen(function* () {
-      const cwd = yield* folder
-      const file = join(cwd, "list.csv")
-      const text = "1,a.com\nbroken\n3,c.com\n4,d.com\n"
-      writeFileSync(file, gzipSync(text))
-      const whole = yield* imported(cwd, file, "--format", "tranco", "--json")
-      assert.strictEqual(whole.code, 0)
-      assert.deepInclude(JSON.parse(whole.stdout), { rows: 3, broken: 1, brokenLines: [2] })
-      assert.strictEqual(
-        whole.stderr,
-        `authority: created the database ${join(cwd, "authority.db")}\n`,
-      )
+  it.scopedLive(
+    "dataset import reads plain and gzipped lists, obeys --top, and reports broken lines",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const file = join(cwd, "list.csv")
+        const text = "1,a.com\nbroken\n3,c.com\n4,d.com\n"
+        writeFileSync(file, gzipSync(text))
+        const whole = yield* imported(cwd, file, "--format", "tranco", "--json")
+        assert.strictEqual(whole.code, 0)
+        assert.deepInclude(JSON.parse(whole.stdout), { rows: 3, broken: 1, brokenLines: [2] })
+        assert.strictEqual(
+          whole.stderr,
+          `authority: created the database ${join(cwd, "authority.db")}\n`,
+        )
 
-      writeFileSync(file, text)
-      const top = yield* imported(cwd, file, "--format", "tranco", "--top", "2")
-      assert.match(top.stdout, /^Imported 2 names in .* 1 broken lines were skipped: 2\.\n$/)
-    }),
+        writeFileSync(file, text)
+        const top = yield* imported(cwd, file, "--format", "tranco", "--top", "2")
+        assert.match(top.stdout, /^Imported 2 names in .* 1 broken lines were skipped: 2\.\n$/)
+      }),
   )
 
-  it.scopedLive("what cannot be read ends with one line that says why", () =>
+  it.scopedLive("dataset import reports an unreadable file in one line with the reason", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
       const file = join(cwd, "list.csv")

@@ -1,4 +1,4 @@
-/** The program with a vendor behind it: a fake of Moz on a real port. */
+/** The program with a fake Moz on a real port. */
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
@@ -7,7 +7,7 @@ import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/Wire.ts"
 
 it.scopedLive(
-  "fifty mixed URLs over Moz: one outcome each, in order, only successes charged",
+  "a batch of 50 mixed URLs over Moz charges only the successes and keeps the order",
   () =>
     Effect.gen(function* () {
       const cwd = yield* folder
@@ -42,7 +42,7 @@ it.scopedLive(
 )
 
 it.scopedLive(
-  "figures that were bought are known from then on, and each further request is charged",
+  "a cached figure costs no further Moz call, but each request for it is charged",
   () =>
     Effect.gen(function* () {
       const cwd = yield* folder

@@ -1,4 +1,4 @@
-/** What an operator sees of the running program, and does to it. */
+/** The operator's tools: health, metrics, telemetry, backup and the doctor. */
 import { writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -15,9 +15,9 @@ const timeout = 60_000
 
 const get = (url: string, path: string) => request(url, { path })
 
-describe("while it serves", () => {
+describe("a running service", () => {
   it.scopedLive(
-    "it tells machines that it is live and ready, and what it has done, in Prometheus' text",
+    "the service reports that it is live and ready, and serves its metrics as Prometheus text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -46,7 +46,7 @@ describe("while it serves", () => {
   )
 
   it.scopedLive(
-    "its traces, metrics and logs go to the receiver of the settings, under the caller's trace",
+    "traces and logs are exported to the OTLP endpoint under the caller's trace id",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -63,13 +63,13 @@ describe("while it serves", () => {
         yield* eventually("the spans arrive", () => collector.received("/v1/traces", parentId))
         assert.isTrue(collector.received("/v1/traces", traceId))
         yield* eventually("the logs arrive", () => collector.received("/v1/logs", "Listening on"))
-        assert.isFalse(collector.received("", key), "no key in what is exported")
+        assert.isFalse(collector.received("", key), "the export contains no key")
       }),
     timeout,
   )
 
   it.scopedLive(
-    "it measures what an operator watches, and no key or token leaves it, whatever goes wrong",
+    "metrics count charges, calls, rows and cache hits, and telemetry contains no key or token",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -92,7 +92,7 @@ describe("while it serves", () => {
         })
         yield* request(url, batch(key, '{"urls":["example.org"]}'))
         yield* request(url, batch(`${key}x`, '{"urls":["example.org"]}'))
-        // Keys do not belong there, but that is where people put them.
+        // People put keys into the query and the path by mistake.
         yield* get(url, `/v1/quota/available-credits?x-api-key=${key}`)
         yield* get(url, `/v1/${encodeURIComponent(key).replace("_", "%5F")}`)
 
@@ -137,7 +137,7 @@ describe("while it serves", () => {
   )
 
   it.scopedLive(
-    "its database is copied, and the copy examined",
+    "a running service's database can be backed up, and the copy passes credits verify",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -159,7 +159,7 @@ describe("while it serves", () => {
 
 describe("the doctor", () => {
   it.scopedLive(
-    "says what each setting is, hides secrets, and asks the provider what is left",
+    "the doctor prints every setting and Moz's remaining quota, and hides the token",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -178,7 +178,7 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "hides what may be a token in an address, and escapes what the provider writes",
+    "the doctor hides tokens in addresses and escapes control characters from the provider",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -201,7 +201,7 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "ends with 1 when something must be mended, and says what",
+    "the doctor exits with 1 for a damaged database and prints what is wrong",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -218,17 +218,21 @@ describe("the doctor", () => {
   )
 })
 
-describe("a provider that is broken", () => {
+describe("the doctor and a provider that fails", () => {
   for (const [name, fault, mend] of [
     [
-      "out of reach",
+      "a provider that cannot be reached",
       FakeVendor.reset,
       /provider moz: .*Unreachable.*: check the provider's address/,
     ],
-    ["that refuses", FakeVendor.answer(403, "no"), /provider moz: .*Refused.*: check the token/],
+    [
+      "a provider that refuses the token",
+      FakeVendor.answer(403, "no"),
+      /provider moz: .*Refused.*: check the token/,
+    ],
   ] as const) {
     it.scopedLive(
-      `${name} is a failure, with the mend`,
+      `the doctor reports ${name} as a failure and suggests a fix`,
       () =>
         Effect.gen(function* () {
           const moz = yield* FakeMoz.make
@@ -243,7 +247,7 @@ describe("a provider that is broken", () => {
   }
 })
 
-/** Stands in for an OTLP collector: keeps what is posted to it. */
+/** A fake OTLP collector, which keeps everything that is posted to it. */
 const receiver = Effect.gen(function* () {
   const posted: Array<{ readonly path: string; readonly text: string }> = []
   const server = createServer((message, response) => {

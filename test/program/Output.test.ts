@@ -1,4 +1,4 @@
-/** Output that cannot be written: what the verbs do about it, and that the service goes on. */
+/** Output that cannot be written: a verb fails, and the service continues. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -40,7 +40,7 @@ describe("a verb whose output cannot be written", () => {
     ["--help"],
   ]) {
     it.scopedLive(
-      `fails and names the reason: ${[verb, ...args].join(" ")}`,
+      `a verb whose output cannot be written fails and prints the reason: ${[verb, ...args].join(" ")}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -57,7 +57,7 @@ describe("a verb whose output cannot be written", () => {
   }
 
   it.scopedLive(
-    "fails when a disk takes a part of it",
+    "a verb fails when the disk is full after a part of its output",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -74,7 +74,7 @@ describe("a verb whose output cannot be written", () => {
     ["a closed pipe", "| true"],
   ] as const) {
     it.scopedLive(
-      `revokes a new key that cannot be printed: ${name}`,
+      `a new API key that cannot be printed because of ${name} is revoked`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -104,7 +104,7 @@ describe("a verb whose output cannot be written", () => {
   }
 })
 
-describe("the service outlives its log", () => {
+describe("the service when its log or its output cannot be written", () => {
   const debug = { AUTHORITY_LOG_LEVEL: "debug" }
 
   /** Each request writes a line to the log. */
@@ -119,7 +119,7 @@ describe("the service outlives its log", () => {
 
   for (const args of [[], ["--json"]]) {
     it.scopedLive(
-      `when its reader is gone: serve ${args.join(" ")}`,
+      `the service continues when the reader of its log is gone: ${["serve", ...args].join(" ")}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -140,7 +140,7 @@ describe("the service outlives its log", () => {
 
   for (const redirection of ["2> /dev/full", "2>&-"]) {
     it.scopedLive(
-      `when nothing can be written: serve --json ${redirection}`,
+      `the service continues when its log cannot be written: serve --json ${redirection}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -155,7 +155,7 @@ describe("the service outlives its log", () => {
   }
 
   it.scopedLive(
-    "and the demo key that nobody has seen is revoked",
+    "a demo key that could not be printed is revoked, and the service continues",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

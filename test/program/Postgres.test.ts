@@ -1,4 +1,4 @@
-/** What the verbs say of a PostgreSQL: what it is, what is wrong with it, and no secret. */
+/** What the doctor and the other verbs print about a PostgreSQL server, without secrets. */
 import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ const on = (url: string) => ({ AUTHORITY_DATABASE_URL: url })
 
 describe("a connection string", () => {
   it.scopedLive(
-    "shows user, hosts, ports and database to the doctor's reader, and no secret",
+    "the doctor shows user, hosts and database of a connection string, but no password",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -44,7 +44,7 @@ describe("a connection string", () => {
   )
 
   it.scopedLive(
-    "that is wrong stops a verb with one line",
+    "a wrong connection string stops a verb with one line that contains no password",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -72,7 +72,7 @@ const execute = (url: string, statement: string) =>
     Effect.provide(PostgresClient.layer(Redacted.make(url))),
   )
 
-/** A function that comes before the server's own when its schema is searched first. */
+/** Creates a schema whose `current_setting` hides the server's own and reports version 13. */
 const sayingVersion13 = (url: string) =>
   execute(
     url,
@@ -86,9 +86,9 @@ const sayingVersion13 = (url: string) =>
     $$`,
   )
 
-describe("the doctor's lines about a server", () => {
+describe("the doctor and a PostgreSQL server", () => {
   it.scopedLive(
-    "name version, TLS and pooler, and warn of what may lose commits",
+    "the doctor shows PostgreSQL's version, TLS and pooler, and warns of unsafe commits",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -110,7 +110,7 @@ describe("the doctor's lines about a server", () => {
   )
 
   it.scopedLive(
-    "warn of a server older than 14, and so does the service, once",
+    "the doctor and the service warn of a PostgreSQL server older than 14",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -119,7 +119,7 @@ describe("the doctor's lines about a server", () => {
         const settings = on(`${url}?options=-csearch_path%3Dold,pg_catalog`)
         const service = yield* serve(cwd, settings)
         const warning = "PostgreSQL 13.22 is older than 14, the oldest supported version"
-        yield* eventually("it warns", () => service.stdout().includes(warning))
+        yield* eventually("the service warns", () => service.stdout().includes(warning))
         assert.strictEqual(service.stdout().split(warning).length, 2)
 
         const { code, stdout } = yield* run(cwd, ["doctor"], settings)
@@ -130,7 +130,7 @@ describe("the doctor's lines about a server", () => {
   )
 
   it.scopedLive(
-    "call a standby a failure",
+    "the doctor reports a standby server as a failure",
     () =>
       Effect.gen(function* () {
         const pair = yield* Effect.acquireRelease(

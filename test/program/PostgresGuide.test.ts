@@ -1,4 +1,4 @@
-/** The guide "Running on PostgreSQL", typed on a server of its own. */
+/** Runs the SQL of the guide "Running on PostgreSQL" on a server of its own. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -13,7 +13,7 @@ import { request } from "../../scripts/support/Wire.ts"
 
 const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/postgresql.md"), "utf8")
 
-/** The blocks of SQL under a heading, each as its statements. */
+/** Returns the SQL blocks under a heading, each as a list of statements. */
 const sqlUnder = (heading: string) => {
   const section = guide.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? ""
   return [...section.matchAll(/^ *```sql\n(.+?)```/gms)].map(([, block = ""]) =>
@@ -31,7 +31,7 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
 
 describe("the roles and grants of the guide", () => {
   it.scopedLive(
-    "let the owner migrate, and a lesser role serve",
+    "with the guide's grants, the owner role migrates and a lesser role serves",
     () =>
       Effect.gen(function* () {
         const server = yield* Effect.acquireRelease(

@@ -1,4 +1,4 @@
-/** A backup in the place of the database: whole, or not at all. */
+/** `authority restore` replaces the database with a backup completely, or changes nothing. */
 import {
   chmodSync,
   closeSync,
@@ -39,7 +39,7 @@ const statement = (cwd: string) => json(cwd, "credits", "statement", "--account"
 
 const on = (file: string) => ({ AUTHORITY_DATABASE_URL: `sqlite:${file}` })
 
-/** The names in a folder, and the bytes of its files. */
+/** Returns the names in a folder with the bytes of each file. */
 const contentOf = (cwd: string) =>
   new Map(
     readdirSync(cwd).map((name) => {
@@ -48,7 +48,7 @@ const contentOf = (cwd: string) =>
     }),
   )
 
-/** A service with one charge in the backup `copy.db` and one more after it, killed: its WAL is left. */
+/** A killed service with a WAL: one charge is in the backup `copy.db`, a second one came later. */
 const killed = Effect.gen(function* () {
   const cwd = yield* folder
   const { key } = yield* openAccount(cwd, 100)
@@ -67,7 +67,7 @@ const killed = Effect.gen(function* () {
 
 describe("authority restore", () => {
   it.scopedLive(
-    "over a database with a left-over WAL brings back the backup's books, and keeps the former's",
+    "restore over a killed service's database brings back the backup, and keeps the old file",
     () =>
       Effect.gen(function* () {
         const { atBackup, atEnd, cwd, key } = yield* killed
@@ -106,7 +106,7 @@ describe("authority restore", () => {
   )
 
   it.scopedLive(
-    "refuses while the database is open, idle or busy, and its service goes on",
+    "restore refuses a database that is open, and the service using it continues",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -142,12 +142,12 @@ describe("authority restore", () => {
   )
 
   it.scopedLive(
-    "works where there is no database, and says in English what it did",
+    "restore creates a missing database from a backup and prints what it did",
     () =>
       Effect.gen(function* () {
         const { atBackup, cwd } = yield* killed
         const database = join(cwd, "new.db")
-        // Of a database that somebody has deleted.
+        // A WAL is left over from a deleted database.
         copyFileSync(join(cwd, "authority.db-wal"), `${database}-wal`)
         const { code, stderr, stdout } = yield* run(cwd, ["restore", "copy.db"], on("new.db"))
         assert.deepStrictEqual([code, stderr], [0, ""])
@@ -165,7 +165,7 @@ describe("authority restore", () => {
   )
 
   it.scopedLive(
-    "takes a file along with the WAL beside it, and changes neither",
+    "restore reads a backup file together with its WAL, and changes neither",
     () =>
       Effect.gen(function* () {
         const { atEnd, cwd } = yield* killed
@@ -183,7 +183,7 @@ describe("authority restore", () => {
   )
 
   it.scopedLive(
-    "replaces a damaged database that is not open, and keeps it with its WAL",
+    "restore replaces a damaged database that is not open, and keeps it with its WAL",
     () =>
       Effect.gen(function* () {
         const { atBackup, cwd, key } = yield* killed
@@ -209,7 +209,7 @@ describe("authority restore", () => {
 
 describe("a program that waits for the lock of a restore", () => {
   it.scopedLive(
-    "stops when the file was replaced while it waited",
+    "a verb that waits for a restore's lock fails when the database file was replaced",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -239,7 +239,7 @@ describe("a program that waits for the lock of a restore", () => {
   )
 })
 
-describe("authority restore refuses, and leaves everything as it was,", () => {
+describe("restore refuses a file and changes nothing", () => {
   const changed = (cwd: string, file: string, statements: string) => {
     copyFileSync(join(cwd, "copy.db"), file)
     const database = new DatabaseSync(file)
@@ -307,7 +307,7 @@ describe("authority restore refuses, and leaves everything as it was,", () => {
   ]
 
   it.scopedLive(
-    "what is no sound backup",
+    "restore refuses a missing, damaged, foreign or newer file, and changes nothing",
     () =>
       Effect.gen(function* () {
         const { atEnd, cwd } = yield* killed
@@ -327,7 +327,7 @@ describe("authority restore refuses, and leaves everything as it was,", () => {
   )
 
   it.scopedLive(
-    "PostgreSQL, with the line to type",
+    "restore refuses a PostgreSQL database, and prints the PostgreSQL command to run instead",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -358,7 +358,7 @@ describe("authority restore refuses, and leaves everything as it was,", () => {
   )
 })
 
-/** Overwrites a page. */
+/** Overwrites one page of the file. */
 const damage = (file: string, at: number) => {
   const descriptor = openSync(file, "r+")
   writeSync(descriptor, Buffer.alloc(4096, 0x5a), 0, 4096, at)

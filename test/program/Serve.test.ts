@@ -1,4 +1,4 @@
-/** The service as it is run: a process, a database on disk, signals, and a client on the wire. */
+/** The service as a process, with a database on disk, signals and an HTTP client. */
 import { execFileSync } from "node:child_process"
 import { readdirSync, readFileSync } from "node:fs"
 import { createServer } from "node:http"
@@ -25,13 +25,13 @@ const available = (url: string, key: string) =>
 
 const balance = (cwd: string) => json(cwd, "credits", "balance", "--account", "acme")
 
-/** Every file of the folder, the write-ahead log among them, as one text. */
+/** Returns the text of all files in the folder, including the write-ahead log. */
 const filesOf = (cwd: string) =>
   readdirSync(cwd)
     .map((name) => readFileSync(join(cwd, name), "latin1"))
     .join("\n")
 
-/** The processes that have not ended in order. */
+/** The rows of processes that did not shut down cleanly. */
 const processes = (cwd: string) => {
   const database = new DatabaseSync(join(cwd, "authority.db"))
   try {
@@ -51,7 +51,7 @@ const hasCurl = () => {
   }
 }
 
-/** The line that the program prints to paste, obeyed by the shell or, without curl, by us. */
+/** Runs the printed curl line in the shell, or sends the same request where curl is missing. */
 const paste = (line: string) => {
   if (hasCurl()) return Effect.sync(() => execFileSync("sh", ["-c", line]).toString())
   const [, url = "", key = "", body = ""] =
@@ -63,7 +63,7 @@ const paste = (line: string) => {
 
 describe("the first start", () => {
   it.scopedLive(
-    "the first start prints a key and a curl line that works; the second start prints no key",
+    "the first start prints a demo key and a curl line that works; the second prints no key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -100,7 +100,7 @@ describe("the first start", () => {
   )
 
   it.scopedLive(
-    "with --json prints one document on stdout, the log going to stderr, until SIGINT ends it",
+    "serve --json prints one JSON document on stdout and writes its log to stderr",
     () =>
       Effect.gen(function* () {
         const running = yield* serve(yield* folder, {}, ["--json"])
@@ -120,7 +120,7 @@ describe("the first start", () => {
 
 describe("the ledger on disk", () => {
   it.scopedLive(
-    "lets forty requests at once spend twenty credits, and not one more",
+    "forty concurrent requests on disk spend exactly the account's twenty credits",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -161,7 +161,7 @@ describe("the ledger on disk", () => {
   )
 
   it.scopedLive(
-    "and the log have no key in clear",
+    "neither the database files nor the log contain an API key in clear text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -179,7 +179,7 @@ describe("the ledger on disk", () => {
   )
 
   it.scopedLive(
-    "survives kill -9 in the middle of a request: held, visible, and nothing charged",
+    "credits held when the service is killed stay held after a restart and are not charged",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -212,9 +212,9 @@ describe("the ledger on disk", () => {
   )
 })
 
-describe("while it serves", () => {
+describe("verbs beside a running service", () => {
   it.scopedLive(
-    "what the verbs do in other processes holds: a grant is there, a revoked key is out",
+    "a running service sees a grant and a revocation that other processes make",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -233,7 +233,7 @@ describe("while it serves", () => {
   )
 
   it.scopedLive(
-    "a port that is taken is told in one line, with exit code 1 and no key",
+    "serve on a port in use fails with one line and exit code 1, and prints no key",
     () =>
       Effect.gen(function* () {
         const { port } = new URL(yield* listen(createServer()))
@@ -249,9 +249,9 @@ describe("while it serves", () => {
   )
 })
 
-describe("told to stop", () => {
+describe("a service that gets a stop signal", () => {
   it.scopedLive(
-    "it answers what is in flight, charges it, and ends with exit code 0",
+    "a service that gets SIGTERM answers and charges the requests in flight, and exits with 0",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -266,7 +266,7 @@ describe("told to stop", () => {
           ),
         )
         yield* eventually(
-          "all are in flight",
+          "all requests are in flight",
           Effect.map(available(running.url, key), (left) => left === 60),
         )
         running.signal("SIGTERM")
@@ -290,7 +290,7 @@ describe("told to stop", () => {
   )
 
   it.scopedLive(
-    "it takes no new connection, and says to those it has that it is not ready",
+    'a stopping service refuses new connections and reports "draining" on open ones',
     () =>
       Effect.gen(function* () {
         const running = yield* serve(yield* folder)
@@ -312,7 +312,7 @@ describe("told to stop", () => {
   )
 
   it.scopedLive(
-    "twice, it ends at once, whatever is in flight, and nothing of that is charged",
+    "a second stop signal ends the service immediately, and requests in flight are not charged",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -322,7 +322,7 @@ describe("told to stop", () => {
           Effect.exit(check(running.url, key, "slow.example.com", "slow.example.com")),
         )
         yield* eventually(
-          "it is in flight",
+          "the request is in flight",
           Effect.map(available(running.url, key), (left) => left === 3),
         )
         running.signal("SIGINT")
@@ -339,7 +339,7 @@ describe("told to stop", () => {
   )
 
   it.scopedLive(
-    "it cuts off a request that takes longer than it may wait, and charges nothing",
+    "a stopping service aborts a request after the shutdown timeout and does not charge it",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

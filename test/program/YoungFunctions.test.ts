@@ -1,9 +1,9 @@
-/** The step of the build that changes how functions are assigned: the program does what it did. */
+/** The build step that rewrites function assignments must not change what a program does. */
 import { execFileSync } from "node:child_process"
 import { assert, it } from "@effect/vitest"
 import { withYoungFunctions } from "../../scripts/young-functions.ts"
 
-/** Each makes a function out of a value, in another way of assigning it to a property. */
+/** Each maker returns a function that it has assigned to a property in another way. */
 const script = `
   class Effect { constructor(x) { this.step = () => x } }
   const makers = [
@@ -18,19 +18,19 @@ const script = `
 const run = (code: string) =>
   execFileSync(process.execPath, ["-e", code], { encoding: "utf8" }).trim()
 
-it("functions that are assigned to properties return what they returned", () => {
+it("functions that are assigned to properties return the same as before the transform", () => {
   const transformed = withYoungFunctions(script)
   assert.notStrictEqual(transformed, script)
   assert.strictEqual(run(script), '["x","x","x",["x",1],"x"]')
   assert.strictEqual(run(transformed), run(script))
 })
 
-it("what is no function assigned to a property stays as it is", () => {
+it("the transform leaves all other functions and assignments unchanged", () => {
   const others = "let f = () => 1; const o = { f: () => 2, g() {} }; o.f = f; f = () => o.g()"
   assert.strictEqual(withYoungFunctions(others), others)
 })
 
-it("a function has the name it had", () => {
+it("the transform keeps the name of a function", () => {
   const nameless =
     "const o = {}; o.f = () => {}; o.g = function g() {}; [o.f.name, o.g.name].join()"
   const namesOf = (code: string) => run(`console.log(eval(${JSON.stringify(code)}))`)
