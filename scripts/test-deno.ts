@@ -13,9 +13,9 @@ const tests = [
   // Deno's client retries a request when a keep-alive connection is reset.
   "no error, log or trace contains the token",
   // Deno's server sometimes closes a connection with an unread body while the client writes.
-  "go on after a body that nobody read",
+  "a long body that nobody reads",
   // Deno does not report why a process of another user failed to start.
-  "says why it cannot start",
+  "reports the reason when it cannot start",
 ]
 
 const { status } = spawnSync(

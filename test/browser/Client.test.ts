@@ -54,7 +54,7 @@ const opened = (credits: number, isAllowed: boolean) =>
 
 describe.skipIf(isMissing)("the client in a browser", () => {
   it.scopedLive(
-    "checks a list from an allowed origin, and reports errors by class",
+    "the client in a browser checks a list from an allowed origin and reports errors by class",
     () =>
       Effect.gen(function* () {
         const { cwd, evaluate } = yield* opened(100, true)
@@ -87,7 +87,7 @@ describe.skipIf(isMissing)("the client in a browser", () => {
   )
 
   it.scopedLive(
-    "cannot reach the service from an origin that is not allowed",
+    "the client in a browser cannot reach the service from an origin that is not allowed",
     () =>
       Effect.gen(function* () {
         const { evaluate } = yield* opened(1, false)

@@ -63,7 +63,7 @@ const gate = async (page: Page, passing: number) => {
 
 describe.skipIf(isMissing)("the console", () => {
   it.scopedLive(
-    "checks 120 pasted addresses, and shows the progress and each outcome",
+    "the console checks 120 pasted addresses and shows the progress and each outcome",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -107,7 +107,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "sorts, filters and exports the results, and marks synthetic figures",
+    "the console sorts, filters and exports the results, and marks synthetic figures",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -168,7 +168,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "reports a wrong key, and rejects text that cannot be a key",
+    "the console reports a wrong key and rejects text that cannot be a key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -190,7 +190,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "forgets a key at once, even while a request for its credits is in flight",
+    "the console forgets a key at once, even while a request for its credits is in flight",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -222,7 +222,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "spends the last credits, shows how many addresses are left, and continues after a grant",
+    "the console spends the last credits, reports the addresses left, and continues after a grant",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -251,7 +251,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "keeps its results when the server dies, and continues after a restart without a double charge",
+    "the console keeps its results when the server dies, and continues without a double charge",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -287,7 +287,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "pays only once for a batch whose first answer was lost",
+    "the console pays only once for a batch whose first answer was lost",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -315,7 +315,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "reports that the device is offline, and continues automatically when it is online again",
+    "the console reports that the device is offline, and continues when it is online again",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -335,7 +335,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "stops on request and when the key is revoked, and can continue after both",
+    "the console can continue a run that the user stopped or whose key was revoked",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -377,7 +377,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "accepts a dropped or chosen file, keeps the runs of the visit, and retries failures",
+    "the console accepts a dropped or chosen file, keeps earlier runs, and retries failures",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -422,7 +422,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "leaks the key nowhere, and shows hostile addresses as plain text",
+    "the console stores the key nowhere and shows hostile addresses as plain text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -453,7 +453,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "stays fast with a list of 10,000 addresses, and can read one of 100,000",
+    "the console checks 10,000 addresses in at most 130 table rows, and reads a list of 100,000",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -481,7 +481,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "is readable on a phone, without horizontal scrolling",
+    "the console fits the width of a phone without horizontal scrolling",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -507,7 +507,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "can be used with the keyboard alone",
+    "the console can be used with the keyboard alone",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -534,7 +534,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "uses the chosen light or dark theme, also after a reload",
+    "the console keeps the chosen light or dark theme after a reload",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)
@@ -559,7 +559,7 @@ const isFocused = (page: Page, name: string) =>
     .getByRole("button", { name, exact: true })
     .evaluate((button) => button === button.ownerDocument.activeElement)
 
-describe.skipIf(isMissing)("the documents", () => {
+describe.skipIf(isMissing)("the documentation pages", () => {
   it.scopedLive(
     "the API reference shows the service's own address, and copies an example",
     () =>
@@ -576,7 +576,7 @@ describe.skipIf(isMissing)("the documents", () => {
   )
 
   it.scopedLive(
-    "are readable in both themes and on a phone, and make no requests",
+    "the documentation pages are accessible in both themes and fit the width of a phone",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)

@@ -1,4 +1,4 @@
-/** A PostgreSQL with fewer connections than its clients would take. */
+/** A PostgreSQL server with fewer connections than its clients want. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -15,7 +15,7 @@ import { request } from "../../scripts/support/Wire.ts"
 
 const timeout = 120_000
 
-/** The tests' own role may take every one. */
+/** The superuser of the tests can use all of them. */
 const connections = 12
 
 let server: Postgres.Server
@@ -27,7 +27,7 @@ afterAll(() => server.destroy())
 
 const Issued = Schema.parseJson(Schema.Struct({ key: Schema.String }))
 
-/** So many connections of somebody else's, until the end of the scope. */
+/** Keeps this many connections in use until the scope ends. */
 const occupy = (count: number) =>
   Effect.gen(function* () {
     const others = PostgresClient.layer(Redacted.make(`${server.url}/postgres`))
@@ -40,9 +40,9 @@ const occupy = (count: number) =>
     }
   })
 
-describe("a server that has fewer connections than its clients would take", () => {
+describe("a PostgreSQL server with too few connections", () => {
   it.scopedLive(
-    "serves three replicas without an error, and a verb beside them",
+    "three replicas and a verb serve without errors when PostgreSQL has too few connections",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -86,7 +86,7 @@ describe("a server that has fewer connections than its clients would take", () =
   )
 
   it.scopedLive(
-    "lets a process go on with the one connection that it got",
+    "a process that gets a single PostgreSQL connection runs all its transactions on it",
     () =>
       Effect.gen(function* () {
         yield* occupy(connections - 1)
@@ -107,7 +107,7 @@ describe("a server that has fewer connections than its clients would take", () =
   )
 
   it.scopedLive(
-    "lets a verb wait for a connection, and says so when none is given back",
+    "a verb waits for a free PostgreSQL connection, and fails when there is none in time",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -1,4 +1,4 @@
-/** Processes that are killed, and one that is frozen for a while. */
+/** Processes that are killed or frozen. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,22 +16,26 @@ import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stor
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../../scripts/support/Wire.ts"
 
-/** A few rounds of what `scripts/crash.ts` does two hundred times. */
-describe("kill -9 under load, again and again, loses nothing", () => {
+/** A few rounds of `scripts/crash.ts`, which runs two hundred by default. */
+describe("a service that is killed under load", () => {
   for (const database of ["sqlite", "postgres"] as const) {
-    it.concurrent(`on ${database}`, { timeout: 120_000 }, async () => {
-      const { atOnce, inTwoSteps, kills } = await crash({ rounds: 3, database, program: bundle })
-      assert.isAtLeast(kills, 3)
-      assert.isAbove(atOnce, 0)
-      assert.isAbove(inTwoSteps, 0)
-    })
+    it.concurrent(
+      `kill -9 under load loses no charge on ${database}`,
+      { timeout: 120_000 },
+      async () => {
+        const { atOnce, inTwoSteps, kills } = await crash({ rounds: 3, database, program: bundle })
+        assert.isAtLeast(kills, 3)
+        assert.isAbove(atOnce, 0)
+        assert.isAbove(inTwoSteps, 0)
+      },
+    )
   }
 })
 
-/** Leases of five minutes and a half: what returns sooner was returned by the heartbeat. */
+/** Makes leases last five and a half minutes. A hold that ends earlier was released by a sweep. */
 const patience = { AUTHORITY_REQUEST_TIMEOUT: "5m", AUTHORITY_PROVIDER_TIMEOUT: "5m" }
 
-/** An account with a key on a database, and processes that serve it. */
+/** Creates an account with an API key, and serves it with processes of the program. */
 const world = (database: "sqlite" | "postgres") =>
   Effect.gen(function* () {
     const cwd = yield* folder
@@ -57,7 +61,7 @@ const world = (database: "sqlite" | "postgres") =>
           idempotencyKey === undefined ? {} : { "idempotency-key": `"${idempotencyKey}"` },
         ),
       )
-    /** Asks again as often as the 409 says, until there is another answer. */
+    /** Repeats the request after the Retry-After of each 409, and returns the first other answer. */
     const persist = (serviceUrl: string, host: string, idempotencyKey: string) =>
       Effect.gen(function* () {
         for (;;) {
@@ -79,9 +83,9 @@ const world = (database: "sqlite" | "postgres") =>
   })
 
 for (const database of ["sqlite", "postgres"] as const) {
-  describe(`a process on ${database}`, () => {
+  describe(`a process that dies or freezes on ${database}`, () => {
     it.scopedLive(
-      "that was killed gives back what it held, and its idempotency keys, long before their lease",
+      "the holds and keys of a killed process are released long before their lease ends",
       () =>
         Effect.gen(function* () {
           const { books, check, moz, persist, problems, serve } = yield* world(database)
@@ -90,7 +94,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           yield* Effect.forkScoped(Effect.exit(check(first.url, "one.example.com", "order-1")))
           yield* Effect.forkScoped(Effect.exit(check(first.url, "two.example.com")))
           yield* eventually(
-            "both hold their credits",
+            "both requests hold their credits",
             Effect.map(books, ({ held }) => held === 2),
           )
           first.signal("SIGKILL")
@@ -103,7 +107,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           assert.strictEqual(answer.status, 200, answer.text)
           assert.isUndefined(answer.headers["idempotent-replayed"])
           yield* eventually(
-            "the rest is back",
+            "the other hold is released",
             Effect.map(books, ({ held }) => held === 0),
           )
           assert.deepInclude(yield* books, { charged: 1, available: 9 })
@@ -113,7 +117,7 @@ for (const database of ["sqlite", "postgres"] as const) {
     )
 
     it.scopedLive(
-      "that was only frozen cannot charge what was taken from it, and goes on serving",
+      "a process that was frozen cannot charge a hold that another process released",
       () =>
         Effect.gen(function* () {
           const { books, check, moz, persist, problems, serve } = yield* world(database)
@@ -121,7 +125,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           moz.script(fault)
           const [frozen, other] = yield* Effect.all([serve, serve])
           const late = yield* Effect.fork(check(frozen.url, "one.example.com", "order-1"))
-          yield* eventually("it is asked for", () => waiting.length === 1)
+          yield* eventually("the provider is asked", () => waiting.length === 1)
           frozen.signal("SIGSTOP")
           const answer = yield* persist(other.url, "one.example.com", "order-1")
           assert.strictEqual(answer.status, 200, answer.text)
@@ -139,7 +143,7 @@ for (const database of ["sqlite", "postgres"] as const) {
           assert.deepInclude(yield* books, { charged: 2, held: 0 })
           assert.deepStrictEqual(yield* problems, [])
           yield* eventually(
-            "it is ready",
+            "the service is ready",
             Effect.map(
               request(frozen.url, { path: "/health/ready" }),
               ({ status }) => status === 200,

@@ -20,7 +20,7 @@ const timeout = 120_000
 const check = (url: string, key: string) =>
   request(url, batch(key, JSON.stringify({ urls: ["example.com", "example.org"] })))
 
-/** The requests that were charged, and that the books add up. */
+/** Checks that the books add up, and returns the ids of the charged requests. */
 const charges = (cwd: string) =>
   Effect.gen(function* () {
     assert.deepInclude(yield* json(cwd, "credits", "verify"), { ok: true, problems: [] })
@@ -34,9 +34,9 @@ const decodeStatement = Schema.decodeUnknownSync(
   }),
 )
 
-describe.skipIf(missing !== undefined)("a disk that is full for real", () => {
+describe.skipIf(missing !== undefined)("a disk that is really full", () => {
   it.scopedLive(
-    "fails what cannot be written, loses nothing, and is forgotten once there is room",
+    "a full disk fails charges with 500, loses no charge, and charges succeed again with space",
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)
@@ -74,9 +74,9 @@ describe.skipIf(missing !== undefined)("a disk that is full for real", () => {
   )
 })
 
-describe.skipIf(missing !== undefined)("a disk without room for a second database", () => {
+describe.skipIf(missing !== undefined)("a disk without space for a second database", () => {
   it.scopedLive(
-    "fails backup and restore with one line, leaves everything as it was, and then does both",
+    "backup and restore on a disk without space fail with one line and change nothing",
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)
@@ -90,7 +90,7 @@ describe.skipIf(missing !== undefined)("a disk without room for a second databas
         running.signal("SIGKILL")
         yield* exited(running)
         const { size } = statSync(copy)
-        // Half the copy has room, or all of it and not what SQLite needs to open it.
+        // Space for half the copy, or for the copy but not for SQLite to open it.
         for (const room of [size / 2, size + 12_288]) {
           const { bavail, bsize } = statfsSync(folder)
           writeFileSync(join(folder, "more"), Buffer.alloc(bavail * bsize - room, 1))
@@ -119,9 +119,9 @@ describe.skipIf(missing !== undefined)("a disk without room for a second databas
   )
 })
 
-describe.skipIf(missing !== undefined)("a disk that is read-only for real", () => {
+describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
   it.scopedLive(
-    "stops the start with a line that says so, and no more once it can be written",
+    "verbs on a read-only disk fail with one line, and work again on a writable disk",
     () =>
       Effect.gen(function* () {
         const { folder, setReadOnly } = yield* SmallDisk.make(3072, 0)

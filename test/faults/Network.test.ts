@@ -1,4 +1,4 @@
-/** The way to PostgreSQL fails, at the worst moment: with a COMMIT on it. */
+/** The network to PostgreSQL fails during a COMMIT. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
@@ -37,7 +37,7 @@ import * as Proxy from "../../scripts/support/Proxy.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
 
-/** Stores behind a network, which is given up soon; and the database itself, reached directly. */
+/** Stores behind a proxy with a short silence timeout, and the same database without the proxy. */
 const behindProxy = Effect.gen(function* () {
   const database = yield* temporaryDatabase
   const proxy = yield* Proxy.make(database)
@@ -60,8 +60,8 @@ const undecided = Exit.fail(new StoreTimeout({ mayCharge: true }))
 
 const fates: ReadonlyArray<Proxy.Fate> = ["answer lost", "request lost", "silence"]
 
-describe.each(fates)("a COMMIT whose fate is: %s", (fate) => {
-  it.scopedLive("is looked for on a new connection, and stands exactly once", () =>
+describe.each(fates)("a COMMIT with the fate: %s", (fate) => {
+  it.scopedLive("a commit whose answer may be lost is applied exactly once", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
@@ -95,7 +95,7 @@ describe.each(fates)("a COMMIT whose fate is: %s", (fate) => {
     }),
   )
 
-  it.scopedLive("leaves an idempotency key with the request that took it", () =>
+  it.scopedLive("a request whose COMMIT is cut off keeps its idempotency key", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
@@ -116,14 +116,14 @@ describe.each(fates)("a COMMIT whose fate is: %s", (fate) => {
     }),
   )
 
-  it.scopedLive("leaves an answer with the request that stored it, though it cost nothing", () =>
+  it.scopedLive("a free answer is stored once although its COMMIT is cut off", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
         const account = yield* newAccountWith(10)
         const key = { key: "once", fingerprint: "one" }
         proxy.doom(fate)
-        // Nothing was stored before, so the answer is the request's own.
+        // Undefined: no earlier answer was stored under this key.
         assert.isUndefined(yield* chargeAtOnce(newHold(account, 3, key), 0, "the answer"))
         assert.isTrue(proxy.isFulfilled())
         assert.strictEqual(yield* open(newHold(account, 3, key)), "the answer")
@@ -134,42 +134,44 @@ describe.each(fates)("a COMMIT whose fate is: %s", (fate) => {
   )
 })
 
-describe("a charge of which nobody can be told", () => {
-  it.scopedLive("is in the statement under its request, and collected by its key", () =>
-    Effect.gen(function* () {
-      const { context, direct, proxy } = yield* behindProxy
-      const accountId = yield* Effect.provide(newAccountWith(10), context)
-      const key = { key: "once", fingerprint: "one" }
-      const held = newHold(accountId, 3, key)
-      const exit = yield* Effect.gen(function* () {
-        yield* open(held)
-        proxy.doom("answer lost")
-        const settling = yield* Effect.fork(Effect.exit(settle(held, 2, "the answer")))
-        yield* eventually("COMMIT is sent", proxy.isFulfilled)
-        proxy.setDown(true)
-        return yield* settling
-      }).pipe(Effect.provide(context))
-      assert.deepStrictEqual(exit, undecided)
+describe("a charge whose result stays unknown", () => {
+  it.scopedLive(
+    "a charge whose answer is lost is in the statement, and a repeat of its key gets the answer",
+    () =>
+      Effect.gen(function* () {
+        const { context, direct, proxy } = yield* behindProxy
+        const accountId = yield* Effect.provide(newAccountWith(10), context)
+        const key = { key: "once", fingerprint: "one" }
+        const held = newHold(accountId, 3, key)
+        const exit = yield* Effect.gen(function* () {
+          yield* open(held)
+          proxy.doom("answer lost")
+          const settling = yield* Effect.fork(Effect.exit(settle(held, 2, "the answer")))
+          yield* eventually("the COMMIT is sent", proxy.isFulfilled)
+          proxy.setDown(true)
+          return yield* settling
+        }).pipe(Effect.provide(context))
+        assert.deepStrictEqual(exit, undecided)
 
-      yield* Effect.gen(function* () {
-        yield* eventually(
-          "it is charged",
-          Effect.map(figures(accountId), ({ charged }) => charged === 2),
-        )
-        const charges = (yield* statement(accountId)).filter(({ kind }) => kind === "charge")
-        assert.deepStrictEqual(
-          charges.map((entry) => entry.requestId),
-          [held.requestId],
-        )
-        assert.strictEqual(yield* open(newHold(accountId, 3, key)), "the answer")
-        assert.deepStrictEqual(yield* problemsOf(accountId), [])
-      }).pipe(Effect.provide(direct))
-    }),
+        yield* Effect.gen(function* () {
+          yield* eventually(
+            "the account is charged",
+            Effect.map(figures(accountId), ({ charged }) => charged === 2),
+          )
+          const charges = (yield* statement(accountId)).filter(({ kind }) => kind === "charge")
+          assert.deepStrictEqual(
+            charges.map((entry) => entry.requestId),
+            [held.requestId],
+          )
+          assert.strictEqual(yield* open(newHold(accountId, 3, key)), "the answer")
+          assert.deepStrictEqual(yield* problemsOf(accountId), [])
+        }).pipe(Effect.provide(direct))
+      }),
   )
 })
 
 describe("a network that is down for a while", () => {
-  it.scopedLive("delays what a request reads and writes, and fails none of it", () =>
+  it.scopedLive("a network outage delays database reads and writes but fails none of them", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       const account = yield* Effect.provide(newAccountWith(10), context)
@@ -201,8 +203,8 @@ describe("a network that is down for a while", () => {
   )
 })
 
-describe("a network that swallows everything", () => {
-  it.scopedLive("fails what waits for it, and nothing once it is back", () =>
+describe("a network that drops every packet", () => {
+  it.scopedLive("a silent network fails the waiting calls, and later calls succeed", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
@@ -223,33 +225,35 @@ describe("a network that swallows everything", () => {
 })
 
 describe("a statement that takes too long", () => {
-  it.scopedLive("is ended by the server, and said to be slow", () =>
-    Effect.gen(function* () {
-      const { direct } = yield* behindProxy
-      const sql = yield* Effect.provide(SqlClient.SqlClient, direct)
-      const limit = yield* sql.withTransaction(sql`SHOW statement_timeout`)
-      assert.deepStrictEqual(limit, [{ statementTimeout: "10s" }])
-      const error = yield* sql`SET LOCAL statement_timeout = '1ms'`.pipe(
-        Effect.zipRight(sql`SELECT pg_sleep(60)`),
-        sql.withTransaction,
-        Effect.flip,
-      )
-      assert.match(saidBy(Cause.die(Failure.describe(error))), /^the database is too slow/)
-    }),
+  it.scopedLive(
+    "PostgreSQL ends a slow statement, and the error says that the database is too slow",
+    () =>
+      Effect.gen(function* () {
+        const { direct } = yield* behindProxy
+        const sql = yield* Effect.provide(SqlClient.SqlClient, direct)
+        const limit = yield* sql.withTransaction(sql`SHOW statement_timeout`)
+        assert.deepStrictEqual(limit, [{ statementTimeout: "10s" }])
+        const error = yield* sql`SET LOCAL statement_timeout = '1ms'`.pipe(
+          Effect.zipRight(sql`SELECT pg_sleep(60)`),
+          sql.withTransaction,
+          Effect.flip,
+        )
+        assert.match(saidBy(Cause.die(Failure.describe(error))), /^the database is too slow/)
+      }),
   )
 })
 
 describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its %s", (fate) => {
   const key = { key: "once", fingerprint: "one" }
 
-  /** The last COMMIT before the network is down; then it is up again. */
+  /** Runs an effect whose COMMIT is the last one before the network goes down. */
   const cutOff = <A, E, R>(proxy: Proxy.Proxy, effect: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       proxy.doom(fate, { last: true })
       return yield* Effect.exit(effect)
     })
 
-  it.scopedLive("a hold that nobody was told of is released once the network is back", () =>
+  it.scopedLive("a hold whose COMMIT was cut off is released when the network is back", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
@@ -268,24 +272,26 @@ describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its
     }),
   )
 
-  it.scopedLive("a request that failed to settle has its answer, or frees its key", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        const held = newHold(account, 3, key)
-        yield* open(held)
-        assert.deepStrictEqual(yield* cutOff(proxy, settle(held, 2, "the answer")), undecided)
-        yield* release(held)
-        proxy.setDown(false)
-        const isSettled = fate === "answer lost"
-        assert.strictEqual(yield* expire, isSettled ? 0 : 1)
-        assert.strictEqual(yield* expire, 0)
-        assert.deepInclude(yield* figures(account), { charged: isSettled ? 2 : 0, held: 0 })
-        const answer = yield* open(newHold(account, 3, key))
-        assert.strictEqual(answer, isSettled ? "the answer" : undefined)
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(context))
-    }),
+  it.scopedLive(
+    "a settle whose COMMIT was cut off either has its answer stored or frees its key",
+    () =>
+      Effect.gen(function* () {
+        const { context, proxy } = yield* behindProxy
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const held = newHold(account, 3, key)
+          yield* open(held)
+          assert.deepStrictEqual(yield* cutOff(proxy, settle(held, 2, "the answer")), undecided)
+          yield* release(held)
+          proxy.setDown(false)
+          const isSettled = fate === "answer lost"
+          assert.strictEqual(yield* expire, isSettled ? 0 : 1)
+          assert.strictEqual(yield* expire, 0)
+          assert.deepInclude(yield* figures(account), { charged: isSettled ? 2 : 0, held: 0 })
+          const answer = yield* open(newHold(account, 3, key))
+          assert.strictEqual(answer, isSettled ? "the answer" : undefined)
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(context))
+      }),
   )
 })

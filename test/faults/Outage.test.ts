@@ -1,4 +1,4 @@
-/** A database that is away while requests are in flight: each key collects its answer afterwards. */
+/** A database outage while requests are in flight. Afterwards each key gets its answer. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -18,7 +18,7 @@ import { newDatabaseOn, postgresDatabase, sqliteFile } from "../support/Stores.t
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../../scripts/support/Wire.ts"
 
-/** The server is stopped. */
+/** The outage is a stopped server. */
 const postgres = Effect.gen(function* () {
   const server = yield* Effect.acquireRelease(
     Effect.promise(() => Postgres.start({ durable: false })),
@@ -33,7 +33,7 @@ const postgres = Effect.gen(function* () {
   }
 })
 
-/** Another program has the write lock for longer than a transaction waits. */
+/** The outage is another program's write lock, held for longer than a transaction waits. */
 const sqlite = Effect.gen(function* () {
   const file = `${yield* folder}/authority.db`
   const stores = sqliteFile(file)
@@ -47,15 +47,15 @@ const sqlite = Effect.gen(function* () {
   }
 })
 
-/** Leases of ten minutes and a half: what is released sooner was not ended by its lease. */
+/** Makes leases last ten and a half minutes, so that no hold ends by its lease. */
 const patience = { AUTHORITY_REQUEST_TIMEOUT: "10m", AUTHORITY_PROVIDER_TIMEOUT: "5m" }
 
 describe.each([
   ["a stopped PostgreSQL", postgres],
   ["a locked file of SQLite", sqlite],
-] as const)("after %s", (_, database) => {
+] as const)("an outage of %s", (_, database) => {
   it.scopedLive(
-    "every key collects its answer, and is charged once",
+    "after a database outage, every idempotency key gets its answer and is charged once",
     () =>
       Effect.gen(function* () {
         const { comeBack, goAway, stores, url } = yield* database
@@ -87,7 +87,7 @@ describe.each([
           Effect.forEach(bought, ([host, name]) => check(host, name), all),
         )
         yield* eventually(
-          "all hold their credits",
+          "all requests hold their credits",
           Effect.map(books, ({ held }) => held === bought.length),
         )
         yield* goAway
@@ -97,7 +97,7 @@ describe.each([
           Effect.forEach(known, ([host, name]) => check(host, name), all),
         )
         const answers = Fiber.joinAll([inFlight, meanwhile])
-        // Until all have failed, or for longer than a client wants to wait.
+        // Wait until all requests have failed, or longer than clients usually wait.
         yield* Effect.timeoutOption(answers, "15 seconds")
         yield* comeBack
         for (const { status, text } of (yield* answers).flat()) {

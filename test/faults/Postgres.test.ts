@@ -1,4 +1,4 @@
-/** A server that restarts, and connections that break. */
+/** PostgreSQL restarts, and connections break. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -13,8 +13,8 @@ import * as Postgres from "../../scripts/support/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
 
-describe("a server that restarts under load", () => {
-  it.scopedLive("loses nothing, and the ledger recovers by itself", () =>
+describe("PostgreSQL restarts under load", () => {
+  it.scopedLive("the ledger loses no charge when PostgreSQL restarts, and recovers by itself", () =>
     Effect.gen(function* () {
       const server = yield* Effect.acquireRelease(
         Effect.promise(() => Postgres.start({ durable: false })),
@@ -27,14 +27,17 @@ describe("a server that restarts under load", () => {
         const clients = yield* Effect.fork(run(load, account, 20))
         for (let i = 0; i < 2; i++) {
           const before = load.acknowledged.length
-          yield* eventually("it charges", () => load.acknowledged.length > before + 100)
+          yield* eventually("requests are charged", () => load.acknowledged.length > before + 100)
           yield* Effect.promise(server.stop)
           const failed = load.failures.length
-          yield* eventually("it fails", () => load.failures.length > failed + 20)
+          yield* eventually("requests fail", () => load.failures.length > failed + 20)
           yield* Effect.promise(server.start)
         }
         const before = load.acknowledged.length
-        yield* eventually("it recovers", () => load.acknowledged.length > before + 100)
+        yield* eventually(
+          "requests are charged again",
+          () => load.acknowledged.length > before + 100,
+        )
         load.isOver = true
         yield* Fiber.join(clients)
 
@@ -49,8 +52,8 @@ describe("a server that restarts under load", () => {
   )
 })
 
-describe("connections that break", () => {
-  it.scopedLive("take their own transactions with them, and nothing more", () =>
+describe("broken PostgreSQL connections", () => {
+  it.scopedLive("a broken connection loses no acknowledged charge", () =>
     Effect.gen(function* () {
       const url = yield* temporaryDatabase
       const other = Context.get(yield* Layer.build(postgresDatabase(url)), SqlClient.SqlClient)
@@ -60,7 +63,7 @@ describe("connections that break", () => {
         const clients = yield* Effect.fork(run(load, account, 20))
         for (let i = 0; i < 20; i++) {
           const before = load.acknowledged.length
-          yield* eventually("it charges", () => load.acknowledged.length > before + 10)
+          yield* eventually("requests are charged", () => load.acknowledged.length > before + 10)
           yield* other`
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid()`

@@ -1,4 +1,4 @@
-/** Several processes on one PostgreSQL, whose databases may have defaults of their own. */
+/** Several processes on one PostgreSQL database, also with unusual database defaults. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Context from "effect/Context"
@@ -21,7 +21,7 @@ import {
 } from "../../scripts/support/ledger.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 
-describe("a database with defaults of its own", () => {
+describe("a database with default settings of its own", () => {
   const settingsUnder = (synchronousCommit: string) =>
     Effect.gen(function* () {
       const url = yield* temporaryDatabase
@@ -45,14 +45,16 @@ describe("a database with defaults of its own", () => {
       )
     })
 
-  it.scopedLive("commits to disk, and to the standbys that it was told to wait for", () =>
-    Effect.gen(function* () {
-      const isolation = "read committed"
-      assert.deepStrictEqual(yield* settingsUnder("off"), [{ commit: "on", isolation }])
-      for (const commit of ["local", "remote_write", "remote_apply"]) {
-        assert.deepStrictEqual(yield* settingsUnder(commit), [{ commit, isolation }])
-      }
-    }),
+  it.scopedLive(
+    "transactions use read committed and synchronous commits whatever the database's defaults are",
+    () =>
+      Effect.gen(function* () {
+        const isolation = "read committed"
+        assert.deepStrictEqual(yield* settingsUnder("off"), [{ commit: "on", isolation }])
+        for (const commit of ["local", "remote_write", "remote_apply"]) {
+          assert.deepStrictEqual(yield* settingsUnder(commit), [{ commit, isolation }])
+        }
+      }),
   )
 })
 
@@ -65,52 +67,56 @@ describe("two processes on one database", () => {
     ] as const
   })
 
-  it.scopedLive("never hold or charge more than there is, together", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(200), one)
-      const outcomes = yield* Effect.forEach(
-        Array(600).keys(),
-        (i) =>
-          hold(account, 1).pipe(
-            Effect.tap((held) => settle(held, i % 3 === 0 ? 0 : 1)),
-            Effect.either,
-            Effect.provide(i % 2 === 0 ? one : other),
-          ),
-        { concurrency: 64 },
-      )
-      const { available, charged, held } = yield* Effect.provide(figures(account), one)
-      assert.deepStrictEqual([charged + available, held], [200, 0])
-      assert.isAtLeast(available, 0)
-      assert.isAtLeast(outcomes.filter(Either.isRight).length, charged)
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
-    }),
+  it.scopedLive(
+    "two processes on one database never hold or charge more than the account has",
+    () =>
+      Effect.gen(function* () {
+        const [one, other] = yield* processes
+        const account = yield* Effect.provide(newAccountWith(200), one)
+        const outcomes = yield* Effect.forEach(
+          Array(600).keys(),
+          (i) =>
+            hold(account, 1).pipe(
+              Effect.tap((held) => settle(held, i % 3 === 0 ? 0 : 1)),
+              Effect.either,
+              Effect.provide(i % 2 === 0 ? one : other),
+            ),
+          { concurrency: 64 },
+        )
+        const { available, charged, held } = yield* Effect.provide(figures(account), one)
+        assert.deepStrictEqual([charged + available, held], [200, 0])
+        assert.isAtLeast(available, 0)
+        assert.isAtLeast(outcomes.filter(Either.isRight).length, charged)
+        assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
+      }),
   )
 
-  it.scopedLive("respect each other's holds, to the last credit", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(50), one)
-      const outcomes = yield* Effect.forEach(
-        Array(120).keys(),
-        (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
-        { concurrency: "unbounded" },
-      )
-      const held = outcomes.filter(Either.isRight)
-      assert.strictEqual(held.length, 50)
-      // Each is settled by the process that has not opened it.
-      yield* Effect.forEach(
-        held,
-        ({ right }, i) => Effect.provide(settle(right, 1), i % 2 === 0 ? other : one),
-        { concurrency: "unbounded" },
-      )
-      assert.deepInclude(yield* Effect.provide(figures(account), other), { charged: 50, held: 0 })
-      assert.strictEqual((yield* Effect.provide(statement(account), one)).length, 51)
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
-    }),
+  it.scopedLive(
+    "two processes hold exactly the available credits, and each settles the other's holds",
+    () =>
+      Effect.gen(function* () {
+        const [one, other] = yield* processes
+        const account = yield* Effect.provide(newAccountWith(50), one)
+        const outcomes = yield* Effect.forEach(
+          Array(120).keys(),
+          (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
+          { concurrency: "unbounded" },
+        )
+        const held = outcomes.filter(Either.isRight)
+        assert.strictEqual(held.length, 50)
+        // The other process settles each hold.
+        yield* Effect.forEach(
+          held,
+          ({ right }, i) => Effect.provide(settle(right, 1), i % 2 === 0 ? other : one),
+          { concurrency: "unbounded" },
+        )
+        assert.deepInclude(yield* Effect.provide(figures(account), other), { charged: 50, held: 0 })
+        assert.strictEqual((yield* Effect.provide(statement(account), one)).length, 51)
+        assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
+      }),
   )
 
-  it.scopedLive("on accounts in any order never wait for each other in a circle", () =>
+  it.scopedLive("two processes that charge the same accounts do not deadlock", () =>
     Effect.gen(function* () {
       const [one, other] = yield* processes
       const accounts = yield* Effect.provide(
@@ -131,7 +137,7 @@ describe("two processes on one database", () => {
     }),
   )
 
-  it.scopedLive("return each other's holds once their leases are over", () =>
+  it.scopedLive("expired holds are released once when two processes sweep at the same time", () =>
     Effect.gen(function* () {
       const [one, other] = yield* processes
       const account = yield* Effect.provide(newAccountWith(50), one)
@@ -154,7 +160,7 @@ describe("two processes on one database", () => {
     }),
   )
 
-  it.scopedLive("go on when one of them freezes in the middle of a commit", () =>
+  it.scopedLive("a process continues when another one freezes in the middle of a commit", () =>
     Effect.gen(function* () {
       const [one, other] = yield* processes
       const account = yield* Effect.provide(newAccountWith(10), one)

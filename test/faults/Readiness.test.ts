@@ -39,13 +39,13 @@ const isReady = (url: string) => Effect.map(readiness(url), ({ status }) => stat
 const becomesUnready = (url: string) =>
   Effect.zipRight(
     eventually(
-      "it is not ready",
+      "the service is not ready",
       Effect.map(isReady(url), (ready) => !ready),
     ),
     Effect.map(readiness(url), ({ writes }) => writes),
   )
 
-/** What `authority doctor` finds of writing. */
+/** Returns the finding of `authority doctor` about writing. */
 const diagnosis = (cwd: string, settings: Record<string, string> = {}) =>
   Effect.gen(function* () {
     const { code, stdout } = yield* run(cwd, ["doctor", "--json"], settings)
@@ -67,7 +67,7 @@ if (missing !== undefined) console.warn(`NOT DONE: no disk to fill or to protect
 
 describe("a database that another program has locked", () => {
   it.scopedLive(
-    "makes the service unready while the lock lasts",
+    "a service is not ready while another program locks its database",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -88,15 +88,15 @@ describe("a database that another program has locked", () => {
         assert.match(detail, /locked by another program: end it, or try later/)
         assert.match((yield* readiness(url)).writes, /: the database is locked by another program$/)
         yield* sql`ROLLBACK`
-        yield* eventually("it is ready again", isReady(url))
+        yield* eventually("the service is ready again", isReady(url))
       }),
     timeout,
   )
 })
 
-describe.skipIf(missing !== undefined)("a disk", () => {
+describe.skipIf(missing !== undefined)("a disk that cannot be written", () => {
   it.scopedLive(
-    "that is full makes the service unready until there is room",
+    "a service on a full disk is not ready until there is space",
     () =>
       Effect.gen(function* () {
         const { fill, folder: cwd, free } = yield* SmallDisk.make(4096, 0)
@@ -108,13 +108,13 @@ describe.skipIf(missing !== undefined)("a disk", () => {
         assert.strictEqual(code, 1)
         assert.match(detail, /disk of the database is full: free some space/)
         yield* free
-        yield* eventually("it is ready again", isReady(url))
+        yield* eventually("the service is ready again", isReady(url))
       }),
     timeout,
   )
 
   it.scopedLive(
-    "on which the file cannot be written keeps the service from being ready at all",
+    "a service whose database file is read-only never becomes ready",
     () =>
       Effect.gen(function* () {
         const { folder: cwd } = yield* SmallDisk.make(4096, 0)
@@ -136,9 +136,9 @@ describe.skipIf(missing !== undefined)("a disk", () => {
   )
 })
 
-describe("a role of PostgreSQL that may only read", () => {
+describe("a PostgreSQL role without write permission", () => {
   it.scopedLive(
-    "keeps the service from being ready, until it may write",
+    "a service whose PostgreSQL role may only read is not ready until the role may write",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -151,7 +151,7 @@ describe("a role of PostgreSQL that may only read", () => {
         yield* sql.unsafe(`GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`)
         reader.username = role
         reader.password = "reader"
-        // The sandbox would open an account at the start.
+        // With the sandbox, `serve` would write a demo account at the start.
         const settings = { AUTHORITY_DATABASE_URL: reader.href, AUTHORITY_PROVIDER: "dataset" }
 
         const { url } = yield* serve(cwd, settings)
@@ -164,7 +164,7 @@ describe("a role of PostgreSQL that may only read", () => {
         assert.match(detail, /grant it SELECT, INSERT, UPDATE and DELETE/)
 
         yield* sql.unsafe(`GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`)
-        yield* eventually("it is ready", isReady(url))
+        yield* eventually("the service is ready", isReady(url))
         assert.deepInclude(yield* diagnosis(cwd, settings), { state: "ok" })
         yield* sql.unsafe(`REVOKE INSERT, UPDATE ON processes FROM ${role}`)
         assert.match(yield* becomesUnready(url), /^no commit in the last 10 seconds: the role/)
@@ -172,7 +172,7 @@ describe("a role of PostgreSQL that may only read", () => {
     timeout,
   )
 
-  it.scopedLive("on a server that takes no writes is told so", () =>
+  it.scopedLive("the doctor explains that a read-only PostgreSQL server takes no writes", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
       const admin = yield* temporaryDatabase

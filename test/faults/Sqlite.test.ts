@@ -1,4 +1,4 @@
-/** A disk that is full, a file that is locked, read-only or damaged: told in words, and mended. */
+/** A SQLite file on a full disk, or locked, read-only or damaged: clear errors and recovery. */
 import { closeSync, copyFileSync, openSync, statSync, writeSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -22,11 +22,11 @@ import { newLoad, nothingIsLost, run, saidBy } from "../support/load.ts"
 import { newFile, sqliteFile } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
 
-/** A ledger in a file of its own, and the connection under it. */
+/** A ledger and its SQL client in a new file. */
 const ledger = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))
 
-/** What the store says of its failure. */
-const complaint = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+/** Returns the message of the store's failure. */
+const failureMessage = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.exit(effect), (exit) =>
     Exit.isFailure(exit) ? saidBy(exit.cause) : assert.fail("it did not fail"),
   )
@@ -36,43 +36,45 @@ const pragma = (name: string) =>
     sql.unsafe<Record<string, unknown>>(`PRAGMA ${name}`),
   )
 
-describe("a full disk", () => {
+describe("a full SQLite database", () => {
   const fill = Effect.gen(function* () {
     const [count] = yield* pragma("page_count")
     yield* pragma(`max_page_count = ${Number(count?.["pageCount"]) + 4}`)
   })
   const makeRoom = pragma("max_page_count = 1073741823")
 
-  it.scopedLive("loses nothing, leaves nothing half done, and goes on once there is room", () =>
-    Effect.gen(function* () {
-      const account = yield* newAccountWith(100_000)
-      yield* fill
-      const load = newLoad()
-      const clients = yield* Effect.fork(run(load, account, 20))
-      yield* eventually("the disk is full", () => load.failures.length > 20)
-      load.isOver = true
-      yield* Fiber.join(clients)
-      assert.isAbove(load.acknowledged.length, 0)
-      for (const said of new Set(load.failures)) {
-        assert.match(said, /^the disk of the database is full: free some space/)
-      }
-      yield* nothingIsLost(load, account)
+  it.scopedLive(
+    "a full SQLite database loses no charge, and charges succeed again with space",
+    () =>
+      Effect.gen(function* () {
+        const account = yield* newAccountWith(100_000)
+        yield* fill
+        const load = newLoad()
+        const clients = yield* Effect.fork(run(load, account, 20))
+        yield* eventually("the disk is full", () => load.failures.length > 20)
+        load.isOver = true
+        yield* Fiber.join(clients)
+        assert.isAbove(load.acknowledged.length, 0)
+        for (const said of new Set(load.failures)) {
+          assert.match(said, /^the disk of the database is full: free some space/)
+        }
+        yield* nothingIsLost(load, account)
 
-      yield* makeRoom
-      const before = yield* figures(account)
-      yield* charge(account, 1)
-      assert.strictEqual((yield* figures(account)).charged, before.charged + 1)
-      assert.deepStrictEqual(yield* problemsOf(account), [])
-    }).pipe(Effect.provide(ledger)),
+        yield* makeRoom
+        const before = yield* figures(account)
+        yield* charge(account, 1)
+        assert.strictEqual((yield* figures(account)).charged, before.charged + 1)
+        assert.deepStrictEqual(yield* problemsOf(account), [])
+      }).pipe(Effect.provide(ledger)),
   )
 
-  it.scopedLive("that is found out while the commit is written is a failure like any other", () =>
+  it.scopedLive("a COMMIT that fails writes nothing, and the next transaction succeeds", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       yield* sql`CREATE TABLE parent (id INTEGER PRIMARY KEY)`
       yield* sql`
         CREATE TABLE child (id INTEGER REFERENCES parent (id) DEFERRABLE INITIALLY DEFERRED)`
-      // A promise to keep until the commit makes the commit itself fail, as a full disk does.
+      // A violated deferred constraint makes the COMMIT itself fail, like a full disk.
       const failed = yield* Effect.either(sql.withTransaction(sql`INSERT INTO child VALUES (1)`))
       assert.strictEqual(failed._tag, "Left")
       yield* sql.withTransaction(sql`INSERT INTO parent VALUES (2)`)
@@ -82,16 +84,16 @@ describe("a full disk", () => {
   )
 })
 
-describe("a file that cannot be written", () => {
-  it.scoped("fails in words what writes, shows what there is, and works once it can be", () =>
+describe("a SQLite file that cannot be written", () => {
+  it.scoped("a read-only SQLite file fails writes with a clear error and still serves reads", () =>
     Effect.gen(function* () {
       const account = yield* newAccountWith(10)
       const held = yield* hold(account, 4)
       yield* pragma("query_only = ON")
       const said = [
-        yield* complaint(hold(account, 1)),
-        yield* complaint(settle(held, 4)),
-        yield* complaint(grant(account, 1)),
+        yield* failureMessage(hold(account, 1)),
+        yield* failureMessage(settle(held, 4)),
+        yield* failureMessage(grant(account, 1)),
       ]
       for (const sentence of said) {
         assert.match(sentence, /cannot be written: check the permissions/)
@@ -106,8 +108,8 @@ describe("a file that cannot be written", () => {
   )
 })
 
-describe("a file that another program has locked", () => {
-  /** Its lock, which is gone with the scope at the latest. */
+describe("a SQLite file that another program has locked", () => {
+  /** Takes the write lock of the file until `release` or the end of the scope. */
   const lock = (file: string) =>
     Effect.gen(function* () {
       const sql = Context.get(yield* Layer.build(Sqlite.layer(file)), SqlClient.SqlClient)
@@ -115,24 +117,8 @@ describe("a file that another program has locked", () => {
       return { release: sql`ROLLBACK` }
     })
 
-  it.scopedLive("a write waits for the lock, and reads go on", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const stores = yield* Layer.build(sqliteFile(file))
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        const { release } = yield* lock(file)
-        const held = yield* Effect.fork(hold(account, 3))
-        for (let i = 0; i < 3; i++) assert.strictEqual((yield* figures(account)).held, 0)
-        yield* release
-        yield* Fiber.join(held)
-        assert.strictEqual((yield* figures(account)).held, 3)
-      }).pipe(Effect.provide(stores))
-    }),
-  )
-
   it.scopedLive(
-    "for too long fails what writes, in words, and works once the lock is gone",
+    "a write waits for another program's lock on the SQLite file, and reads continue",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile
@@ -140,7 +126,25 @@ describe("a file that another program has locked", () => {
         yield* Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const { release } = yield* lock(file)
-          assert.match(yield* complaint(hold(account, 3)), /locked by another program/)
+          const held = yield* Effect.fork(hold(account, 3))
+          for (let i = 0; i < 3; i++) assert.strictEqual((yield* figures(account)).held, 0)
+          yield* release
+          yield* Fiber.join(held)
+          assert.strictEqual((yield* figures(account)).held, 3)
+        }).pipe(Effect.provide(stores))
+      }),
+  )
+
+  it.scopedLive(
+    "a write fails with a clear error when another program keeps its lock for too long",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const stores = yield* Layer.build(sqliteFile(file))
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const { release } = yield* lock(file)
+          assert.match(yield* failureMessage(hold(account, 3)), /locked by another program/)
           assert.strictEqual((yield* figures(account)).available, 10)
           yield* release
           yield* charge(account, 3)
@@ -152,14 +156,14 @@ describe("a file that another program has locked", () => {
   )
 })
 
-describe("a damaged file", () => {
+describe("a damaged SQLite file", () => {
   const damage = (file: string, from: number, to: number) => {
     const descriptor = openSync(file, "r+")
     writeSync(descriptor, Buffer.alloc(to - from, 0x5a), 0, to - from, from)
     closeSync(descriptor)
   }
 
-  it.scoped("is refused in words at the start, and its backup is not", () =>
+  it.scoped("a damaged SQLite file is refused at the start, and its backup can be opened", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       const account = yield* Effect.provide(newAccountWith(10), sqliteFile(file))
@@ -173,7 +177,7 @@ describe("a damaged file", () => {
     }),
   )
 
-  it.scoped("is told in words when the damage is met later", () =>
+  it.scoped("damage that is found in a later read is reported as a damaged database", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       const account = yield* Effect.gen(function* () {
@@ -181,9 +185,9 @@ describe("a damaged file", () => {
         yield* Effect.forEach(Array(400).keys(), () => grant(id, 1), { concurrency: "unbounded" })
         return id
       }).pipe(Effect.provide(sqliteFile(file)))
-      // The first pages have the schema, and the accounts, which are needed to get so far.
+      // The first pages contain the schema and the accounts, which the statement needs.
       damage(file, 4096 * 20, statSync(file).size)
-      const said = yield* complaint(statement(account)).pipe(Effect.provide(sqliteFile(file)))
+      const said = yield* failureMessage(statement(account)).pipe(Effect.provide(sqliteFile(file)))
       assert.match(said, /damaged, or is no SQLite database: restore a backup/)
     }),
   )

@@ -1,4 +1,4 @@
-/** A PostgreSQL that cannot be written to: it is no server for a service, whatever it answers. */
+/** A PostgreSQL standby takes no writes, so a service must not use it. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Clock from "effect/Clock"
@@ -26,7 +26,7 @@ beforeAll(async () => {
 }, timeout)
 afterAll(() => pair.destroy())
 
-/** The same database on the standby. */
+/** Returns the URL of the same database on the standby. */
 const onStandby = (url: Redacted.Redacted) => {
   const { port } = new URL(pair.standby.url)
   return Object.assign(new URL(Redacted.value(url)), { port }).href
@@ -36,7 +36,7 @@ const onStandby = (url: Redacted.Redacted) => {
 const newDatabase = Effect.gen(function* () {
   const url = yield* newDatabaseOn(pair.primary.url)
   const copy = Layer.build(PostgresClient.layer(Redacted.make(onStandby(url))))
-  yield* eventually("the standby has it", Effect.isSuccess(Effect.scoped(copy)))
+  yield* eventually("the standby has the database", Effect.isSuccess(Effect.scoped(copy)))
   return url
 })
 
@@ -53,9 +53,9 @@ const openAccount = Effect.gen(function* () {
   return { cwd, key, settings, url }
 })
 
-describe("a service that meets a standby in place of its primary", () => {
+describe("a failover to a standby that takes no writes", () => {
   it.scopedLive(
-    "fails no request that comes 3 seconds after the primary is back, or later",
+    "no request fails from 3 seconds after the primary is back",
     () =>
       Effect.gen(function* () {
         const { cwd, key, url } = yield* openAccount
@@ -77,14 +77,14 @@ describe("a service that meets a standby in place of its primary", () => {
         const answered = Effect.suspend(() => {
           const before = answers.length
           const more = () => answers.slice(before).filter(({ status }) => status === 200)
-          return eventually("it answers", () => more().length >= 50)
+          return eventually("requests are answered", () => more().length >= 50)
         })
         yield* answered
 
         proxy.turnTo(pair.standby.url)
         proxy.cut()
         yield* Effect.sleep("2 seconds")
-        // What is connected to the standby stays so.
+        // Connections to the standby stay open.
         proxy.turnTo(pair.primary.url)
         const back = yield* Clock.currentTimeMillis
         yield* Effect.sleep("4 seconds")
@@ -98,7 +98,7 @@ describe("a service that meets a standby in place of its primary", () => {
   )
 
   it.scopedLive(
-    "is not ready until the primary is back",
+    "a service connected to a standby is not ready until the primary is back",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount
@@ -109,12 +109,12 @@ describe("a service that meets a standby in place of its primary", () => {
         proxy.turnTo(pair.standby.url)
         proxy.cut()
         yield* eventually(
-          "it is not ready",
+          "the service is not ready",
           Effect.map(ready, ({ status }) => status === 503),
         )
         proxy.turnTo(pair.primary.url)
         yield* eventually(
-          "it is ready",
+          "the service is ready",
           Effect.map(ready, ({ status }) => status === 200),
         )
       }),
@@ -122,14 +122,14 @@ describe("a service that meets a standby in place of its primary", () => {
   )
 })
 
-describe("a connection whose server turns out to take no writes", () => {
-  it.scopedLive("is given up, and the transaction repeated on another", () =>
+describe("a connection whose server takes no writes", () => {
+  it.scopedLive("a transaction on a read-only connection is repeated on a new connection", () =>
     Effect.gen(function* () {
       const database = postgresDatabase(yield* newDatabase, { connections: 1 })
       yield* Effect.gen(function* () {
         const account = yield* newAccountWith(10)
         const sql = yield* SqlClient.SqlClient
-        // The pool has no other connection, and takes this one again.
+        // The pool has a single connection and would reuse it.
         yield* sql`SET default_transaction_read_only = on`
         yield* charge(account, 1)
         assert.strictEqual((yield* figures(account)).charged, 1)
@@ -140,7 +140,7 @@ describe("a connection whose server turns out to take no writes", () => {
 
 describe("serve on a standby", () => {
   it.scopedLive(
-    "waits for a primary, and says so in one line",
+    "serve on a standby waits for a primary and reports that in one line",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount
@@ -149,17 +149,19 @@ describe("serve on a standby", () => {
         const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) }
         const running = yield* start(cwd, ["serve"], settings)
         const said = () => running.stdout() + running.stderr()
-        yield* eventually("it waits", () => said().includes("Waiting up to 30s for a primary."))
+        yield* eventually("the service waits", () =>
+          said().includes("Waiting up to 30s for a primary."),
+        )
         yield* Effect.sleep("2 seconds")
         assert.notMatch(said(), /Listening/)
         proxy.turnTo(pair.primary.url)
-        yield* eventually("it listens", () => said().includes("Listening"))
+        yield* eventually("the service listens", () => said().includes("Listening"))
         assert.lengthOf(said().match(/standby/g) ?? [], 1)
       }),
     timeout,
   )
 
-  it.scopedLive("gives up when none comes in time", () =>
+  it.scopedLive("a database layer on a standby fails when no primary appears in time", () =>
     Effect.gen(function* () {
       const url = Redacted.make(onStandby(yield* newDatabase))
       const database = PostgresClient.layer(url, { primaryWithin: "1 second" })
@@ -171,7 +173,7 @@ describe("serve on a standby", () => {
 
 describe("a verb on a standby", () => {
   it.scopedLive(
-    "reads, and says why it cannot write",
+    "verbs on a standby can read, and explain why they cannot write",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount
@@ -190,7 +192,7 @@ describe("a verb on a standby", () => {
     timeout,
   )
 
-  it.scopedLive("where there is no database yet says that it is a standby", () =>
+  it.scopedLive("account create on a standby without tables reports a read-only database", () =>
     Effect.gen(function* () {
       const url = yield* newDatabase
       const settings = { AUTHORITY_DATABASE_URL: onStandby(url) }
@@ -215,22 +217,24 @@ describe("a connection string with several servers", () => {
     )
   }
 
-  it.scopedLive("leads to the one that can be written to, wherever it stands", () =>
-    Effect.gen(function* () {
-      const database = yield* newDatabase
-      const primary = new URL(pair.primary.url).port
-      const standby = new URL(pair.standby.url).port
-      for (const ports of [
-        [primary, standby],
-        [standby, primary],
-        ["1", standby, primary],
-      ]) {
-        assert.strictEqual(yield* connectedTo(ports, database), primary)
-      }
-      const only = "?target_session_attrs=read-write"
-      const { message } = yield* Effect.flip(connectedTo([standby, standby], database, only))
-      assert.match(message, /standby/)
-      assert.strictEqual(yield* connectedTo([standby], database), standby)
-    }),
+  it.scopedLive(
+    "a connection string with several servers connects to the primary in any order",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* newDatabase
+        const primary = new URL(pair.primary.url).port
+        const standby = new URL(pair.standby.url).port
+        for (const ports of [
+          [primary, standby],
+          [standby, primary],
+          ["1", standby, primary],
+        ]) {
+          assert.strictEqual(yield* connectedTo(ports, database), primary)
+        }
+        const only = "?target_session_attrs=read-write"
+        const { message } = yield* Effect.flip(connectedTo([standby, standby], database, only))
+        assert.match(message, /standby/)
+        assert.strictEqual(yield* connectedTo([standby], database), standby)
+      }),
   )
 })

@@ -7,23 +7,25 @@ import { figures, hold } from "../../scripts/support/ledger.ts"
 import { sqlStores } from "../support/Stores.ts"
 
 for (const [name, store] of sqlStores) {
-  layer(store)(`an account whose books were tampered with in ${name}`, (it) => {
-    it.effect("harms nobody whose requests share its commits", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const [bad, good] = [yield* newAccountWith(10), yield* newAccountWith(10)]
-        yield* sql`UPDATE balances SET entries = -1 WHERE account_id = ${bad}`
-        const outcomes = yield* Effect.forEach(
-          [good, bad, good, bad, good],
-          (account) => Effect.exit(hold(account, 1)),
-          { concurrency: "unbounded" },
-        )
-        assert.deepStrictEqual(outcomes.map(Exit.isSuccess), [true, false, true, false, true])
-        assert.strictEqual((yield* figures(good)).held, 3)
-        yield* sql`UPDATE balances SET entries = 1 WHERE account_id = ${bad}`
-        assert.strictEqual((yield* figures(bad)).held, 0)
-        yield* hold(bad, 1)
-      }),
+  layer(store)(`tampered books in ${name}`, (it) => {
+    it.effect(
+      "an account with a tampered balance does not fail other accounts in the same commit",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const [bad, good] = [yield* newAccountWith(10), yield* newAccountWith(10)]
+          yield* sql`UPDATE balances SET entries = -1 WHERE account_id = ${bad}`
+          const outcomes = yield* Effect.forEach(
+            [good, bad, good, bad, good],
+            (account) => Effect.exit(hold(account, 1)),
+            { concurrency: "unbounded" },
+          )
+          assert.deepStrictEqual(outcomes.map(Exit.isSuccess), [true, false, true, false, true])
+          assert.strictEqual((yield* figures(good)).held, 3)
+          yield* sql`UPDATE balances SET entries = 1 WHERE account_id = ${bad}`
+          assert.strictEqual((yield* figures(bad)).held, 0)
+          yield* hold(bad, 1)
+        }),
     )
   })
 }

@@ -1,4 +1,4 @@
-/** Connections to PostgreSQL with TLS and without, as libpq's `sslmode` says. */
+/** Connections to PostgreSQL with and without TLS, for each `sslmode` of libpq. */
 import { chownSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -25,7 +25,7 @@ const write = (name: string, text: string) => {
   chownSync(path, uid, gid)
 }
 
-/** Whether the server sees TLS on a connection of ours. */
+/** Returns whether the server sees TLS on a new connection. */
 const isEncrypted = (parameters: string, host = "127.0.0.1") => {
   const url = new URL(`${server.url}/postgres?${parameters}`)
   url.hostname = host
@@ -42,21 +42,21 @@ const isEncrypted = (parameters: string, host = "127.0.0.1") => {
 const refusal = (...args: Parameters<typeof isEncrypted>) =>
   Effect.map(Effect.flip(isEncrypted(...args)), ({ message }) => message)
 
-/** What becomes of the modes that verify nothing. */
+/** Returns the result for each mode that verifies no certificate. */
 const encrypted = Effect.suspend(() =>
   Effect.forEach(["disable", "allow", "prefer", "require"], (mode) =>
     Effect.orElseSucceed(isEncrypted(`sslmode=${mode}`), () => "refused"),
   ),
 )
 
-/** Lets clients in by TLS alone, or in plain alone. */
+/** Makes the server accept only TLS, or only unencrypted connections. */
 const letIn = (kind: "hostssl" | "hostnossl") => {
   write("pg_hba.conf", `${kind} all all 127.0.0.1/32 password\n`)
   process.kill(Postgres.serverIn(server.data), "SIGHUP")
 }
 
-describe("a server without TLS", () => {
-  it.scopedLive("is spoken with in plain, unless TLS is required", () =>
+describe("a PostgreSQL server without TLS", () => {
+  it.scopedLive("a server without TLS is used unencrypted, unless TLS is required", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* encrypted, [false, false, false, "refused"])
       assert.isFalse(yield* isEncrypted(""))
@@ -64,20 +64,20 @@ describe("a server without TLS", () => {
   )
 })
 
-describe("a server with TLS", () => {
-  it.scopedLive("is spoken with by it, where that is preferred or required", () =>
+describe("a PostgreSQL server with TLS", () => {
+  it.scopedLive("a server with TLS is used encrypted when sslmode is prefer or require", () =>
     Effect.gen(function* () {
       write("server.crt", certificates.certificate)
       write("server.key", certificates.key)
       write("postgresql.auto.conf", "ssl = on\n")
       process.kill(Postgres.serverIn(server.data), "SIGHUP")
-      yield* eventually("it has TLS", isEncrypted("sslmode=prefer"))
+      yield* eventually("the server has TLS", isEncrypted("sslmode=prefer"))
       assert.deepStrictEqual(yield* encrypted, [false, false, true, true])
       assert.isTrue(yield* isEncrypted(""))
     }),
   )
 
-  it.scopedLive("is verified as far as it is asked for", () =>
+  it.scopedLive("the server's certificate is verified as sslmode and sslrootcert require", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "authority.crt")
       writeFileSync(file, certificates.authority)
@@ -92,18 +92,26 @@ describe("a server with TLS", () => {
     }),
   )
 
-  it.scopedLive("that lets in nobody without it is found by allow", () =>
-    Effect.gen(function* () {
-      letIn("hostssl")
-      yield* eventually("plain is refused", Effect.isFailure(isEncrypted("sslmode=disable")))
-      assert.deepStrictEqual(yield* encrypted, ["refused", true, true, true])
-    }),
+  it.scopedLive(
+    "sslmode=allow switches to TLS on a server that refuses unencrypted connections",
+    () =>
+      Effect.gen(function* () {
+        letIn("hostssl")
+        yield* eventually(
+          "unencrypted connections are refused",
+          Effect.isFailure(isEncrypted("sslmode=disable")),
+        )
+        assert.deepStrictEqual(yield* encrypted, ["refused", true, true, true])
+      }),
   )
 
-  it.scopedLive("that lets in nobody with it is found by prefer", () =>
+  it.scopedLive("sslmode=prefer switches to no encryption on a server that refuses TLS", () =>
     Effect.gen(function* () {
       letIn("hostnossl")
-      yield* eventually("TLS is refused", Effect.isFailure(isEncrypted("sslmode=require")))
+      yield* eventually(
+        "TLS connections are refused",
+        Effect.isFailure(isEncrypted("sslmode=require")),
+      )
       assert.deepStrictEqual(yield* encrypted, [false, false, false, "refused"])
     }),
   )

@@ -1,4 +1,4 @@
-/** A PostgreSQL that stops answering, and one whose answer to COMMIT is lost. */
+/** PostgreSQL stops answering, or its answer to a COMMIT is lost. */
 import { SqlError } from "@effect/sql/SqlError"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,7 @@ import {
   charged,
   isReplay,
   isUnavailable,
-  namesItself,
+  isUndecided,
   post,
   suite,
 } from "../support/undecided.ts"
@@ -36,7 +36,7 @@ const stoppedPostgres = Effect.gen(function* () {
   }
 })
 
-/** The next COMMIT arrives, and its answer is never heard. */
+/** The next COMMIT arrives at the server, but its answer is lost. */
 const silentCommit = Effect.gen(function* () {
   const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
   return {
@@ -46,12 +46,12 @@ const silentCommit = Effect.gen(function* () {
   }
 })
 
-describe("a stopped PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
+describe("a frozen PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
 
 describe("a PostgreSQL whose answer to COMMIT is lost", () => suite(silentCommit, { reads: true }))
 
-describe.each(modes)("a COMMIT whose answer is lost, with %s", (mode) => {
-  /** After the lost answer one transaction fails, so that nobody learns whether the COMMIT stands. */
+describe.each(modes)("a lost answer to COMMIT, with %s", (mode) => {
+  /** After the lost answer one transaction fails, so the service cannot look the COMMIT up. */
   const startOnLossy = Effect.gen(function* () {
     const proxy = yield* Proxy.make(yield* newDatabaseOn(server.url))
     let isLost = false
@@ -71,7 +71,7 @@ describe.each(modes)("a COMMIT whose answer is lost, with %s", (mode) => {
             if (!isLost || !proxy.isFulfilled()) return transaction
             isLost = false
             const cause = Object.assign(new Error("as scripted"), { code: "57014" })
-            // The type of the ledger's own statements, which fail with what the driver says.
+            // The ledger's transactions fail with this error, but the generic type does not show it.
             return Effect.fail(new SqlError({ cause })) as never
           }),
       },
@@ -79,7 +79,7 @@ describe.each(modes)("a COMMIT whose answer is lost, with %s", (mode) => {
     return { ...service, lose }
   })
 
-  it.scopedLive("may have charged, and the answer says so", () =>
+  it.scopedLive("the answer to a request says if its charge may have been committed", () =>
     Effect.gen(function* () {
       const service = yield* startOnLossy
       for (const page of ["known.example.com", "bought.example.com"]) {
@@ -88,7 +88,7 @@ describe.each(modes)("a COMMIT whose answer is lost, with %s", (mode) => {
         const lose = page.startsWith("known") ? service.lose : Effect.void
         yield* lose
         const unnamed = yield* post(service, client, page)
-        namesItself(unnamed)
+        isUndecided(unnamed)
         yield* lose
         const request = post(service, client, page, "a")
         const named = yield* request

@@ -31,56 +31,64 @@ const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
   onExcessProperty: "error",
 })
 
-describe("an answer", () => {
-  it.prop("fits the contract, and says of each URL what became of it", { told }, ({ told }) => {
-    const { data, quota, success } = decode(BatchAnswer.json(told).body)
-    const checks = told.urls.map((url, i) => ({ url, outcome: told.outcomes[i] }))
-    assert.deepStrictEqual(
-      data.successUrls,
-      checks.flatMap(({ outcome, url }) =>
-        outcome?._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
-      ),
-    )
-    assert.deepStrictEqual(
-      data.failedUrls,
-      checks.flatMap(({ outcome, url }) =>
-        outcome?._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
-      ),
-    )
-    assert.deepStrictEqual([success, quota], [true, { creditsUsed: told.creditsUsed }])
-  })
-
-  it.prop("has the bytes that the contract's schema encodes", { told }, ({ told }) => {
-    const checks = told.urls.flatMap((url, i) => {
-      const outcome = told.outcomes[i]
-      return outcome === undefined ? [] : [{ url, outcome }]
-    })
-    const encoded = encode({
-      success: true,
-      data: {
-        successUrls: checks.flatMap(({ outcome, url }) =>
-          outcome._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
+describe("the JSON of a batch answer", () => {
+  it.prop(
+    "a batch answer fits the contract and has the outcome of each URL",
+    { told },
+    ({ told }) => {
+      const { data, quota, success } = decode(BatchAnswer.json(told).body)
+      const checks = told.urls.map((url, i) => ({ url, outcome: told.outcomes[i] }))
+      assert.deepStrictEqual(
+        data.successUrls,
+        checks.flatMap(({ outcome, url }) =>
+          outcome?._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
         ),
-        failedUrls: checks.flatMap(({ outcome, url }) =>
-          outcome._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
+      )
+      assert.deepStrictEqual(
+        data.failedUrls,
+        checks.flatMap(({ outcome, url }) =>
+          outcome?._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
         ),
-      },
-      quota: { creditsUsed: told.creditsUsed },
-    })
-    const answer = BatchAnswer.json(told)
-    assert.strictEqual(answer.body, JSON.stringify(encoded))
-    // The second time, pieces of the first one are used.
-    assert.deepStrictEqual(BatchAnswer.json(told), answer)
-    assert.strictEqual(BatchAnswer.byteLength(answer), Buffer.byteLength(answer.body))
-  })
+      )
+      assert.deepStrictEqual([success, quota], [true, { creditsUsed: told.creditsUsed }])
+    },
+  )
 
-  it.prop("knows whether each of its characters is a byte", { told }, ({ told }) => {
+  it.prop(
+    "a batch answer has the same bytes as the contract's schema encodes",
+    { told },
+    ({ told }) => {
+      const checks = told.urls.flatMap((url, i) => {
+        const outcome = told.outcomes[i]
+        return outcome === undefined ? [] : [{ url, outcome }]
+      })
+      const encoded = encode({
+        success: true,
+        data: {
+          successUrls: checks.flatMap(({ outcome, url }) =>
+            outcome._tag === "Checked" ? [{ url, ...outcome.metrics }] : [],
+          ),
+          failedUrls: checks.flatMap(({ outcome, url }) =>
+            outcome._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
+          ),
+        },
+        quota: { creditsUsed: told.creditsUsed },
+      })
+      const answer = BatchAnswer.json(told)
+      assert.strictEqual(answer.body, JSON.stringify(encoded))
+      // The second call reuses the cached text of the first one.
+      assert.deepStrictEqual(BatchAnswer.json(told), answer)
+      assert.strictEqual(BatchAnswer.byteLength(answer), Buffer.byteLength(answer.body))
+    },
+  )
+
+  it.prop("a batch answer knows whether its text is pure ASCII", { told }, ({ told }) => {
     const { body, isAscii } = BatchAnswer.json(told)
     assert.strictEqual(isAscii, Buffer.byteLength(body) === body.length)
   })
 
   it.prop(
-    "says what is known now, and not what was said before",
+    "a batch answer always has the given figures of a URL, also when they change",
     { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
     ({ former, latter, url }) => {
       const told = [former, latter, former].map((metrics) =>

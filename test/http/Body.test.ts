@@ -21,7 +21,7 @@ const head = [
   "\r\n",
 ].join("\r\n")
 
-/** Tells whether the body could be had in the turn after the headers. */
+/** Answers with the decoded body if it can be read in the turn after the headers. */
 const server = Effect.suspend(() =>
   Wire.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
@@ -33,17 +33,17 @@ const server = Effect.suspend(() =>
   ),
 )
 
-it.live("a body that comes along with its headers is not waited for", () =>
+it.live("a body that arrives together with its headers is decoded without waiting", () =>
   Effect.gen(function* () {
     const answer = yield* Wire.exchange(yield* server, head + body)
     assert.match(answer, /\r\n\r\nexample\.com$/)
   }).pipe(Effect.scoped),
 )
 
-it.live("an incomplete body is waited for", () =>
+it.live("a body that has not fully arrived is not decoded yet", () =>
   Effect.gen(function* () {
     const connection = yield* Wire.connect(yield* server)
     connection.send(head + body.slice(0, -1))
-    yield* Wire.eventually("an answer", () => connection.received().endsWith("not yet"))
+    yield* Wire.eventually("the answer", () => connection.received().endsWith("not yet"))
   }).pipe(Effect.scoped),
 )

@@ -1,4 +1,4 @@
-/** When the server ends a connection, whatever its client does: these never close their half. */
+/** When the server closes a connection. These clients never close their side. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { defaultLimits } from "../../src/http/NodeServer.ts"
@@ -21,7 +21,7 @@ const json = (key: string) => ({ "content-type": "application/json", "x-api-key"
 const statuses = (received: string) =>
   [...received.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status))
 
-/** Short, so that no test waits for long. */
+/** Short limits keep the tests fast. */
 const limits = {
   headersMs: 300,
   requestMs: 600,
@@ -30,30 +30,30 @@ const limits = {
   discardMs: 200,
 }
 
-describe("a client that never closes loses its connection", () => {
+describe("a client that never closes its side of the connection", () => {
   for (const [name, bytes, expected] of [
-    ["when it sends nothing", () => "", [408]],
-    ["when its headers have no end", () => `GET ${creditsPath} HTTP/1.1\r\nhost: x\r\n`, [408]],
+    ["sends nothing", () => "", [408]],
+    ["never ends its headers", () => `GET ${creditsPath} HTTP/1.1\r\nhost: x\r\n`, [408]],
     [
-      "when its second request has no end",
+      "never ends its second request",
       (key) => `${head(`GET ${creditsPath}`, json(key))}GET / HTTP/1.1\r\n`,
       [200, 408],
     ],
     [
-      "when its body stops halfway",
+      "stops in the middle of its body",
       (key) => head(`POST ${batchPath}`, { ...json(key), "content-length": "100" }) + document,
       [408],
     ],
-    ["when it has no further request", (key) => head(`GET ${creditsPath}`, json(key)), [200]],
+    ["sends no further request", (key) => head(`GET ${creditsPath}`, json(key)), [200]],
     [
-      "when it asks for that",
+      "sends Connection: close",
       (key) => head(`GET ${creditsPath}`, { ...json(key), connection: "close" }),
       [200],
     ],
-    ["when it speaks no HTTP", () => "SSH-2.0-OpenSSH_9.6\r\n", [400]],
-    ["when its headers are too large", () => head("GET /", { x: "x".repeat(20_000) }), [431]],
+    ["does not speak HTTP", () => "SSH-2.0-OpenSSH_9.6\r\n", [400]],
+    ["sends headers that are too large", () => head("GET /", { x: "x".repeat(20_000) }), [431]],
     [
-      "when its chunks are none",
+      "sends a malformed chunk",
       (key) =>
         `${head(`POST ${batchPath}`, { ...json(key), "transfer-encoding": "chunked" })}zzz\r\n`,
       [400],
@@ -61,7 +61,7 @@ describe("a client that never closes loses its connection", () => {
   ] satisfies ReadonlyArray<
     readonly [name: string, bytes: (key: string) => string, statuses: ReadonlyArray<number>]
   >) {
-    it.scopedLive(name, () =>
+    it.scopedLive(`the server closes the connection of a client that ${name}`, () =>
       Effect.gen(function* () {
         const { connections, key, url } = yield* start({ limits })
         const connection = yield* connect(url, { closes: false })
@@ -78,7 +78,7 @@ describe("a client that never closes loses its connection", () => {
     )
   }
 
-  it.scopedLive("when it does not read its answers", () =>
+  it.scopedLive("the server closes the connection of a client that does not read its answers", () =>
     Effect.gen(function* () {
       const { connections, key, url } = yield* start({ limits })
       const connection = yield* connect(url, { closes: false })
@@ -91,13 +91,13 @@ describe("a client that never closes loses its connection", () => {
     }),
   )
 
-  it("within 20 s of its opening, by default, when it sends nothing", () => {
-    // Node looks once a second for those whose time is over.
+  it("by default, a client that sends nothing loses its connection within 20 seconds", () => {
+    // Node looks for timed-out connections once a second.
     assert.isBelow(defaultLimits.headersMs + 1000 + defaultLimits.refusedMs, 20_000)
     assert.isAtMost(defaultLimits.refusedMs, 1000)
   })
 
-  it.scopedLive("but not while its answer is being made", () =>
+  it.scopedLive("a connection is not closed as idle while its answer is being computed", () =>
     Effect.gen(function* () {
       const provider = make((targets) => Effect.delay(succeeding(targets), "3 seconds"))
       const { check } = yield* start({ limits, provider: provider.layer })
@@ -106,7 +106,7 @@ describe("a client that never closes loses its connection", () => {
   )
 })
 
-/** Requests that are answered before their body has come. */
+/** Requests that are answered before their body has arrived. */
 const early: ReadonlyArray<
   readonly [
     status: number,
@@ -124,7 +124,7 @@ const early: ReadonlyArray<
 
 const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`
 
-/** Sends chunks without end, each once the one before it had a chance to leave. */
+/** Sends chunks without end, with a pause after each one so that it is really sent. */
 const flood = (connection: Pick<Connection, "send">) =>
   Effect.forever(
     Effect.zipRight(
@@ -133,64 +133,70 @@ const flood = (connection: Pick<Connection, "send">) =>
     ),
   )
 
-describe("an answer that leaves before the body has come", () => {
+describe("an answer that is sent before the body has arrived", () => {
   for (const [status, line, headers] of early) {
-    it.scopedLive(`says that the connection closes, which then closes: ${status}`, () =>
-      Effect.gen(function* () {
-        const { connections, key, url } = yield* start({ limits: { discardMs: 200 } })
-        const connection = yield* connect(url, { closes: false })
-        connection.send(head(line, { ...headers(key), "content-length": "1000000" }) + document)
-        yield* eventually(
-          "the server has no connection",
-          Effect.map(connections, (count) => count === 0),
-        )
-        assert.deepStrictEqual(statuses(connection.received()), [status])
-        assert.match(connection.received(), /\r\nconnection: close\r\n/i)
-      }),
+    it.scopedLive(
+      `a ${status} sent before the end of the body closes the connection and announces that`,
+      () =>
+        Effect.gen(function* () {
+          const { connections, key, url } = yield* start({ limits: { discardMs: 200 } })
+          const connection = yield* connect(url, { closes: false })
+          connection.send(head(line, { ...headers(key), "content-length": "1000000" }) + document)
+          yield* eventually(
+            "the server has no connection",
+            Effect.map(connections, (count) => count === 0),
+          )
+          assert.deepStrictEqual(statuses(connection.received()), [status])
+          assert.match(connection.received(), /\r\nconnection: close\r\n/i)
+        }),
     )
 
-    it.scopedLive(`ends a body without end: ${status}`, () =>
-      Effect.gen(function* () {
-        const { connections, credits, key, url } = yield* start({
-          limits: { discardMs: 60_000, discardBytes: 1024 * 1024 },
-        })
-        const connection = yield* connect(url, { closes: false })
-        connection.send(head(line, { ...headers(key), "transfer-encoding": "chunked" }))
-        yield* Effect.fork(flood(connection))
-        yield* eventually("the server cuts the connection", connection.isClosed)
-        assert.deepStrictEqual(statuses(connection.received()), [status])
-        assert.isBelow(connection.sent(), 64 * 1024 * 1024)
-        assert.strictEqual((yield* credits).status, 200)
-        yield* eventually(
-          "the server has no connection",
-          Effect.map(connections, (count) => count === 0),
-        )
-      }),
-    )
-
-    it.scopedLive(`reaches a client that sends its whole body of 5 MB first: ${status}`, () =>
-      Effect.gen(function* () {
-        const { key, url } = yield* start()
-        const [method = "", path = ""] = line.split(" ")
-        const body = Buffer.alloc(5_000_000, "x")
-        for (const framing of [
-          { "content-length": body.length },
-          { "transfer-encoding": "chunked" },
-        ]) {
-          const answer = yield* request(url, {
-            method,
-            path,
-            headers: { ...headers(key), ...framing },
-            body,
+    it.scopedLive(
+      `a ${status} sent before the end of the body cuts off a client that keeps sending`,
+      () =>
+        Effect.gen(function* () {
+          const { connections, credits, key, url } = yield* start({
+            limits: { discardMs: 60_000, discardBytes: 1024 * 1024 },
           })
-          assert.strictEqual(answer.status, status)
-          assert.strictEqual(answer.headers["connection"], "close")
-        }
-      }),
+          const connection = yield* connect(url, { closes: false })
+          connection.send(head(line, { ...headers(key), "transfer-encoding": "chunked" }))
+          yield* Effect.fork(flood(connection))
+          yield* eventually("the server cuts the connection", connection.isClosed)
+          assert.deepStrictEqual(statuses(connection.received()), [status])
+          assert.isBelow(connection.sent(), 64 * 1024 * 1024)
+          assert.strictEqual((yield* credits).status, 200)
+          yield* eventually(
+            "the server has no connection",
+            Effect.map(connections, (count) => count === 0),
+          )
+        }),
+    )
+
+    it.scopedLive(
+      `a ${status} reaches a client that sends its whole body of 5 MB before it reads`,
+      () =>
+        Effect.gen(function* () {
+          const { key, url } = yield* start()
+          const [method = "", path = ""] = line.split(" ")
+          const body = Buffer.alloc(5_000_000, "x")
+          for (const framing of [
+            { "content-length": body.length },
+            { "transfer-encoding": "chunked" },
+          ]) {
+            const answer = yield* request(url, {
+              method,
+              path,
+              headers: { ...headers(key), ...framing },
+              body,
+            })
+            assert.strictEqual(answer.status, status)
+            assert.strictEqual(answer.headers["connection"], "close")
+          }
+        }),
     )
   }
 
-  it.scopedLive("is the last one: a request behind that body is not served", () =>
+  it.scopedLive("a request behind a refused body is not served and not charged", () =>
     Effect.gen(function* () {
       const provider = make(succeeding)
       const { books, key, url } = yield* start({ provider: provider.layer })

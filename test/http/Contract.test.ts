@@ -1,4 +1,4 @@
-/** The interface as SPEC.md has it, one status at a time, read byte for byte on the wire. */
+/** The HTTP contract, one status code at a time, checked on the wire. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -17,7 +17,7 @@ import { type Answer, eventually, request } from "../../scripts/support/Wire.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** The whole answer: status, JSON, its declared type and length, a request id, and this body. */
+/** Checks the status, the body, the headers for type and length, and the request id. */
 const expectJson = (answer: Answer, status: number, body: unknown) => {
   assert.deepStrictEqual([answer.status, JSON.parse(answer.text)], [status, body])
   assert.strictEqual(answer.headers["content-type"], "application/json")
@@ -94,72 +94,76 @@ const tooBig = (type: "array" | "string", path: ReadonlyArray<string>) => ({
 
 const success = (url: string, metrics: unknown = figures) => ({ url, ...Object(metrics) })
 
-describe("200", () => {
-  it.scopedLive("tells the outcome of each URL, in the order and the words of the request", () =>
-    Effect.gen(function* () {
-      const scripted = make((targets) =>
-        Effect.succeed(
-          targets.map((_, i) =>
-            checked(i === 0 ? figures : { domainAuthority: 0, pageAuthority: 100 }),
+describe("status 200", () => {
+  it.scopedLive(
+    "a batch answer has the outcome of each URL in the request's order and spelling",
+    () =>
+      Effect.gen(function* () {
+        const scripted = make((targets) =>
+          Effect.succeed(
+            targets.map((_, i) =>
+              checked(i === 0 ? figures : { domainAuthority: 0, pageAuthority: 100 }),
+            ),
           ),
-        ),
-      )
-      const { books, check } = yield* start({ provider: scripted.layer })
-      const answer = yield* check([
-        " HTTPS://Example.COM/ ",
-        "localhost",
-        "münchen.de/ü?q=ä#f",
-        "not a url",
-        "EXAMPLE.com",
-      ])
-      expectJson(answer, 200, {
-        success: true,
-        data: {
-          successUrls: [
-            success(" HTTPS://Example.COM/ "),
-            success("münchen.de/ü?q=ä#f", { domainAuthority: 0, pageAuthority: 100 }),
-            success("EXAMPLE.com"),
-          ],
-          failedUrls: [
-            { url: "localhost", reason: "INVALID_URL" },
-            { url: "not a url", reason: "INVALID_URL" },
-          ],
-        },
-        quota: { creditsUsed: 3 },
-      })
-      assert.deepStrictEqual(yield* books, { available: 997, held: 0, charged: 3 })
-    }),
+        )
+        const { books, check } = yield* start({ provider: scripted.layer })
+        const answer = yield* check([
+          " HTTPS://Example.COM/ ",
+          "localhost",
+          "münchen.de/ü?q=ä#f",
+          "not a url",
+          "EXAMPLE.com",
+        ])
+        expectJson(answer, 200, {
+          success: true,
+          data: {
+            successUrls: [
+              success(" HTTPS://Example.COM/ "),
+              success("münchen.de/ü?q=ä#f", { domainAuthority: 0, pageAuthority: 100 }),
+              success("EXAMPLE.com"),
+            ],
+            failedUrls: [
+              { url: "localhost", reason: "INVALID_URL" },
+              { url: "not a url", reason: "INVALID_URL" },
+            ],
+          },
+          quota: { creditsUsed: 3 },
+        })
+        assert.deepStrictEqual(yield* books, { available: 997, held: 0, charged: 3 })
+      }),
   )
 
-  it.scopedLive("carries every reason, and no spam score where the provider has none", () =>
-    Effect.gen(function* () {
-      const { check } = yield* start()
-      const answer = yield* check([
-        "provider-error.example.com",
-        "server-error.example.com",
-        "10.0.0.1",
-        "no-spam-score.example.com",
-        "example.com",
-      ])
-      assert.strictEqual(answer.status, 200)
-      const { data, quota } = JSON.parse(answer.text)
-      assert.deepStrictEqual(data.failedUrls, [
-        { url: "provider-error.example.com", reason: "PROVIDER_ERROR" },
-        { url: "server-error.example.com", reason: "SERVER_ERROR" },
-        { url: "10.0.0.1", reason: "INVALID_URL" },
-      ])
-      assert.deepStrictEqual(
-        data.successUrls.map((item: object) => Object.keys(item)),
-        [
-          ["url", "domainAuthority", "pageAuthority"],
-          ["url", "domainAuthority", "pageAuthority", "spamScore"],
-        ],
-      )
-      assert.deepStrictEqual(quota, { creditsUsed: 2 })
-    }),
+  it.scopedLive(
+    "a batch answer names each failure reason, and omits a spam score that the provider lacks",
+    () =>
+      Effect.gen(function* () {
+        const { check } = yield* start()
+        const answer = yield* check([
+          "provider-error.example.com",
+          "server-error.example.com",
+          "10.0.0.1",
+          "no-spam-score.example.com",
+          "example.com",
+        ])
+        assert.strictEqual(answer.status, 200)
+        const { data, quota } = JSON.parse(answer.text)
+        assert.deepStrictEqual(data.failedUrls, [
+          { url: "provider-error.example.com", reason: "PROVIDER_ERROR" },
+          { url: "server-error.example.com", reason: "SERVER_ERROR" },
+          { url: "10.0.0.1", reason: "INVALID_URL" },
+        ])
+        assert.deepStrictEqual(
+          data.successUrls.map((item: object) => Object.keys(item)),
+          [
+            ["url", "domainAuthority", "pageAuthority"],
+            ["url", "domainAuthority", "pageAuthority", "spamScore"],
+          ],
+        )
+        assert.deepStrictEqual(quota, { creditsUsed: 2 })
+      }),
   )
 
-  it.scopedLive("is the answer to a batch in which nothing could be checked, free of charge", () =>
+  it.scopedLive("a batch without a valid URL is answered with 200 and is free of charge", () =>
     Effect.gen(function* () {
       const { check, credits } = yield* start({ credits: 0 })
       expectJson(yield* check(["localhost"]), 200, {
@@ -171,7 +175,7 @@ describe("200", () => {
     }),
   )
 
-  it.scopedLive("tells the credits that are left, those on hold not among them", () =>
+  it.scopedLive("the available credits do not include credits on hold", () =>
     Effect.gen(function* () {
       const provider = make(() => Effect.never)
       const { check, credits } = yield* start({ provider: provider.layer, price: 3, credits: 10 })
@@ -182,7 +186,7 @@ describe("200", () => {
     }),
   )
 
-  it.scopedLive("counts creditsUsed at the price", () =>
+  it.scopedLive("creditsUsed is the number of successes times the price", () =>
     Effect.gen(function* () {
       const { check, credits } = yield* start({ price: 7, credits: 21 })
       const answer = yield* check(["example.com", "example.org", "provider-error.example.com"])
@@ -197,7 +201,7 @@ describe("200", () => {
     "application/json;charset=UTF-8",
     "Application/JSON ; charset=utf-8",
   ]) {
-    it.scopedLive(`takes the content type ${contentType}`, () =>
+    it.scopedLive(`the Content-Type ${contentType} is accepted`, () =>
       Effect.gen(function* () {
         const { post } = yield* start()
         const answer = yield* post('{"urls":["example.com"]}', { "content-type": contentType })
@@ -206,7 +210,7 @@ describe("200", () => {
     )
   }
 
-  it.scopedLive("ignores fields that it does not know, __proto__ among them", () =>
+  it.scopedLive("unknown fields in the request body are ignored, also __proto__", () =>
     Effect.gen(function* () {
       const { post } = yield* start({ provider: make(succeeding).layer })
       const answer = yield* post(
@@ -220,7 +224,7 @@ describe("200", () => {
     }),
   )
 
-  it.scopedLive("takes 50 URLs, repeats counted", () =>
+  it.scopedLive("a batch of 50 URLs is accepted, and each repeated URL is charged", () =>
     Effect.gen(function* () {
       const { check } = yield* start()
       const answer = yield* check(Array.from({ length: 50 }, () => "example.com"))
@@ -235,7 +239,7 @@ describe("200", () => {
     ["1,000 letters", `example.com/${"a".repeat(988)}`],
     ["1,000 code units of astral characters", "😀".repeat(500)],
   ] as const) {
-    it.scopedLive(`takes a URL of ${name}, and echoes it`, () =>
+    it.scopedLive(`a URL of ${name} is accepted and echoed unchanged`, () =>
       Effect.gen(function* () {
         const { check } = yield* start()
         const answer = yield* check([url])
@@ -249,7 +253,7 @@ describe("200", () => {
     )
   }
 
-  it.scopedLive("echoes what no text can carry, half a surrogate pair, as it came", () =>
+  it.scopedLive("a lone surrogate and a null character in a URL are echoed unchanged", () =>
     Effect.gen(function* () {
       const { post } = yield* start()
       const answer = yield* post('{"urls":["\\ud83d.example.com","a\\u0000b"]}')
@@ -262,7 +266,7 @@ describe("200", () => {
   )
 
   for (const suffix of ["?a=b", "?", "/", "/?a=b"]) {
-    it.scopedLive(`disregards what follows the path in ${batchPath}${suffix}`, () =>
+    it.scopedLive(`a POST to ${batchPath}${suffix} is answered like one to ${batchPath}`, () =>
       Effect.gen(function* () {
         const { key, send } = yield* start()
         const answer = yield* send({
@@ -274,7 +278,7 @@ describe("200", () => {
     )
   }
 
-  it.scopedLive("answers HEAD like GET, without the body", () =>
+  it.scopedLive("HEAD gets the same headers as GET and no body", () =>
     Effect.gen(function* () {
       const { credits, key, send } = yield* start()
       const get = yield* credits
@@ -291,18 +295,18 @@ describe("200", () => {
   )
 })
 
-describe("400", () => {
+describe("status 400", () => {
   for (const [name, contentType] of [
-    ["none at all", undefined],
-    ["application/json-evil", "application/json-evil"],
-    ["application/jsonp", "application/jsonp"],
-    ["text/plain", "text/plain"],
-    ["application/x-www-form-urlencoded", "application/x-www-form-urlencoded"],
-    ["multipart/form-data", "multipart/form-data; boundary=x"],
-    ["text/html; application/json", "text/html; application/json"],
-    ["nothing", ""],
+    ["no Content-Type", undefined],
+    ["the Content-Type application/json-evil", "application/json-evil"],
+    ["the Content-Type application/jsonp", "application/jsonp"],
+    ["the Content-Type text/plain", "text/plain"],
+    ["the Content-Type of a form", "application/x-www-form-urlencoded"],
+    ["the Content-Type of a multipart form", "multipart/form-data; boundary=x"],
+    ["the Content-Type text/html; application/json", "text/html; application/json"],
+    ["an empty Content-Type", ""],
   ] as const) {
-    it.scopedLive(`answers the content type ${name}`, () =>
+    it.scopedLive(`a batch request with ${name} gets 400 and is not charged`, () =>
       Effect.gen(function* () {
         const { books, key, send } = yield* start()
         const headers = {
@@ -318,21 +322,21 @@ describe("400", () => {
   }
 
   for (const [name, body, message] of [
-    ["nothing", "", "The body is not valid JSON"],
-    ["text", "hello", "The body is not valid JSON"],
-    ["half a document", '{"urls":["example.com"', "The body is not valid JSON"],
-    ["a document and more", '{"urls":["example.com"]}{}', "The body is not valid JSON"],
-    ["single quotes", "{'urls':['example.com']}", "The body is not valid JSON"],
-    ["NaN", '{"urls":[NaN]}', "The body is not valid JSON"],
+    ["zero bytes", "", "The body is not valid JSON"],
+    ["plain text", "hello", "The body is not valid JSON"],
+    ["half a JSON document", '{"urls":["example.com"', "The body is not valid JSON"],
+    ["two JSON documents", '{"urls":["example.com"]}{}', "The body is not valid JSON"],
+    ["JSON with single quotes", "{'urls':['example.com']}", "The body is not valid JSON"],
+    ["JSON with NaN", '{"urls":[NaN]}', "The body is not valid JSON"],
     ["100,000 open brackets", "[".repeat(100_000), "The body is not valid JSON"],
     ["UTF-16", Buffer.from('{"urls":["example.com"]}', "utf16le"), "The body is not valid JSON"],
     [
-      "bytes that are no UTF-8",
+      "bytes that are not UTF-8",
       Buffer.from('{"urls":["\xff.com"]}', "latin1"),
       "The body is not UTF-8",
     ],
   ] as const) {
-    it.scopedLive(`answers a body of ${name}`, () =>
+    it.scopedLive(`a request body of ${name} gets 400`, () =>
       Effect.gen(function* () {
         const { post } = yield* start()
         expectJson(yield* post(body), 400, invalid(jsonIssue(message)))
@@ -341,19 +345,23 @@ describe("400", () => {
   }
 
   for (const [name, body, first, ...others] of [
-    ["null", "null", typeIssue("object", "null", [])],
-    ["an array", '["example.com"]', typeIssue("object", "array", [])],
-    ["a string", '"example.com"', typeIssue("object", "string", [])],
-    ["no urls", "{}", required("array", ["urls"])],
-    ["urls only in __proto__", '{"__proto__":{"urls":["a.com"]}}', required("array", ["urls"])],
+    ["null in place of an object", "null", typeIssue("object", "null", [])],
+    ["an array in place of an object", '["example.com"]', typeIssue("object", "array", [])],
+    ["a string in place of an object", '"example.com"', typeIssue("object", "string", [])],
+    ["no field urls", "{}", required("array", ["urls"])],
+    [
+      "the field urls only in __proto__",
+      '{"__proto__":{"urls":["a.com"]}}',
+      required("array", ["urls"]),
+    ],
     ["urls that are null", '{"urls":null}', typeIssue("array", "null", ["urls"])],
     ["urls that are a string", '{"urls":"a.com"}', typeIssue("array", "string", ["urls"])],
     ["urls that are an object", '{"urls":{"0":"a"}}', typeIssue("array", "object", ["urls"])],
-    ["no URL", '{"urls":[]}', tooSmall("array", ["urls"])],
+    ["an empty list of URLs", '{"urls":[]}', tooSmall("array", ["urls"])],
     ["an empty URL", '{"urls":["a.com",""]}', tooSmall("string", ["urls", "1"])],
-    ["a number", '{"urls":[7]}', typeIssue("string", "number", ["urls", "0"])],
+    ["a number in place of a URL", '{"urls":[7]}', typeIssue("string", "number", ["urls", "0"])],
     [
-      "several faults, all at once",
+      "several violations",
       JSON.stringify({ urls: ["", "a.com", null, "a".repeat(1001), true, ["b.com"]] }),
       tooSmall("string", ["urls", "0"]),
       typeIssue("string", "null", ["urls", "2"]),
@@ -373,7 +381,7 @@ describe("400", () => {
       tooBig("string", ["urls", "0"]),
     ],
   ] as const) {
-    it.scopedLive(`names the fault of a body with ${name}`, () =>
+    it.scopedLive(`a request body with ${name} gets 400 and the violated rules`, () =>
       Effect.gen(function* () {
         const { post } = yield* start()
         expectJson(yield* post(body), 400, invalid(first, ...others))
@@ -393,7 +401,7 @@ describe("400", () => {
     }),
   )
 
-  it.scopedLive("names both the number of the URLs and each of them that is wrong", () =>
+  it.scopedLive("a 400 reports both a list that is too long and the invalid URLs in it", () =>
     Effect.gen(function* () {
       const { check } = yield* start()
       const answer = yield* check(["", ...Array.from({ length: 50 }, () => "a.com"), 7])
@@ -406,27 +414,25 @@ describe("400", () => {
     }),
   )
 
-  it.scopedLive(
-    "is how a document that another Unicode mark precedes is read, never as a 500",
-    () =>
-      Effect.gen(function* () {
-        const { post } = yield* start()
-        const answer = yield* post('\ufeff{"urls":["localhost"]}')
-        expectJson(answer, 400, invalid(jsonIssue("The body is not valid JSON")))
-      }),
+  it.scopedLive("a request body with a byte order mark gets 400", () =>
+    Effect.gen(function* () {
+      const { post } = yield* start()
+      const answer = yield* post('\ufeff{"urls":["localhost"]}')
+      expectJson(answer, 400, invalid(jsonIssue("The body is not valid JSON")))
+    }),
   )
 })
 
-describe("401", () => {
+describe("status 401", () => {
   const malformed = {
-    none: undefined,
-    "an empty one": "",
-    "an unknown one": "am_0000000000000000000000000000000000000000000000000",
-    "one of 4,096 characters": "k".repeat(4096),
-    "a bearer token": "Bearer abc",
+    "no API key": undefined,
+    "an empty API key": "",
+    "an unknown API key": "am_0000000000000000000000000000000000000000000000000",
+    "an API key of 4,096 characters": "k".repeat(4096),
+    "a bearer token as its API key": "Bearer abc",
   }
   for (const [name, key] of Object.entries(malformed)) {
-    it.scopedLive(`is the one answer to a request with the key: ${name}`, () =>
+    it.scopedLive(`a request with ${name} gets 401`, () =>
       Effect.gen(function* () {
         const { send } = yield* start()
         const headers = key === undefined ? {} : { "x-api-key": key }
@@ -437,28 +443,26 @@ describe("401", () => {
     )
   }
 
-  it.scopedLive(
-    "is the answer to a key that was revoked, one that has expired, and none other",
-    () =>
-      Effect.gen(function* () {
-        const { account, check, credits, keyId, keys, url } = yield* start()
-        assert.strictEqual((yield* credits).status, 200)
-        yield* keys.revoke(keyId)
-        expectJson(yield* credits, 401, unauthorized)
-        expectJson(yield* check(["example.com"]), 401, unauthorized)
-        const expired = yield* keys.issue({ account, expiresIn: Duration.zero })
-        const headers = { "x-api-key": Redacted.value(expired.key) }
-        expectJson(yield* request(url, { path: creditsPath, headers }), 401, unauthorized)
-        const usable = yield* keys.issue({ account, expiresIn: Duration.hours(1) })
-        const answer = yield* request(url, {
-          path: creditsPath,
-          headers: { "x-api-key": Redacted.value(usable.key) },
-        })
-        assert.strictEqual(answer.status, 200)
-      }),
+  it.scopedLive("a revoked or expired API key gets 401", () =>
+    Effect.gen(function* () {
+      const { account, check, credits, keyId, keys, url } = yield* start()
+      assert.strictEqual((yield* credits).status, 200)
+      yield* keys.revoke(keyId)
+      expectJson(yield* credits, 401, unauthorized)
+      expectJson(yield* check(["example.com"]), 401, unauthorized)
+      const expired = yield* keys.issue({ account, expiresIn: Duration.zero })
+      const headers = { "x-api-key": Redacted.value(expired.key) }
+      expectJson(yield* request(url, { path: creditsPath, headers }), 401, unauthorized)
+      const usable = yield* keys.issue({ account, expiresIn: Duration.hours(1) })
+      const answer = yield* request(url, {
+        path: creditsPath,
+        headers: { "x-api-key": Redacted.value(usable.key) },
+      })
+      assert.strictEqual(answer.status, 200)
+    }),
   )
 
-  it.scopedLive("comes before every fault of the body, and before its size", () =>
+  it.scopedLive("a wrong API key gets 401 even if the body is invalid or too large", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       for (const body of ["", "{", '{"urls":[]}', "x".repeat(600_000)]) {
@@ -469,7 +473,7 @@ describe("401", () => {
     }),
   )
 
-  it.scopedLive("does not tell a key by the query, the bearer header or another account's", () =>
+  it.scopedLive("an API key in the query or in a bearer header gets 401", () =>
     Effect.gen(function* () {
       const { key, send } = yield* start()
       const inQuery = { path: `${creditsPath}?x-api-key=${key}` }
@@ -480,21 +484,23 @@ describe("401", () => {
   )
 })
 
-describe("402", () => {
-  it.scopedLive("says how many credits are needed and how many there are, and asks nobody", () =>
-    Effect.gen(function* () {
-      const provider = make(succeeding)
-      const options = { provider: provider.layer, price: 3, credits: 5 }
-      const { books, check } = yield* start(options)
-      const message = "This request needs 6 credits and the account has 5."
-      const answer = yield* check(["example.com", "localhost", "example.com"])
-      expectJson(answer, 402, failure(message))
-      assert.deepStrictEqual(provider.calls, [])
-      assert.deepStrictEqual(yield* books, { available: 5, held: 0, charged: 0 })
-    }),
+describe("status 402", () => {
+  it.scopedLive(
+    "a batch that the account cannot pay gets 402 with both amounts, and no provider is called",
+    () =>
+      Effect.gen(function* () {
+        const provider = make(succeeding)
+        const options = { provider: provider.layer, price: 3, credits: 5 }
+        const { books, check } = yield* start(options)
+        const message = "This request needs 6 credits and the account has 5."
+        const answer = yield* check(["example.com", "localhost", "example.com"])
+        expectJson(answer, 402, failure(message))
+        assert.deepStrictEqual(provider.calls, [])
+        assert.deepStrictEqual(yield* books, { available: 5, held: 0, charged: 0 })
+      }),
   )
 
-  it.scopedLive("ends where the credits suffice", () =>
+  it.scopedLive("a batch that got 402 succeeds after a grant of the missing credits", () =>
     Effect.gen(function* () {
       const { account, check, ledger } = yield* start({ credits: 1 })
       const urls = ["example.com", "example.org"]
@@ -505,7 +511,7 @@ describe("402", () => {
     }),
   )
 
-  it.scopedLive("comes after the faults of the body", () =>
+  it.scopedLive("an invalid body gets 400 even if the account has no credits", () =>
     Effect.gen(function* () {
       const { post } = yield* start({ credits: 0 })
       assert.strictEqual((yield* post('{"urls":[]}')).status, 400)
@@ -514,7 +520,7 @@ describe("402", () => {
   )
 })
 
-describe("404", () => {
+describe("status 404", () => {
   for (const path of [
     "/v1",
     "/v2/quota/available-credits",
@@ -526,7 +532,7 @@ describe("404", () => {
     "/constructor",
     "/__proto__",
   ]) {
-    it.scopedLive(`is the answer at ${path}, with and without a key`, () =>
+    it.scopedLive(`the path ${path} gets 404 with and without an API key`, () =>
       Effect.gen(function* () {
         const { key, send } = yield* start()
         for (const headers of [{}, { "x-api-key": key }]) {
@@ -538,7 +544,7 @@ describe("404", () => {
   }
 })
 
-describe("405", () => {
+describe("status 405", () => {
   for (const [path, allow] of [
     [batchPath, "POST"],
     [creditsPath, "GET"],
@@ -546,7 +552,7 @@ describe("405", () => {
   ] as const) {
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]) {
       if (method === allow) continue
-      it.scopedLive(`answers ${method} ${path} with the method that the path takes`, () =>
+      it.scopedLive(`${method} ${path} gets 405, and the Allow header names ${allow}`, () =>
         Effect.gen(function* () {
           const { send } = yield* start()
           for (const suffix of ["", "?a=b"]) {
@@ -559,7 +565,7 @@ describe("405", () => {
     }
   }
 
-  it.scopedLive("answers HEAD where only POST is taken", () =>
+  it.scopedLive("HEAD on a path that only takes POST gets 405", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const answer = yield* send({ method: "HEAD", path: batchPath })
@@ -570,17 +576,17 @@ describe("405", () => {
   )
 })
 
-describe("413", () => {
+describe("status 413", () => {
   const tooLarge = failure("The body exceeds the limit of 524288 bytes.")
 
-  it.scopedLive("answers a body of 5 MB that tells its length", () =>
+  it.scopedLive("a body of 5 MB with a Content-Length gets 413", () =>
     Effect.gen(function* () {
       const { post } = yield* start()
       expectJson(yield* post(Buffer.alloc(5_000_000, "x")), 413, tooLarge)
     }),
   )
 
-  it.scopedLive("answers a body of 5 MB that comes in chunks", () =>
+  it.scopedLive("a body of 5 MB in chunks gets 413", () =>
     Effect.gen(function* () {
       const { post } = yield* start()
       const answer = yield* post(Buffer.alloc(5_000_000, "x"), { "transfer-encoding": "chunked" })
@@ -588,24 +594,26 @@ describe("413", () => {
     }),
   )
 
-  it.scopedLive("begins above the limit, under which every valid request stays", () =>
-    Effect.gen(function* () {
-      const { post } = yield* start()
-      const padded = (bytes: number) => {
-        const document = '{"urls":["localhost"]}'
-        return document + " ".repeat(bytes - document.length)
-      }
-      assert.strictEqual((yield* post(padded(524_288))).status, 200)
-      expectJson(yield* post(padded(524_289)), 413, tooLarge)
-      const longest = `"${"\\ud83d\\ude00".repeat(500)}"`
-      const urls = Array.from({ length: 50 }, () => longest).join(",")
-      assert.strictEqual((yield* post(`{"urls":[${urls}]}`)).status, 200)
-    }),
+  it.scopedLive(
+    "a body over 512 KiB gets 413, and the longest valid request is below that limit",
+    () =>
+      Effect.gen(function* () {
+        const { post } = yield* start()
+        const padded = (bytes: number) => {
+          const document = '{"urls":["localhost"]}'
+          return document + " ".repeat(bytes - document.length)
+        }
+        assert.strictEqual((yield* post(padded(524_288))).status, 200)
+        expectJson(yield* post(padded(524_289)), 413, tooLarge)
+        const longest = `"${"\\ud83d\\ude00".repeat(500)}"`
+        const urls = Array.from({ length: 50 }, () => longest).join(",")
+        assert.strictEqual((yield* post(`{"urls":[${urls}]}`)).status, 200)
+      }),
   )
 })
 
-describe("431", () => {
-  it.scopedLive("answers headers of more than 16 KB", () =>
+describe("status 431", () => {
+  it.scopedLive("headers of more than 16 KB get 431 in JSON", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const answer = yield* send({
@@ -619,11 +627,11 @@ describe("431", () => {
   )
 })
 
-describe("500", () => {
+describe("status 500", () => {
   const internal = failure("Internal server error.")
   const secret = "the password of the database is hunter2"
 
-  /** The answer is bare, and the operator finds the cause in the log, by the request's id. */
+  /** The answer hides the cause. The log has it, under the request id. */
   const expectBroken = (answer: Answer, log: ReadonlyArray<string>) => {
     expectJson(answer, 500, internal)
     const id = String(answer.headers["x-request-id"])
@@ -641,7 +649,7 @@ describe("500", () => {
 
   const breaking = Effect.die(new Error(secret))
 
-  it.scopedLive("answers keys that cannot be looked up", () =>
+  it.scopedLive("a failing key store gives 500, and only the log has the cause", () =>
     Effect.gen(function* () {
       const keys = Layer.succeed(ApiKeys, {
         authenticate: () => breaking,
@@ -658,7 +666,7 @@ describe("500", () => {
     }),
   )
 
-  it.scopedLive("answers credits that cannot be held, and asks no provider", () =>
+  it.scopedLive("a failing hold gives 500, and no provider is called", () =>
     Effect.gen(function* () {
       const provider = make(succeeding)
       const ledger = breakingLedger({ open: () => breaking })
@@ -668,7 +676,7 @@ describe("500", () => {
     }),
   )
 
-  it.scopedLive("answers credits that cannot be charged, and charges nothing", () =>
+  it.scopedLive("a failing charge gives 500, and nothing is charged", () =>
     Effect.gen(function* () {
       const ledger = breakingLedger({ settle: () => breaking, charge: () => breaking })
       const bought = { ledger, provider: make(succeeding).layer }
@@ -681,7 +689,7 @@ describe("500", () => {
     }),
   )
 
-  it.scopedLive("answers a balance that does not fit the contract", () =>
+  it.scopedLive("a balance that violates the contract gives 500", () =>
     Effect.gen(function* () {
       const balance = {
         granted: Credits.make(1),
@@ -701,7 +709,7 @@ describe("500", () => {
     }),
   )
 
-  it.scopedLive("answers a check that outlived its hold, and charges nothing", () =>
+  it.scopedLive("a request whose hold expires during the lookup gets 500 and is not charged", () =>
     Effect.gen(function* () {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
@@ -720,7 +728,7 @@ describe("500", () => {
   )
 
   it.scopedLive(
-    "is never the answer to a provider's fault, and such a fault is never charged",
+    "a provider's fault is answered with 200 and a failure reason, and is not charged",
     () =>
       Effect.gen(function* () {
         for (const [provider, reason] of [
@@ -748,7 +756,7 @@ describe("500", () => {
 })
 
 describe("the header x-request-id", () => {
-  it.scopedLive("is on every answer, and never the same twice", () =>
+  it.scopedLive("every answer has its own x-request-id", () =>
     Effect.gen(function* () {
       const { check, credits, post, send } = yield* start({ credits: 1 })
       const answers = yield* Effect.all([
@@ -772,27 +780,29 @@ describe("the header x-request-id", () => {
     }),
   )
 
-  it.scopedLive("is the request id of the statement, and not the client's to choose", () =>
-    Effect.gen(function* () {
-      const { charges, post } = yield* start()
-      const first = yield* post('{"urls":["example.com"]}', { "x-request-id": "mine" })
-      const second = yield* post('{"urls":["example.com"]}', { "x-request-id": "mine" })
-      assert.deepStrictEqual(
-        (yield* charges).map(({ requestId }) => String(requestId)),
-        [first, second].map(({ headers }) => String(headers["x-request-id"])),
-      )
-    }),
+  it.scopedLive(
+    "a charge has the x-request-id of its answer, and the client cannot choose that id",
+    () =>
+      Effect.gen(function* () {
+        const { charges, post } = yield* start()
+        const first = yield* post('{"urls":["example.com"]}', { "x-request-id": "mine" })
+        const second = yield* post('{"urls":["example.com"]}', { "x-request-id": "mine" })
+        assert.deepStrictEqual(
+          (yield* charges).map(({ requestId }) => String(requestId)),
+          [first, second].map(({ headers }) => String(headers["x-request-id"])),
+        )
+      }),
   )
 })
 
 describe("the header cache-control", () => {
-  it.scopedLive("forbids to keep any answer under /v1", () =>
+  it.scopedLive("every answer under /v1 has Cache-Control: no-store", () =>
     Effect.gen(function* () {
       const { check, credits, post, send } = yield* start({ credits: 3 })
       const answers = yield* Effect.all([
         credits,
         check(["example.com"]),
-        // The fast path knows these figures by now.
+        // These figures are cached now, so the fast path answers.
         check(["example.com"]),
         post("{"),
         post("{}", { "content-encoding": "gzip" }),
@@ -814,8 +824,8 @@ describe("the header cache-control", () => {
   )
 })
 
-describe("an account", () => {
-  it.scopedLive("sees and spends its own credits only, by any of its keys", () =>
+describe("the accounts", () => {
+  it.scopedLive("an account spends only its own credits, with any of its API keys", () =>
     Effect.gen(function* () {
       const { account, accounts, key, keys, ledger, url } = yield* start({ credits: 10 })
       const { id: other } = yield* accounts.create(AccountName.make("other"))

@@ -18,8 +18,8 @@ const preflight = (from: string) => ({
 const corsHeaders = ({ headers }: Answer) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("access-control")))
 
-describe("without origins", () => {
-  it.scopedLive("no page of another origin is let in", () =>
+describe("without allowed origins", () => {
+  it.scopedLive("without allowed origins, no page of another origin gets CORS headers", () =>
     Effect.gen(function* () {
       const { key, send } = yield* start()
       const asked = yield* send(preflight(origin))
@@ -32,10 +32,10 @@ describe("without origins", () => {
   )
 })
 
-describe("with origins", () => {
+describe("with allowed origins", () => {
   const corsOrigins = [origin, "https://other.example.com"]
 
-  it.scopedLive("a page of such an origin may send its key and its JSON", () =>
+  it.scopedLive("a page of an allowed origin may send an API key and JSON", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins })
       const answer = yield* send(preflight(origin))
@@ -48,7 +48,7 @@ describe("with origins", () => {
     }),
   )
 
-  it.scopedLive("a page of such an origin may read the answers, errors among them", () =>
+  it.scopedLive("a page of an allowed origin may read successes and errors", () =>
     Effect.gen(function* () {
       const { key, send } = yield* start({ corsOrigins })
       const read = (path: string, headers: Record<string, string> = {}) =>
@@ -67,7 +67,7 @@ describe("with origins", () => {
     }),
   )
 
-  it.scopedLive("a page of another origin may not", () =>
+  it.scopedLive("a page of an origin that is not allowed gets no permission", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins })
       const answer = yield* send(preflight("https://evil.example.net"))
@@ -79,7 +79,7 @@ describe("with origins", () => {
     }),
   )
 
-  it.scopedLive("* lets in every page", () =>
+  it.scopedLive("the origin * allows every page", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins: ["*"] })
       const answer = yield* send(preflight("https://anyone.example.net"))
@@ -89,33 +89,35 @@ describe("with origins", () => {
   )
 
   for (const allowed of [[origin], corsOrigins, ["*"]]) {
-    it.scopedLive(`every answer varies by origin: ${allowed.join(" ")}`, () =>
-      Effect.gen(function* () {
-        const { key, send } = yield* start({ corsOrigins: allowed })
-        const asks = [
-          preflight(origin),
-          { path: creditsPath, headers: { "x-api-key": key } },
-          { path: creditsPath },
-          { path: "/nothing" },
-          { path: batchPath },
-          { path: "/openapi.json" },
-          { path: "/docs/" },
-          { method: "PROPFIND", path: "/" },
-          { path: "/", headers: { "content-encoding": "gzip" } },
-          { method: "POST", path: batchPath, body: "x".repeat(600_000) },
-        ]
-        for (const ask of asks) {
-          for (const from of [{}, { origin }, { origin: "https://evil.example.net" }]) {
-            const { headers } = yield* send({ ...ask, headers: { ...ask.headers, ...from } })
-            assert.match(String(headers.vary), /(^|, )Origin$/, JSON.stringify(ask))
+    it.scopedLive(
+      `every answer varies by Origin when the allowed origins are ${allowed.join(" ")}`,
+      () =>
+        Effect.gen(function* () {
+          const { key, send } = yield* start({ corsOrigins: allowed })
+          const asks = [
+            preflight(origin),
+            { path: creditsPath, headers: { "x-api-key": key } },
+            { path: creditsPath },
+            { path: "/nothing" },
+            { path: batchPath },
+            { path: "/openapi.json" },
+            { path: "/docs/" },
+            { method: "PROPFIND", path: "/" },
+            { path: "/", headers: { "content-encoding": "gzip" } },
+            { method: "POST", path: batchPath, body: "x".repeat(600_000) },
+          ]
+          for (const ask of asks) {
+            for (const from of [{}, { origin }, { origin: "https://evil.example.net" }]) {
+              const { headers } = yield* send({ ...ask, headers: { ...ask.headers, ...from } })
+              assert.match(String(headers.vary), /(^|, )Origin$/, JSON.stringify(ask))
+            }
           }
-        }
-        const page = yield* send({ path: "/docs", headers: { origin } })
-        assert.sameMembers(String(page.headers.vary).toLowerCase().split(", "), [
-          "accept-encoding",
-          "origin",
-        ])
-      }),
+          const page = yield* send({ path: "/docs", headers: { origin } })
+          assert.sameMembers(String(page.headers.vary).toLowerCase().split(", "), [
+            "accept-encoding",
+            "origin",
+          ])
+        }),
     )
   }
 })

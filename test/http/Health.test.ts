@@ -1,4 +1,4 @@
-/** What a load balancer is told, while what the service needs breaks. */
+/** What `/health/ready` reports while a part of the service fails. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -32,7 +32,7 @@ const tell = (health: Health["Type"]["stores"]) =>
   })
 
 describe("/health/ready", () => {
-  it.scopedLive("names each part", () =>
+  it.scopedLive("/health/ready reports the state of each part of the service", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { status, text } = yield* send(ready)
@@ -56,7 +56,7 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("tells of a vendor that is left alone, and goes on taking requests", () =>
+  it.scopedLive("/health/ready reports an open circuit, and cached figures are still sold", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const { books, check, log, send } = yield* start({ provider: bought(moz) })
@@ -78,13 +78,13 @@ describe("/health/ready", () => {
       assert.deepStrictEqual(data.failedUrls, [
         { url: "other.example.com", reason: "PROVIDER_ERROR" },
       ])
-      assert.strictEqual(moz.calls.length, calls, "nobody was asked")
+      assert.strictEqual(moz.calls.length, calls, "the vendor is not called")
       assert.deepStrictEqual((yield* books).charged, 2)
       assert.isEmpty(log.filter((line) => line.includes("health")))
     }),
   )
 
-  it.scopedLive("names every vendor of a chain that has a circuit", () =>
+  it.scopedLive("/health/ready reports the circuit of each vendor in a chain", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const { send } = yield* start({ provider: Composed.chain([bought(moz), Sandbox.layer]) })
@@ -93,7 +93,7 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("is 503 when the database does not answer", () =>
+  it.scopedLive("/health/ready is 503 when the database does not answer", () =>
     Effect.gen(function* () {
       const answer = yield* tell(Effect.fail(new StoreFailure({ message: "gone" })))
       assert.deepInclude(answer, { status: 503, success: false })
@@ -105,7 +105,7 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("is 503 when the database lacks tables of this program", () =>
+  it.scopedLive("/health/ready is 503 when the database lacks the program's tables", () =>
     Effect.gen(function* () {
       const answer = yield* tell(
         Effect.succeed({ description: "an old one", isMigrated: false, trouble: undefined }),
@@ -115,7 +115,7 @@ describe("/health/ready", () => {
     }),
   )
 
-  it.scopedLive("is 503 when no commit succeeded lately, and says why", () =>
+  it.scopedLive("/health/ready is 503 with the reason when no recent commit has succeeded", () =>
     Effect.gen(function* () {
       const trouble = "no commit in the last 10 seconds: the disk of the database is full"
       const answer = yield* tell(

@@ -1,4 +1,4 @@
-/** A request that its client has named, sent again: over real HTTP, restarts and replicas. */
+/** Repeated requests with an idempotency key: over real HTTP, restarts and replicas. */
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
@@ -36,7 +36,7 @@ const isFirst = (answer: Answer) => {
   assert.isUndefined(answer.headers["idempotent-replayed"])
 }
 
-/** The same bytes under a request id of its own, and a header that says so. */
+/** A replay has the same bytes, its own request id, and the header Idempotent-Replayed. */
 const isReplayOf = (first: Answer, again: Answer) => {
   assert.strictEqual(again.status, 200, again.text)
   assert.strictEqual(again.text, first.text)
@@ -45,7 +45,7 @@ const isReplayOf = (first: Answer, again: Answer) => {
   assert.notStrictEqual(again.headers["x-request-id"], first.headers["x-request-id"])
 }
 
-/** A provider that answers once it is told to. */
+/** A provider that answers after `open` is called. */
 const blocked = Effect.gen(function* () {
   const gate = yield* Deferred.make<void>()
   const { calls, layer } = make((targets) =>
@@ -54,23 +54,25 @@ const blocked = Effect.gen(function* () {
   return { calls, layer, open: Deferred.succeed(gate, undefined) }
 })
 
-describe("a request that is sent again with its key", () => {
-  it.scopedLive("brings the same bytes, is charged once, and asks the provider once", () =>
-    Effect.gen(function* () {
-      const { calls, layer } = make(succeeding)
-      const server = yield* start({ provider: layer })
-      const post = server.post(body("example.com", "localhost", "example.org"), named('"a"'))
-      const first = yield* post
-      isFirst(first)
-      assert.strictEqual(creditsUsed(first), 2)
-      isReplayOf(first, yield* post)
-      isReplayOf(first, yield* post)
-      assert.strictEqual((yield* server.books).charged, 2)
-      assert.strictEqual(calls.length, 1)
-    }),
+describe("a repeated request with the same idempotency key", () => {
+  it.scopedLive(
+    "a repeat with the same idempotency key gets the same bytes and is charged once",
+    () =>
+      Effect.gen(function* () {
+        const { calls, layer } = make(succeeding)
+        const server = yield* start({ provider: layer })
+        const post = server.post(body("example.com", "localhost", "example.org"), named('"a"'))
+        const first = yield* post
+        isFirst(first)
+        assert.strictEqual(creditsUsed(first), 2)
+        isReplayOf(first, yield* post)
+        isReplayOf(first, yield* post)
+        assert.strictEqual((yield* server.books).charged, 2)
+        assert.strictEqual(calls.length, 1)
+      }),
   )
 
-  it.scopedLive("is replayed when it was free of charge too", () =>
+  it.scopedLive("an answer that was free of charge is also replayed for its idempotency key", () =>
     Effect.gen(function* () {
       const { calls, layer } = make((targets) => Effect.succeed(targets.map(() => failed)))
       const server = yield* start({ provider: layer })
@@ -83,7 +85,7 @@ describe("a request that is sent again with its key", () => {
     }),
   )
 
-  it.scopedLive("but has nothing but invalid URLs takes no key", () =>
+  it.scopedLive("a batch of only invalid URLs does not use up its idempotency key", () =>
     Effect.gen(function* () {
       const server = yield* start({ credits: 0 })
       const first = yield* server.post(body("localhost"), named('"a"'))
@@ -96,7 +98,7 @@ describe("a request that is sent again with its key", () => {
     }),
   )
 
-  it.scopedLive("is replayed from an account that has nothing left", () =>
+  it.scopedLive("a stored answer is replayed for an account without credits", () =>
     Effect.gen(function* () {
       const server = yield* start({ credits: 1 })
       const post = server.post(body("example.com"), named('"a"'))
@@ -106,16 +108,18 @@ describe("a request that is sent again with its key", () => {
     }),
   )
 
-  it.scopedLive("but other fields and blanks in the body is the same request", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const first = yield* server.post(body("example.com"), named('"a"'))
-      const again = yield* server.post(`{ "more": 1, "urls": ["example.com"] }`, named('"a"'))
-      isReplayOf(first, again)
-    }),
+  it.scopedLive(
+    "a repeat that differs only in spaces and unknown fields gets the stored answer",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const first = yield* server.post(body("example.com"), named('"a"'))
+        const again = yield* server.post(`{ "more": 1, "urls": ["example.com"] }`, named('"a"'))
+        isReplayOf(first, again)
+      }),
   )
 
-  it.scopedLive("but other URLs, or the same in another order, is refused with 422", () =>
+  it.scopedLive("an idempotency key used with other URLs or another order gets 422", () =>
     Effect.gen(function* () {
       const server = yield* start()
       isFirst(yield* server.post(body("example.com", "example.org"), named('"a"')))
@@ -132,29 +136,32 @@ describe("a request that is sent again with its key", () => {
     }),
   )
 
-  it.scopedLive("gets 409 while the first is in flight, and the stored answer afterwards", () =>
-    Effect.gen(function* () {
-      const { calls, layer, open } = yield* blocked
-      const server = yield* start({ provider: layer })
-      const post = server.post(body("example.com"), named('"a"'))
-      const asked = yield* Effect.fork(post)
-      yield* eventually("the provider is asked", () => calls.length === 1)
-      const refused = yield* post
-      assert.strictEqual(refused.status, 409)
-      assert.strictEqual(refused.headers["retry-after"], "1")
-      assert.deepStrictEqual(JSON.parse(refused.text), {
-        success: false,
-        message: "A request with this Idempotency-Key is in progress; try again when it has ended.",
-      })
-      yield* open
-      const first = yield* Fiber.join(asked)
-      isFirst(first)
-      isReplayOf(first, yield* post)
-      assert.strictEqual((yield* server.books).charged, 1)
-    }),
+  it.scopedLive(
+    "a repeat gets 409 while the first request is in flight, and the stored answer afterwards",
+    () =>
+      Effect.gen(function* () {
+        const { calls, layer, open } = yield* blocked
+        const server = yield* start({ provider: layer })
+        const post = server.post(body("example.com"), named('"a"'))
+        const asked = yield* Effect.fork(post)
+        yield* eventually("the provider is asked", () => calls.length === 1)
+        const refused = yield* post
+        assert.strictEqual(refused.status, 409)
+        assert.strictEqual(refused.headers["retry-after"], "1")
+        assert.deepStrictEqual(JSON.parse(refused.text), {
+          success: false,
+          message:
+            "A request with this Idempotency-Key is in progress; try again when it has ended.",
+        })
+        yield* open
+        const first = yield* Fiber.join(asked)
+        isFirst(first)
+        isReplayOf(first, yield* post)
+        assert.strictEqual((yield* server.books).charged, 1)
+      }),
   )
 
-  it.scopedLive("twenty times at once is charged once", () =>
+  it.scopedLive("twenty concurrent requests with one idempotency key are charged once", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const post = server.post(body("example.com"), named('"a"'))
@@ -172,19 +179,21 @@ describe("a request that is sent again with its key", () => {
   )
 })
 
-describe("a key", () => {
-  it.scopedLive("is the same bare, in quotes, and with needless escapes undone", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const first = yield* server.post(body("example.com"), named("a-1"))
-      isFirst(first)
-      isReplayOf(first, yield* server.post(body("example.com"), named('"a-1"')))
-      isFirst(yield* server.post(body("example.com"), named('"a\\"1"')))
-      isFirst(yield* server.post(body("example.com"), named('"A-1"')))
-    }),
+describe("the header Idempotency-Key", () => {
+  it.scopedLive(
+    "an idempotency key with and without quotes is the same key, in exact letter case",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const first = yield* server.post(body("example.com"), named("a-1"))
+        isFirst(first)
+        isReplayOf(first, yield* server.post(body("example.com"), named('"a-1"')))
+        isFirst(yield* server.post(body("example.com"), named('"a\\"1"')))
+        isFirst(yield* server.post(body("example.com"), named('"A-1"')))
+      }),
   )
 
-  it.scopedLive("may have 255 characters", () =>
+  it.scopedLive("an idempotency key may have 255 characters", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const key = "k".repeat(255)
@@ -194,7 +203,7 @@ describe("a key", () => {
     }),
   )
 
-  it.scopedLive("that is none is refused with 400, and nothing is charged", () =>
+  it.scopedLive("an invalid idempotency key gets 400, and nothing is charged", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const invalid = ["", '""', "k".repeat(256), '"open', 'quo"te', "two words", '"a\\b"', "é"]
@@ -212,8 +221,8 @@ describe("a key", () => {
   )
 })
 
-describe("an answer that is none is not kept", () => {
-  it.scopedLive("a 400", () =>
+describe("an answer that is not stored", () => {
+  it.scopedLive("a 400 does not use up the idempotency key", () =>
     Effect.gen(function* () {
       const server = yield* start()
       assert.strictEqual((yield* server.post(body(), named('"a"'))).status, 400)
@@ -222,18 +231,20 @@ describe("an answer that is none is not kept", () => {
     }),
   )
 
-  it.scopedLive("a 401", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const stranger = { ...named('"a"'), "x-api-key": `${server.key}x` }
-      assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
-      const first = yield* server.post(body("example.com"), named('"a"'))
-      isFirst(first)
-      assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
-    }),
+  it.scopedLive(
+    "a 401 does not use up the idempotency key, and no stored answer is shown to a wrong API key",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const stranger = { ...named('"a"'), "x-api-key": `${server.key}x` }
+        assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
+        const first = yield* server.post(body("example.com"), named('"a"'))
+        isFirst(first)
+        assert.strictEqual((yield* server.post(body("example.com"), stranger)).status, 401)
+      }),
   )
 
-  it.scopedLive("a 402", () =>
+  it.scopedLive("a 402 does not use up the idempotency key", () =>
     Effect.gen(function* () {
       const server = yield* start({ credits: 0 })
       const post = server.post(body("example.com"), named('"a"'))
@@ -243,7 +254,7 @@ describe("an answer that is none is not kept", () => {
     }),
   )
 
-  it.scopedLive("a 500", () =>
+  it.scopedLive("a 500 does not use up the idempotency key, and the repeat is charged once", () =>
     Effect.gen(function* () {
       let isBroken = true
       const ledger = Layer.map(memoryLedger, (context) => {
@@ -265,62 +276,66 @@ describe("an answer that is none is not kept", () => {
   )
 })
 
-describe("a client that hung up", () => {
-  it.scopedLive("before it was charged can send the same again, and pays once", () =>
-    Effect.gen(function* () {
-      const { calls, layer, open } = yield* blocked
-      const server = yield* start({ provider: layer })
-      const post = server.post(body("example.com"), named('"a"'))
-      const gone = yield* Effect.fork(post)
-      yield* eventually("the provider is asked", () => calls.length === 1)
-      yield* Fiber.interrupt(gone)
-      yield* eventually(
-        "the hold is returned",
-        Effect.map(server.books, ({ held }) => held === 0),
-      )
-      yield* open
-      yield* eventually(
-        "the key is free",
-        Effect.map(post, (answer) => answer.status === 200),
-      )
-      assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
-    }),
+describe("a client that hangs up and repeats its request", () => {
+  it.scopedLive(
+    "a client that hangs up before the charge can repeat the request and is charged once",
+    () =>
+      Effect.gen(function* () {
+        const { calls, layer, open } = yield* blocked
+        const server = yield* start({ provider: layer })
+        const post = server.post(body("example.com"), named('"a"'))
+        const gone = yield* Effect.fork(post)
+        yield* eventually("the provider is asked", () => calls.length === 1)
+        yield* Fiber.interrupt(gone)
+        yield* eventually(
+          "the hold is returned",
+          Effect.map(server.books, ({ held }) => held === 0),
+        )
+        yield* open
+        yield* eventually(
+          "the key is free",
+          Effect.map(post, (answer) => answer.status === 200),
+        )
+        assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
+      }),
   )
 
-  it.scopedLive("after it was charged can collect what it paid for", () =>
-    Effect.gen(function* () {
-      const charged = yield* Deferred.make<void>()
-      const goOn = yield* Deferred.make<void>()
-      const ledger = Layer.map(memoryLedger, (context) => {
-        const whole = Context.get(context, CreditLedger)
-        const slow = CreditLedger.of({
-          ...whole,
-          settle: (...args) =>
-            Effect.zipLeft(
-              whole.settle(...args),
-              Effect.zipRight(Deferred.succeed(charged, undefined), Deferred.await(goOn)),
-            ),
+  it.scopedLive(
+    "a client that hangs up after the charge gets the stored answer when it repeats the request",
+    () =>
+      Effect.gen(function* () {
+        const charged = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        const ledger = Layer.map(memoryLedger, (context) => {
+          const whole = Context.get(context, CreditLedger)
+          const slow = CreditLedger.of({
+            ...whole,
+            settle: (...args) =>
+              Effect.zipLeft(
+                whole.settle(...args),
+                Effect.zipRight(Deferred.succeed(charged, undefined), Deferred.await(goOn)),
+              ),
+          })
+          return Context.make(CreditLedger, slow)
         })
-        return Context.make(CreditLedger, slow)
-      })
-      const { calls, layer } = make(succeeding)
-      const server = yield* start({ ledger, provider: layer })
-      const post = server.post(body("example.com"), named('"a"'))
-      const gone = yield* Effect.fork(post)
-      yield* Deferred.await(charged)
-      yield* Fiber.interrupt(gone)
-      yield* Deferred.succeed(goOn, undefined)
+        const { calls, layer } = make(succeeding)
+        const server = yield* start({ ledger, provider: layer })
+        const post = server.post(body("example.com"), named('"a"'))
+        const gone = yield* Effect.fork(post)
+        yield* Deferred.await(charged)
+        yield* Fiber.interrupt(gone)
+        yield* Deferred.succeed(goOn, undefined)
 
-      const collected = yield* post
-      assert.strictEqual(collected.headers["idempotent-replayed"], "true")
-      assert.strictEqual(creditsUsed(collected), 1)
-      assert.strictEqual(calls.length, 1)
-      assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
-    }),
+        const collected = yield* post
+        assert.strictEqual(collected.headers["idempotent-replayed"], "true")
+        assert.strictEqual(creditsUsed(collected), 1)
+        assert.strictEqual(calls.length, 1)
+        assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
+      }),
   )
 })
 
-/** The interface on these stores, for the caller's scope. */
+/** Starts a server on these stores for the current scope and returns its URL. */
 const serveOn = (stores: Context.Context<Ports>) =>
   Effect.gen(function* () {
     const { layer: provider } = make(succeeding)
@@ -345,15 +360,15 @@ const serveOn = (stores: Context.Context<Ports>) =>
     return Context.get(context, Listener).address().url
   })
 
-/** A new account with 10 credits, and its key. */
+/** Creates an account with 10 credits and an API key. */
 const newClient = Effect.gen(function* () {
   const account = yield* newAccountWith(10)
   const { key } = yield* (yield* ApiKeys).issue({ account })
   return { account, key: Redacted.value(key) }
 })
 
-describe("an answer is kept with the charge", () => {
-  it.scopedLive("over a restart, in the file", () =>
+describe("where a stored answer is available", () => {
+  it.scopedLive("a stored answer survives a restart of the service", () =>
     Effect.gen(function* () {
       const file = join(yield* temporaryFolder, "authority.db")
       const post = (url: string, key: string) =>
@@ -372,28 +387,30 @@ describe("an answer is kept with the charge", () => {
     }),
   )
 
-  it.scopedLive("for every process on one database", () =>
-    Effect.gen(function* () {
-      const database = yield* temporaryDatabase
-      const [one, other] = [
-        yield* Layer.build(postgresDatabase(database)),
-        yield* Layer.build(postgresDatabase(database)),
-      ]
-      const urls = [yield* serveOn(one), yield* serveOn(other)] as const
-      const { account, key } = yield* Effect.provide(newClient, one)
-      const post = (url: string, name: string) =>
-        request(url, batch(key, body("example.com"), named(name)))
-      const first = yield* post(urls[0], '"a"')
-      isFirst(first)
-      isReplayOf(first, yield* post(urls[1], '"a"'))
+  it.scopedLive(
+    "a stored answer is replayed by another process on the same PostgreSQL database",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* temporaryDatabase
+        const [one, other] = [
+          yield* Layer.build(postgresDatabase(database)),
+          yield* Layer.build(postgresDatabase(database)),
+        ]
+        const urls = [yield* serveOn(one), yield* serveOn(other)] as const
+        const { account, key } = yield* Effect.provide(newClient, one)
+        const post = (url: string, name: string) =>
+          request(url, batch(key, body("example.com"), named(name)))
+        const first = yield* post(urls[0], '"a"')
+        isFirst(first)
+        isReplayOf(first, yield* post(urls[1], '"a"'))
 
-      const answers = yield* Effect.all(
-        Array.from({ length: 20 }, (_, i) => post(urls[i % 2] ?? urls[0], '"b"')),
-        { concurrency: "unbounded" },
-      )
-      assert.isTrue(answers.every(({ status }) => status === 200 || status === 409))
-      assert.strictEqual((yield* Effect.provide(figures(account), other)).charged, 2)
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
-    }),
+        const answers = yield* Effect.all(
+          Array.from({ length: 20 }, (_, i) => post(urls[i % 2] ?? urls[0], '"b"')),
+          { concurrency: "unbounded" },
+        )
+        assert.isTrue(answers.every(({ status }) => status === 200 || status === 409))
+        assert.strictEqual((yield* Effect.provide(figures(account), other)).charged, 2)
+        assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), other), [])
+      }),
   )
 })

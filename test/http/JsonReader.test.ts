@@ -14,7 +14,7 @@ const parsed = (text: string): { readonly value: unknown } | undefined => {
   }
 }
 
-/** JSON, spaced and escaped in every way, around what the schema asks for. */
+/** JSON documents near the schema, with all kinds of spaces and escapes. */
 const { document } = fc.letrec<{ value: string; document: string }>((tie) => {
   const space = fc.constantFrom("", "", "", " ", "\n", "\t\r ")
   const spaced = (text: fc.Arbitrary<string>) =>
@@ -43,7 +43,7 @@ const { document } = fc.letrec<{ value: string; document: string }>((tie) => {
   }
 })
 
-/** A text with a few characters dropped, doubled or put in. */
+/** JSON documents with a few characters replaced or inserted. */
 const broken = fc
   .tuple(
     document,
@@ -60,7 +60,7 @@ const broken = fc
     }, text),
   )
 
-/** What is left of a value: the field `urls`, its first items, and of these the kind. */
+/** The part of a value that the reader keeps: the first items of `urls`, nested values emptied. */
 const shortened = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return []
@@ -86,16 +86,26 @@ const isSameAsParsed = (text: string) => {
   }
 }
 
-describe("a reader", () => {
-  it.prop("reads what JSON.parse reads", [document], ([text]) => isSameAsParsed(text), {
-    fastCheck: { numRuns: 2000 },
-    timeout: 20_000,
-  })
+describe("the JSON reader", () => {
+  it.prop(
+    "the JSON reader reads every document that JSON.parse reads",
+    [document],
+    ([text]) => isSameAsParsed(text),
+    {
+      fastCheck: { numRuns: 2000 },
+      timeout: 20_000,
+    },
+  )
 
-  it.prop("refuses what JSON.parse refuses", [broken], ([text]) => isSameAsParsed(text), {
-    fastCheck: { numRuns: 5000 },
-    timeout: 20_000,
-  })
+  it.prop(
+    "the JSON reader agrees with JSON.parse on broken documents",
+    [broken],
+    ([text]) => isSameAsParsed(text),
+    {
+      fastCheck: { numRuns: 5000 },
+      timeout: 20_000,
+    },
+  )
 
   it.each([
     "",
@@ -112,9 +122,9 @@ describe("a reader", () => {
     "{a:1}",
     '"',
     "\ufeff1",
-  ])("refuses %j", (text) => assert.isUndefined(read(text)))
+  ])("the JSON reader refuses the text %j", (text) => assert.isUndefined(read(text)))
 
-  it("knows whether a list was cut", () => {
+  it("the JSON reader reports whether it has cut a list", () => {
     const cut = (urls: ReadonlyArray<string>) => read(JSON.stringify({ urls }))
     assert.deepStrictEqual(cut(["a", "b", "c"]), {
       value: { urls: ["a", "b", "c"] },
@@ -126,13 +136,13 @@ describe("a reader", () => {
     })
   })
 
-  it("reads as a whole what only the decoder knows", () => {
+  it("the JSON reader reads a record with unknown names completely", () => {
     const Bag = Schema.Struct({ bag: Schema.Record({ key: Schema.String, value: Schema.Unknown }) })
     const value = { bag: { a: [1, 2, 3, 4], b: { c: null } } }
     assert.deepStrictEqual(JsonReader.make(Bag, 3)(JSON.stringify(value)), { value, isWhole: true })
   })
 
-  it("reads half a million brackets", () => {
+  it("the JSON reader reads half a million nested brackets without a stack overflow", () => {
     const nested = "[".repeat(262_144) + "]".repeat(262_144)
     assert.deepStrictEqual(read(`{"more":${nested},"urls":${nested}}`), {
       value: { urls: [[]] },

@@ -12,10 +12,11 @@ import { start } from "../support/TestServer.ts"
 
 const text = () => `${JSON.stringify(OpenApi.fromApi(Api), undefined, 2)}\n`
 
-describe("the document", () => {
-  it("is as it was agreed", () => expect(text()).toMatchFileSnapshot("../openapi.json"))
+describe("the OpenAPI document", () => {
+  it("the OpenAPI document is equal to the agreed openapi.json", () =>
+    expect(text()).toMatchFileSnapshot("../openapi.json"))
 
-  it("keeps the framework's names and defaults to itself", () => {
+  it("the OpenAPI document contains no names or default texts of the framework", () => {
     for (const trace of [
       "HttpApiDecodeError",
       "_tag",
@@ -31,7 +32,7 @@ describe("the document", () => {
     }
   })
 
-  it("tells the paths, their statuses, the key and the limits", () => {
+  it("the OpenAPI document has the paths, their statuses, the API key and the limits", () => {
     const document = JSON.parse(text())
     assert.strictEqual(document.info.version, "1.0.0")
     const statuses = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -58,7 +59,7 @@ describe("the document", () => {
     assert.deepInclude(urls.items, { type: "string", minLength: 1, maxLength: 1000 })
   })
 
-  it("describes every schema and answer of the contract, with an example of each body", () => {
+  it("the OpenAPI document describes every schema and answer, with an example of each schema", () => {
     const { components, paths } = JSON.parse(text())
     for (const [name, schema] of Object.entries<Record<string, unknown>>(components.schemas)) {
       assert.isString(schema["description"], name)
@@ -89,7 +90,7 @@ describe("the document", () => {
     }
   })
 
-  it.scopedLive("is served without a key", () =>
+  it.scopedLive("the OpenAPI document is served without an API key", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const answer = yield* send({ path: "/openapi.json" })
@@ -100,7 +101,7 @@ describe("the document", () => {
   )
 })
 
-describe("the typed client", () => {
+describe("a client derived from the API definition", () => {
   const clientOf = ({ key, url }: { readonly key: string; readonly url: string }) =>
     HttpApiClient.make(Api, {
       baseUrl: url,
@@ -109,7 +110,7 @@ describe("the typed client", () => {
 
   const batch = (...urls: ReadonlyArray<string>) => ({ payload: { urls }, headers: {} })
 
-  it.scopedLive("reads successes", () =>
+  it.scopedLive("a client derived from the API definition decodes successful answers", () =>
     Effect.gen(function* () {
       const server = yield* start({ provider: make(succeeding).layer, credits: 5 })
       const client = yield* clientOf(server)
@@ -128,26 +129,28 @@ describe("the typed client", () => {
     }),
   )
 
-  it.scopedLive("gives the errors back as what they were", () =>
-    Effect.gen(function* () {
-      const server = yield* start({ credits: 1 })
-      const client = yield* clientOf(server)
-      const stranger = yield* clientOf({ ...server, key: "am_wrong" })
+  it.scopedLive(
+    "a client derived from the API definition decodes error answers to their error classes",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start({ credits: 1 })
+        const client = yield* clientOf(server)
+        const stranger = yield* clientOf({ ...server, key: "am_wrong" })
 
-      const unauthorized = yield* Effect.flip(stranger.availableCredits())
-      assert.instanceOf(unauthorized, Unauthorized)
-      assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
+        const unauthorized = yield* Effect.flip(stranger.availableCredits())
+        assert.instanceOf(unauthorized, Unauthorized)
+        assert.match(unauthorized.message, /^The API key is invalid or expired\. Send it in/)
 
-      const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
-      assert.instanceOf(unpaid, PaymentRequired)
-      assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
+        const unpaid = yield* Effect.flip(client.checkBatch(batch("example.com", "example.org")))
+        assert.instanceOf(unpaid, PaymentRequired)
+        assert.strictEqual(unpaid.message, "This request needs 2 credits and the account has 1.")
 
-      // The client would not send what violates the contract, except for this header's value.
-      const invalid = yield* Effect.flip(
-        client.checkBatch({ payload: { urls: ["a.com"] }, headers: { "idempotency-key": '"' } }),
-      )
-      assert.instanceOf(invalid, InvalidRequest)
-      assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
-    }),
+        // The client validates its requests, except for the value of this header.
+        const invalid = yield* Effect.flip(
+          client.checkBatch({ payload: { urls: ["a.com"] }, headers: { "idempotency-key": '"' } }),
+        )
+        assert.instanceOf(invalid, InvalidRequest)
+        assert.strictEqual(invalid instanceof InvalidRequest && invalid.issues.length, 1)
+      }),
   )
 })

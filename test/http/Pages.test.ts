@@ -1,4 +1,4 @@
-/** The pages for people, as they are on the wire. */
+/** The console and the documents as they are served. */
 import { createHash } from "node:crypto"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -23,35 +23,45 @@ it.scopedLive("the root path leads a browser to the console and other clients to
   }),
 )
 
-describe.each(paths)("%s", (path) => {
-  it.scopedLive("is one page, under a policy that allows what is in it and nothing else", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start()
-      const { headers, status, text } = yield* send({ path })
-      assert.strictEqual(status, 200)
-      assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
-      const policy = String(headers["content-security-policy"]).split("; ")
-      for (const rule of [
-        "default-src 'none'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-      ]) {
-        assert.include(policy, rule)
-      }
-      assert.notInclude(policy.join(), "unsafe")
-      for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
-        const hash = createHash("sha256")
-          .update(content ?? "")
-          .digest("base64")
-        assert.include(policy, `${kind}-src 'sha256-${hash}'`)
-      }
-      assert.notMatch(text, /\b(src|href)="?(https?:)?\/\//, "nothing is asked of another host")
-      assert.notMatch(text, /<[^>]*\s(style|on\w+)=/, "the policy would not let it be")
-    }),
+describe.each(paths)("the page %s", (path) => {
+  it.scopedLive(
+    "a page is one HTML document whose security policy allows only its own script and style",
+    () =>
+      Effect.gen(function* () {
+        const { send } = yield* start()
+        const { headers, status, text } = yield* send({ path })
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
+        const policy = String(headers["content-security-policy"]).split("; ")
+        for (const rule of [
+          "default-src 'none'",
+          "base-uri 'none'",
+          "form-action 'none'",
+          "frame-ancestors 'none'",
+        ]) {
+          assert.include(policy, rule)
+        }
+        assert.notInclude(policy.join(), "unsafe")
+        for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
+          const hash = createHash("sha256")
+            .update(content ?? "")
+            .digest("base64")
+          assert.include(policy, `${kind}-src 'sha256-${hash}'`)
+        }
+        assert.notMatch(
+          text,
+          /\b(src|href)="?(https?:)?\/\//,
+          "the page loads nothing from another host",
+        )
+        assert.notMatch(
+          text,
+          /<[^>]*\s(style|on\w+)=/,
+          "the policy blocks inline styles and handlers",
+        )
+      }),
   )
 
-  it.scopedLive("keeps other sites away, and says so on every answer", () =>
+  it.scopedLive("a page is served with headers that keep other sites from embedding it", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers } = yield* send({ path })
@@ -67,7 +77,7 @@ describe.each(paths)("%s", (path) => {
     }),
   )
 
-  it.scopedLive("is sent again only when it has changed", () =>
+  it.scopedLive("a page with a known ETag is answered with 304 and no body", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers } = yield* send({ path })
@@ -79,14 +89,14 @@ describe.each(paths)("%s", (path) => {
     }),
   )
 
-  it.scopedLive("is packed for who can unpack it, within 60 KB", () =>
+  it.scopedLive("a page is compressed to less than 60 KB for a browser that accepts gzip", () =>
     Effect.gen(function* () {
       const { send, url } = yield* start()
       const plain = yield* send({ path })
       assert.isUndefined(plain.headers["content-encoding"])
       assert.strictEqual(plain.headers["vary"], "accept-encoding")
       const packed = yield* Effect.promise(async () => {
-        // `fetch` would unpack it.
+        // `fetch` would decompress the body.
         const { get } = await import("node:http")
         return new Promise<Buffer>((resolve) =>
           get(url + path, { headers: { "accept-encoding": "br, gzip" } }, (response) => {
@@ -104,7 +114,7 @@ describe.each(paths)("%s", (path) => {
     }),
   )
 
-  it.scopedLive("has one address, to which its links are relative", () =>
+  it.scopedLive("a page's address with a trailing slash redirects to the one without it", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers, status } = yield* send({ path: `${path}/?a=b` })
@@ -114,7 +124,7 @@ describe.each(paths)("%s", (path) => {
     }),
   )
 
-  it.scopedLive("takes GET alone", () =>
+  it.scopedLive("a page accepts only GET", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers, status } = yield* send({ path, method: "POST" })
@@ -124,19 +134,21 @@ describe.each(paths)("%s", (path) => {
   )
 })
 
-describe("the console", () => {
-  it.scopedLive("says of the figures only whether they may be synthetic", () =>
-    Effect.gen(function* () {
-      const real = yield* (yield* start()).send({ path: "/console" })
-      const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
-      assert.notInclude(real.text, "<html data-figures")
-      assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
-    }),
+describe("the console page", () => {
+  it.scopedLive(
+    "the console page is marked if the figures may be synthetic, and is otherwise the same",
+    () =>
+      Effect.gen(function* () {
+        const real = yield* (yield* start()).send({ path: "/console" })
+        const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
+        assert.notInclude(real.text, "<html data-figures")
+        assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
+      }),
   )
 })
 
-describe("the guide", () => {
-  it("has a page for each file", () => {
+describe("the guide under /docs", () => {
+  it("every guide file has a page", () => {
     const files = readdirSync(join(import.meta.dirname, "../../src/pages/guide"))
     assert.deepStrictEqual(
       files.map((file) => `/docs/guide/${file.replace(/\.md$/, "")}`).sort(),
@@ -144,7 +156,7 @@ describe("the guide", () => {
     )
   })
 
-  it.scopedLive("has no page for another name", () =>
+  it.scopedLive("an unknown guide page gets 404", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       for (const path of ["/docs/guide/unknown", "/docs/guide", "/docs/guide/operating.md"]) {
@@ -155,7 +167,7 @@ describe("the guide", () => {
     }),
   )
 
-  it.scopedLive("is listed on /docs, and its links work wherever the service is mounted", () =>
+  it.scopedLive("/docs lists every guide page, and all links work under any mount path", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const linked = new Set<string>()
@@ -176,8 +188,8 @@ describe("the guide", () => {
   )
 })
 
-describe("the build", () => {
-  it("makes the same pages every time", async () => {
+describe("the build of the pages", () => {
+  it("two builds of the pages give the same bytes", async () => {
     assert.deepStrictEqual(await makePages(), await makePages())
   })
 })

@@ -10,8 +10,8 @@ import { start } from "../support/TestServer.ts"
 
 const limit = { requests: 2, per: Duration.hours(1) }
 
-describe("an account with a limit of requests", () => {
-  it.scopedLive("is answered up to it, then told with 429 how long to wait, and not charged", () =>
+describe("the rate limit of an account", () => {
+  it.scopedLive("a request above the rate limit gets 429 with Retry-After and is not charged", () =>
     Effect.gen(function* () {
       const { books, check, credits } = yield* start({ rateLimit: limit })
       assert.strictEqual((yield* check(["example.com"])).status, 200)
@@ -31,7 +31,7 @@ describe("an account with a limit of requests", () => {
     }),
   )
 
-  it.scopedLive("is not counted for what carries no key of its own", () =>
+  it.scopedLive("requests with a wrong API key do not count towards an account's rate limit", () =>
     Effect.gen(function* () {
       const { credits, send } = yield* start({ rateLimit: limit })
       for (let i = 0; i < 5; i++) {
@@ -44,7 +44,7 @@ describe("an account with a limit of requests", () => {
 
   const [one, other] = [AccountId.make("one"), AccountId.make("other")]
 
-  it.effect("may ask again in the next span of time, and never at another account's expense", () =>
+  it.effect("the rate limit is counted per account and starts anew in the next window", () =>
     Effect.gen(function* () {
       const count = RateLimit.counter(limit, yield* Effect.clock)
       const isAdmitted = (account: AccountId) => count(account) === undefined
@@ -56,7 +56,7 @@ describe("an account with a limit of requests", () => {
     }),
   )
 
-  it.effect("waits no longer when the clock is put back", () =>
+  it.effect("a rate-limited account does not wait longer when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       const count = RateLimit.counter(limit, clock)

@@ -7,8 +7,8 @@ import { Request } from "../../src/http/Request.ts"
 import * as Wire from "../../scripts/support/Wire.ts"
 
 /**
- * Answers what the body is: at `/body` as it is at hand in the next turn, at `/stream` as a stream has
- * it then, at `/late` as one has it long after it is there, and else nothing.
+ * Echoes the body: `/body` reads it directly in the next turn, `/stream` reads it as a stream then,
+ * `/late` reads it as a stream after a delay, and other paths do not read it.
  */
 const server = Effect.suspend(() =>
   Wire.listen(
@@ -27,7 +27,7 @@ const server = Effect.suspend(() =>
 const post = (path: string, body: string, length = body.length) =>
   `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n${body}`
 
-/** What is answered to what is sent on one connection, piece by piece. */
+/** Sends the pieces on one connection and returns the answers. */
 const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const connection = yield* Wire.connect(yield* server)
@@ -40,7 +40,7 @@ const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
     return given()
   })
 
-it.scopedLive("a body in one piece is at hand, and also a stream, soon or late", () =>
+it.scopedLive("a body in one piece can be read directly, or as a stream even after a delay", () =>
   Effect.gen(function* () {
     const sent = ["/body", "/stream", "/late", "/body"].map((path, i) => post(path, `body ${i}`))
     assert.deepStrictEqual(yield* answers(4, ...sent), [
@@ -52,7 +52,7 @@ it.scopedLive("a body in one piece is at hand, and also a stream, soon or late",
   }),
 )
 
-it.scopedLive("one in several pieces is a stream, from the first one on", () =>
+it.scopedLive("a body in several pieces is read as a stream without losing the first piece", () =>
   Effect.gen(function* () {
     assert.deepStrictEqual(yield* answers(1, post("/stream", "a", 3), "b", "c"), ["<abc>"])
     assert.deepStrictEqual(yield* answers(1, post("/late", "a", 3), "b", "c"), ["<abc>"])
@@ -60,7 +60,7 @@ it.scopedLive("one in several pieces is a stream, from the first one on", () =>
   }),
 )
 
-it.scopedLive("one without a length is a stream, even where its end came along", () =>
+it.scopedLive("a chunked body is read as a stream, and is never available directly", () =>
   Effect.gen(function* () {
     const head = (path: string) =>
       `POST ${path} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n`
@@ -71,16 +71,18 @@ it.scopedLive("one without a length is a stream, even where its end came along",
   }),
 )
 
-it.scopedLive("what nobody reads does not stand in the way of what follows", () =>
+it.scopedLive("a body that nobody reads does not block the next request on the connection", () =>
   Effect.gen(function* () {
     const sent = [post("/", "x"), post("/", ""), post("/", "x") + post("/body", "y")]
     assert.deepStrictEqual(yield* answers(4, ...sent), ["<>", "<>", "<>", "<y>"])
   }),
 )
 
-it.scopedLive("requests go on after a body that nobody read, however long it was", () =>
-  Effect.gen(function* () {
-    const sent = [post("/", "x".repeat(1024 * 1024)), post("/body", "y")]
-    assert.deepStrictEqual(yield* answers(2, ...sent), ["<>", "<y>"])
-  }),
+it.scopedLive(
+  "a long body that nobody reads does not block the next request on the connection",
+  () =>
+    Effect.gen(function* () {
+      const sent = [post("/", "x".repeat(1024 * 1024)), post("/body", "y")]
+      assert.deepStrictEqual(yield* answers(2, ...sent), ["<>", "<y>"])
+    }),
 )

@@ -1,4 +1,4 @@
-/** What the log tells of each request, and what it never does. */
+/** What the log contains for each request, and which secrets it never contains. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as LogLevel from "effect/LogLevel"
@@ -18,74 +18,84 @@ const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
   return told
 }
 
-describe("at the level debug", () => {
-  it.scopedLive("each request is one line: whose, its outcomes by reason, and its credits", () =>
-    Effect.gen(function* () {
-      const { account, check, credits, log, post } = yield* start({ logLevel: LogLevel.Debug })
-      const common = { endpoint: "checkBatch", account }
-      const urls = ["example.com", "localhost", "::", "provider-error.example.com", "example.org"]
-      const checked = yield* check(urls)
-      assert.deepStrictEqual(lineOf(log, checked), {
-        ...common,
-        requestId: checked.headers["x-request-id"],
-        status: 200,
-        checked: 2,
-        failed: { INVALID_URL: 2, PROVIDER_ERROR: 1 },
-        creditsUsed: 2,
-      })
-      const invalid = yield* post("{")
-      assert.deepInclude(lineOf(log, invalid), { ...common, status: 400 })
-      const asked = yield* credits
-      assert.deepInclude(lineOf(log, asked), { endpoint: "availableCredits", account, status: 200 })
-    }),
+describe("the request log at level debug", () => {
+  it.scopedLive(
+    "each request is logged in one line with account, status, outcomes by reason and credits",
+    () =>
+      Effect.gen(function* () {
+        const { account, check, credits, log, post } = yield* start({ logLevel: LogLevel.Debug })
+        const common = { endpoint: "checkBatch", account }
+        const urls = ["example.com", "localhost", "::", "provider-error.example.com", "example.org"]
+        const checked = yield* check(urls)
+        assert.deepStrictEqual(lineOf(log, checked), {
+          ...common,
+          requestId: checked.headers["x-request-id"],
+          status: 200,
+          checked: 2,
+          failed: { INVALID_URL: 2, PROVIDER_ERROR: 1 },
+          creditsUsed: 2,
+        })
+        const invalid = yield* post("{")
+        assert.deepInclude(lineOf(log, invalid), { ...common, status: 400 })
+        const asked = yield* credits
+        assert.deepInclude(lineOf(log, asked), {
+          endpoint: "availableCredits",
+          account,
+          status: 200,
+        })
+      }),
   )
 
-  it.scopedLive("an answer that is given again is told like the first", () =>
-    Effect.gen(function* () {
-      const { key, log, send } = yield* start({ logLevel: LogLevel.Debug })
-      const named = batch(key, '{"urls":["example.com"]}', { "idempotency-key": "one" })
-      const [first, again] = [yield* send(named), yield* send(named)]
-      assert.strictEqual(again.headers["idempotent-replayed"], "true")
-      const { requestId: _, ...told } = lineOf(log, first)
-      assert.deepInclude(lineOf(log, again), told)
-    }),
+  it.scopedLive(
+    "a replayed answer is logged with the same outcomes and credits as the first one",
+    () =>
+      Effect.gen(function* () {
+        const { key, log, send } = yield* start({ logLevel: LogLevel.Debug })
+        const named = batch(key, '{"urls":["example.com"]}', { "idempotency-key": "one" })
+        const [first, again] = [yield* send(named), yield* send(named)]
+        assert.strictEqual(again.headers["idempotent-replayed"], "true")
+        const { requestId: _, ...told } = lineOf(log, first)
+        assert.deepInclude(lineOf(log, again), told)
+      }),
   )
 
-  it.scopedLive("who has no key is nobody, and no line has a key or a token, however wrong", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.always({
-        name: "an echo of the token",
-        apply: (response, _, { headers }) => {
-          response.writeHead(403).end(`no such token: ${headers["x-moz-token"]}`)
-        },
-      })
-      const { check, key, log, send } = yield* start({
-        logLevel: LogLevel.All,
-        provider: moz.layer,
-      })
-      yield* check(["example.com"])
-      moz.always(FakeVendor.reset)
-      yield* check(["example.com"])
-      assert.isTrue(log.some((line) => line.includes("The provider gave no answer.")))
-      const wrong = `${key}x`
-      const refused = yield* send({ path: creditsPath, headers: { "x-api-key": wrong } })
-      assert.deepStrictEqual(lineOf(log, refused), {
-        requestId: refused.headers["x-request-id"],
-        endpoint: "availableCredits",
-        status: 401,
-      })
-      yield* send({ path: `${creditsPath}?x-api-key=${key}` })
-      yield* send({ path: `/${key}` })
-      for (const secret of [key, key.slice(3), FakeMoz.token]) {
-        assert.isEmpty(log.filter((line) => line.includes(secret)))
-      }
-    }),
+  it.scopedLive(
+    "a request with a wrong API key is logged without account, and no line has a key or token",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.always({
+          name: "an echo of the token",
+          apply: (response, _, { headers }) => {
+            response.writeHead(403).end(`no such token: ${headers["x-moz-token"]}`)
+          },
+        })
+        const { check, key, log, send } = yield* start({
+          logLevel: LogLevel.All,
+          provider: moz.layer,
+        })
+        yield* check(["example.com"])
+        moz.always(FakeVendor.reset)
+        yield* check(["example.com"])
+        assert.isTrue(log.some((line) => line.includes("The provider gave no answer.")))
+        const wrong = `${key}x`
+        const refused = yield* send({ path: creditsPath, headers: { "x-api-key": wrong } })
+        assert.deepStrictEqual(lineOf(log, refused), {
+          requestId: refused.headers["x-request-id"],
+          endpoint: "availableCredits",
+          status: 401,
+        })
+        yield* send({ path: `${creditsPath}?x-api-key=${key}` })
+        yield* send({ path: `/${key}` })
+        for (const secret of [key, key.slice(3), FakeMoz.token]) {
+          assert.isEmpty(log.filter((line) => line.includes(secret)))
+        }
+      }),
   )
 })
 
-describe("at the level info", () => {
-  it.scopedLive("a request leaves no line", () =>
+describe("the request log at level info", () => {
+  it.scopedLive("a successful request is not logged at level info", () =>
     Effect.gen(function* () {
       const { check, log } = yield* start()
       const before = log.length

@@ -59,7 +59,7 @@ const serviceOf = (lookup: Lookup, port = 0) =>
       url,
       stop,
       calls: provider.calls,
-      /** What the account's books say in the end. */
+      /** The account's balance, read from the file after the service has stopped. */
       booksAfter: Effect.flatMap(CreditLedger, ({ balance }) => balance(account)).pipe(
         Effect.provide(sqliteFile(filename)),
       ),
@@ -67,29 +67,31 @@ const serviceOf = (lookup: Lookup, port = 0) =>
     }
   })
 
-describe("a service that is told to stop", () => {
-  it.scopedLive("answers the requests in flight before its database closes", () =>
-    Effect.gen(function* () {
-      const gate = yield* Deferred.make<void>()
-      const { calls, check, stop, url } = yield* service(gate)
-      const inFlight = yield* Effect.fork(check)
-      yield* eventually("the provider is asked", () => calls.length === 1)
-      const stopping = yield* Effect.fork(stop)
-      yield* eventually(
-        "no connection is accepted",
-        Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
-      )
-      yield* Deferred.succeed(gate, undefined)
-      const answer = yield* Fiber.join(inFlight)
-      assert.strictEqual(answer.status, 200, answer.text)
-      assert.strictEqual(answer.headers["connection"], "close")
-      yield* Fiber.join(stopping)
-    }),
+describe("a service that stops", () => {
+  it.scopedLive(
+    "a stopping service answers the requests in flight before its database closes",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Deferred.make<void>()
+        const { calls, check, stop, url } = yield* service(gate)
+        const inFlight = yield* Effect.fork(check)
+        yield* eventually("the provider is asked", () => calls.length === 1)
+        const stopping = yield* Effect.fork(stop)
+        yield* eventually(
+          "no connection is accepted",
+          Effect.map(Effect.exit(Effect.scoped(connect(url))), Exit.isFailure),
+        )
+        yield* Deferred.succeed(gate, undefined)
+        const answer = yield* Fiber.join(inFlight)
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.strictEqual(answer.headers["connection"], "close")
+        yield* Fiber.join(stopping)
+      }),
   )
 
-  it.scopedLive("returns the holds of clients that have just hung up", () =>
+  it.scopedLive("a stopping service returns the holds of clients that have just hung up", () =>
     Effect.gen(function* () {
-      // A vendor's connection takes a while to close.
+      // The provider call takes a while to be interrupted.
       const { booksAfter, calls, check, stop } = yield* serviceOf(() =>
         Effect.onInterrupt(Effect.never, () => Effect.sleep("300 millis")),
       )
@@ -102,7 +104,7 @@ describe("a service that is told to stop", () => {
     }),
   )
 
-  it.scopedLive("refuses new connections", () =>
+  it.scopedLive("a stopped service refuses new connections", () =>
     Effect.gen(function* () {
       const gate = yield* Deferred.make<void>()
       yield* Deferred.succeed(gate, undefined)
@@ -114,13 +116,15 @@ describe("a service that is told to stop", () => {
   )
 })
 
-describe("a service whose port is taken", () => {
-  it.scopedLive("fails with what to do", () =>
-    Effect.gen(function* () {
-      const { port } = new URL(yield* listen(createServer()))
-      const error = yield* Effect.flip(service(yield* Deferred.make<void>(), Number(port)))
-      assert.instanceOf(error, CannotListen)
-      assert.include(error.message, "AUTHORITY_PORT")
-    }),
+describe("a service whose port is in use", () => {
+  it.scopedLive(
+    "a service whose port is in use fails with an error that names AUTHORITY_PORT",
+    () =>
+      Effect.gen(function* () {
+        const { port } = new URL(yield* listen(createServer()))
+        const error = yield* Effect.flip(service(yield* Deferred.make<void>(), Number(port)))
+        assert.instanceOf(error, CannotListen)
+        assert.include(error.message, "AUTHORITY_PORT")
+      }),
   )
 })

@@ -1,4 +1,4 @@
-/** What the doctor knows of a PgBouncer between the program and the server. */
+/** What the doctor reports about a PgBouncer between the program and the server. */
 import { afterAll, assert, beforeAll, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -25,7 +25,7 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
   ["transaction", 0, /ok +pooler: in transaction mode\n/],
   ["statement", 1, /failure +pooler: in statement mode, which allows no transaction: set it to /],
 ])(
-  "the doctor sees PgBouncer's mode: %s",
+  "the doctor reports PgBouncer's pool mode %s",
   ([poolMode, code, line]) =>
     Effect.gen(function* () {
       const pgbouncer = yield* Effect.acquireRelease(

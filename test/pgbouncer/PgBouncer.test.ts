@@ -1,4 +1,4 @@
-/** Two replicas of the program behind PgBouncer: answers that are lost, and restarts of either. */
+/** Two replicas of the program behind PgBouncer, with lost answers and restarts. */
 import { setTimeout as sleep } from "node:timers/promises"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -52,14 +52,14 @@ const bouncer = (options: PgBouncer.Options) =>
 const at = (base: string, database: Redacted.Redacted) =>
   Redacted.make(base + new URL(Redacted.value(database)).pathname)
 
-/** Two replicas behind PgBouncer, with a line between them that can be cut; and one account. */
+/** Two replicas, a proxy that can lose answers, PgBouncer, PostgreSQL, and one account. */
 const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
   Effect.gen(function* () {
     const postgres = yield* server
     const pgbouncer = yield* bouncer({ ...mode, server: postgres.url })
     const database = yield* newDatabaseOn(postgres.url)
     const line = yield* Proxy.make(at(pgbouncer.url, database))
-    // The books are read past PgBouncer.
+    // The test reads the books without PgBouncer.
     const stores = yield* Layer.build(postgresDatabase(database))
     const account = yield* Effect.provide(newAccountWith(1_000_000), stores)
     const { key } = yield* Context.get(stores, ApiKeys).issue({ account })
@@ -87,7 +87,7 @@ const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
         }),
       )
 
-    /** What the clients saw beside what is written. */
+    /** Compares what the clients saw with the statement. */
     const tally = (outcomes: ReadonlyArray<Traffic.Outcome>) =>
       Effect.gen(function* () {
         const entries = yield* statement(account)
@@ -97,7 +97,7 @@ const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
         return Traffic.tally(outcomes, charges)
       }).pipe(Effect.provide(stores))
 
-    /** The books add up, and neither a hold nor a key is left over. */
+    /** Checks that the books add up and that no hold or unanswered key is left. */
     const isTidy = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const open = sql`SELECT key FROM receipts WHERE body IS NULL`
@@ -108,7 +108,7 @@ const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
       assert.deepStrictEqual(yield* problemsOf(account), [])
     }).pipe(Effect.provide(stores))
 
-    /** Runs a disturbance in the middle of requests, and returns what became of them. */
+    /** Runs a disturbance while clients send requests, and returns the outcomes. */
     const during = <E>(disturbance: Effect.Effect<void, E>) =>
       Effect.gen(function* () {
         let isOver = false
@@ -129,7 +129,7 @@ const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
 
 type World = Effect.Effect.Success<ReturnType<typeof world>>
 
-/** Ends it, and starts it again after a pause. */
+/** Stops the server and starts it again after a pause. */
 const restart = ({ start, stop }: Pick<PgBouncer.PgBouncer, "start" | "stop">, pauseMs = 0) =>
   Effect.promise(async () => {
     await stop()
@@ -137,12 +137,12 @@ const restart = ({ start, stop }: Pick<PgBouncer.PgBouncer, "start" | "stop">, p
     await start()
   })
 
-/** No attempt failed, named or not, and what was answered is charged once. */
+/** No attempt failed, with or without a key, and each answered request is charged once. */
 const nothingFails = { lost: 0, doubled: 0, unacknowledged: 0, failures: {} }
 
 describe.each(modes)("PgBouncer in %s", (_, mode) => {
   it.scopedLive(
-    "may lose the answer of every 25th COMMIT: each request is charged once",
+    "each request is charged once when PgBouncer loses the answer of every 25th COMMIT",
     () =>
       Effect.gen(function* () {
         const { isTidy, line, tally, traffic } = yield* world(mode)
@@ -157,8 +157,8 @@ describe.each(modes)("PgBouncer in %s", (_, mode) => {
   )
 })
 
-// Most of the time they wait for PgBouncer, which tries a lost server again after 15 seconds.
-describe.concurrent("restarts behind PgBouncer", () => {
+// Concurrent, because PgBouncer waits 15 seconds before it tries a lost server again.
+describe.concurrent("restarts of PgBouncer and its server", () => {
   const survives = (mode: Mode, disturbance: (world: World) => Effect.Effect<unknown, Error>) =>
     Effect.gen(function* () {
       const started = yield* world(mode)
@@ -186,7 +186,7 @@ describe.concurrent("restarts behind PgBouncer", () => {
   )
 
   it.scopedLive(
-    "no request fails while the server is away for five seconds",
+    "no request fails while the PostgreSQL server is away for five seconds",
     () =>
       survives(transactionMode, ({ postgres, requestsRunAgain }) =>
         Effect.zipRight(restart(postgres, 5000), requestsRunAgain),
@@ -195,9 +195,9 @@ describe.concurrent("restarts behind PgBouncer", () => {
   )
 })
 
-describe("requests with less time than an outage takes", () => {
+describe("a request timeout that is shorter than the outage", () => {
   it.scopedLive(
-    "are repeated by clients, and every key collects its answer",
+    "clients that repeat timed-out requests after an outage get an answer for each key",
     () =>
       Effect.gen(function* () {
         const { during, isTidy, postgres, requestsRunAgain, tally } = yield* world(
@@ -209,7 +209,7 @@ describe("requests with less time than an outage takes", () => {
         assert.deepStrictEqual({ doubled, lost }, { doubled: 0, lost: 0 })
         const named = outcomes.filter(({ isNamed }) => isNamed)
         assert.isTrue(named.some(({ statuses }) => statuses.includes(503)))
-        // An answer that came too late from the provider costs nothing, and is an answer too.
+        // A free answer because of a late provider also counts as an answer.
         assert.deepStrictEqual(
           named.filter(({ creditsUsed }) => creditsUsed === undefined),
           [],
@@ -221,14 +221,19 @@ describe("requests with less time than an outage takes", () => {
 })
 
 describe("PgBouncer in statement mode", () => {
-  it.scopedLive("stops the start with what to do", () =>
-    Effect.gen(function* () {
-      const postgres = yield* server
-      const { url } = yield* bouncer({ poolMode: "statement", server: postgres.url })
-      const settings = { AUTHORITY_DATABASE_URL: `${url}/postgres` }
-      const { code, stderr } = yield* run(yield* folder, ["serve"], settings)
-      assert.strictEqual(code, 1)
-      assert.match(stderr, /^authority: PgBouncer's pool_mode=statement .*: set it to transaction/)
-    }),
+  it.scopedLive(
+    "serve behind PgBouncer in statement mode fails and names the pool mode to set",
+    () =>
+      Effect.gen(function* () {
+        const postgres = yield* server
+        const { url } = yield* bouncer({ poolMode: "statement", server: postgres.url })
+        const settings = { AUTHORITY_DATABASE_URL: `${url}/postgres` }
+        const { code, stderr } = yield* run(yield* folder, ["serve"], settings)
+        assert.strictEqual(code, 1)
+        assert.match(
+          stderr,
+          /^authority: PgBouncer's pool_mode=statement .*: set it to transaction/,
+        )
+      }),
   )
 })

@@ -1,4 +1,4 @@
-/** A visit to the pages in a real browser, and what may go wrong unseen in one. */
+/** Opens pages in a real browser, and fails on errors that a test would not see. */
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, inject } from "@effect/vitest"
@@ -8,10 +8,10 @@ import { type Browser, type BrowserContextOptions, chromium, type Page } from "p
 
 const executablePath = inject("chromium")
 
-/** Where there is no browser the tests are left out, and the run says so. */
+/** Without a browser the tests are skipped, and the run reports that. */
 export const isMissing = executablePath === ""
 
-/** Git-ignored; kept for people to look at. */
+/** Screenshots for people; ignored by git. */
 const screens = join(import.meta.dirname, "../../dist/screens")
 
 let browser: Browser | undefined
@@ -21,7 +21,7 @@ beforeAll(async () => {
   mkdirSync(screens, { recursive: true })
   browser = await chromium.launch({
     executablePath,
-    // Chromium's own sandbox refuses to run as root, as which containers do.
+    // Chromium's sandbox does not run as root, and containers often run as root.
     args: process.getuid?.() === 0 ? ["--no-sandbox"] : [],
   })
 })
@@ -30,15 +30,15 @@ afterAll(() => browser?.close())
 
 export interface Visit {
   readonly page: Page
-  /** A promise of the browser's as an effect. */
+  /** Runs a browser action as an effect. */
   readonly act: <A>(action: (page: Page) => Promise<A>) => Effect.Effect<A>
-  /** Fails on anything that axe finds, in each theme. */
+  /** Fails on any accessibility problem that axe finds, in both themes. */
   readonly examine: (state: string) => Effect.Effect<void>
 }
 
 /**
- * Opens a page; at the end of the scope the visit fails if the page has logged an error, broken its
- * policy, shown a dialog or asked anybody for anything but where it is from, and the `service`.
+ * Opens a page. At the end of the scope it fails if the page has logged an error, violated its
+ * policy, shown a dialog, or sent a request to a host other than its own and `service`.
  */
 export const visit = (
   url: string,
@@ -66,9 +66,9 @@ export const visit = (
       void dialog.dismiss()
     })
     page.on("console", (message) => {
-      // The browser logs every answer that is no success or not for the page: those are what is tested.
-      const isAnswer = [message.location().url, message.text()].some((said) =>
-        said.includes(`${service}/v1/`),
+      // The browser logs unsuccessful answers of the service, which some tests expect.
+      const isAnswer = [message.location().url, message.text()].some((text) =>
+        text.includes(`${service}/v1/`),
       )
       if (message.type() !== "log" && !isAnswer) complaints.push(message.text())
     })
@@ -85,11 +85,11 @@ const examine = async (page: Page, state: string) => {
   const name = state.replaceAll(/\W+/g, "-")
   for (const [colorScheme, rules] of [
     ["light", ""],
-    // All else is as it was.
+    // Only the colours differ in the dark theme.
     ["dark", '{ runOnly: ["color-contrast"] }'],
   ] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-    // Not as a script of the page, for its policy would not let it in.
+    // `evaluate` runs axe despite the page's security policy.
     await page.evaluate(axe.source)
     const found: axe.AxeResults = await page.evaluate(`axe.run(${rules})`)
     assert.deepStrictEqual(

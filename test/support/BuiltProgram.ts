@@ -1,4 +1,4 @@
-/** Builds what ships, once for all projects of a run. */
+/** Builds the program once for all test projects of a run. */
 import type { TestProject } from "vitest/node"
 
 declare module "vitest" {

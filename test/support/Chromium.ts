@@ -1,13 +1,13 @@
 /**
- * The browser for the tests of the pages: `CHROMIUM` names it, or it is where Debian puts it.
- * Without one the run says plainly what it did not do; with `REQUIRE_BROWSER` set it fails.
+ * Finds the browser for the tests: the path in `CHROMIUM`, or Debian's paths. Without a browser the
+ * run reports the skipped tests. With `REQUIRE_BROWSER` set, the run fails.
  */
 import { existsSync } from "node:fs"
 import type { TestProject } from "vitest/node"
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** The path of the browser; empty where there is none. */
+    /** The path of the browser, or an empty string when there is none. */
     readonly chromium: string
   }
 }
@@ -23,6 +23,6 @@ export default function setup(project: TestProject) {
   const say = () =>
     console.error(`\nNOT DONE: the pages were not tested in a browser, for ${missing}.\n`)
   say()
-  // Again at the end, where people look.
+  // Report it again at the end of the run.
   return say
 }

@@ -1,4 +1,4 @@
-/** DataForSEO's backlinks interface as its public reference shows it. */
+/** A fake of DataForSEO's backlinks API, written from its public reference. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -9,7 +9,7 @@ import { figure } from "../../scripts/support/figures.ts"
 export const login = "login@example.com"
 export const password = "a-password-for-tests"
 
-/** A host that the index does not hold. */
+/** A host that is not in the fake's index. */
 export const unknown = "unknown.com"
 
 export const rank = (name: string) => figure(name, "rank")
@@ -33,7 +33,7 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** A failure that HTTP knows nothing of: of the whole call, or of its task. */
+/** A failure with HTTP status 200, of the whole call or of its task. */
 export const failure = (where: "call" | "task", code: number) =>
   FakeVendor.rewrite(`${code} at the ${where}`, (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)

@@ -1,4 +1,4 @@
-/** The Moz Links API v2 as its public reference and a capture show it. */
+/** A fake of the Moz Links API v2, written from its public reference and a captured answer. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -10,7 +10,7 @@ export { figures }
 
 export const token = "a-links-token-for-tests"
 
-/** A target whose name says so gets the whole call refused. */
+/** The fake refuses the whole call when it contains this target. */
 export const refused = "refused.example.com/"
 
 export const make = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** Open PageRank as its public reference shows it. */
+/** A fake of Open PageRank, written from its public reference. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -8,10 +8,10 @@ import { figure } from "../../scripts/support/figures.ts"
 
 export const key = "an-opr-key-for-tests"
 
-/** A domain that it does not know. */
+/** A domain that the fake does not know. */
 export const unknown = "unknown.com"
 
-/** On its own scale, 0 to 10. */
+/** The fake's rank of a domain, from 0 to 10. */
 export const rank = (domain: string) => figure(domain, "domain") / 10
 
 export const make = Effect.gen(function* () {

@@ -1,4 +1,4 @@
-/** The service on a database of its own: with the fast path, and by the router alone. */
+/** The service on its own database, with the fast path or with the router only. */
 import { Agent } from "node:http"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -34,7 +34,7 @@ import * as Wire from "../../scripts/support/Wire.ts"
 export const modes = ["express", "router"] as const
 export type Mode = (typeof modes)[number]
 
-/** What a request passes on its way; a test may put something else in the place of one. */
+/** The services that a request uses. A test may replace one of them. */
 export type Layers = ApiKeys | CreditLedger | MetricsProvider
 
 export interface Options {
@@ -47,18 +47,18 @@ export interface Options {
   readonly replace?: (layers: Context.Context<Layers>) => Context.Context<Layers>
   /** How long a request may take (default: 30 seconds). */
   readonly timeout?: Duration.DurationInput
-  /** Where the stores are, and then time does not stand still (default: a file of SQLite). */
+  /** The database (default: a SQLite file, with a clock that stands still). */
   readonly database?: Layer.Layer<SqlClient.SqlClient, unknown>
-  /** Changes how transactions run, from the first request on. */
+  /** Wraps the transactions of all requests. */
   readonly transactions?: Transactions
 }
 
-/** What runs around each transaction, for as long as it is set. */
+/** `around` wraps each transaction while it is set. */
 export interface Transactions {
   around?: <A, E, R>(transaction: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
-/** The time of every service of these tests: it stands still, so that both see the same. */
+/** The fixed time of all services in these tests, so that both modes have the same times. */
 export const time = Date.UTC(2026, 0, 1)
 
 const stillClock = Object.assign(Clock.make(), {
@@ -66,7 +66,7 @@ const stillClock = Object.assign(Clock.make(), {
   unsafeCurrentTimeNanos: () => BigInt(time) * 1_000_000n,
 })
 
-/** A service for the caller's scope. */
+/** Starts a service for the current scope. */
 export const start = (mode: Mode, options: Options) =>
   Effect.gen(function* () {
     const { corsOrigins = [], replace = (layers) => layers, tracer, transactions = {} } = options
@@ -123,14 +123,14 @@ export const start = (mode: Mode, options: Options) =>
     return {
       mode,
       url,
-      /** Lines of the log, in JSON. */
+      /** The log lines, in JSON. */
       log,
-      /** How many requests the fast path has answered. */
+      /** The number of requests that the fast path has answered. */
       answered: () => answered,
       openConnections: Effect.async<number>((resume) => {
         listener.server.getConnections((_, count) => resume(Effect.succeed(count)))
       }),
-      /** A new account, and its key. */
+      /** Creates an account with an API key. */
       newClient: (credits: number) => Effect.provide(newClient(credits), context),
       booksOf: (account: AccountId) => Effect.provide(booksOf(account), context),
       verify: Effect.provide(
@@ -144,7 +144,7 @@ export const start = (mode: Mode, options: Options) =>
 
 export type Service = Effect.Effect.Success<ReturnType<typeof start>>
 
-/** Connections that are used again, one at a time, for the caller's scope. */
+/** An agent with one keep-alive connection, for the current scope. */
 export const keptConnection: Effect.Effect<Agent, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => new Agent({ keepAlive: true, maxSockets: 1 })),
   (agent) => Effect.sync(() => agent.destroy()),
@@ -178,7 +178,7 @@ export interface Client {
   readonly key: string
 }
 
-/** All that is written of an account. */
+/** Returns everything that is stored about an account. */
 const booksOf = (account: AccountId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient

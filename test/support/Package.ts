@@ -1,4 +1,4 @@
-/** The package as another project has it installed, with the client that the run has built. */
+/** Installs the package into another project, with the client that the run has built. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 
 const root = join(import.meta.dirname, "../..")
 
-/** A folder of a project that depends on the package; gone with the scope. */
+/** A temporary folder of a project that depends on the package. */
 export const consumer = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "authority-test-consumer-"))

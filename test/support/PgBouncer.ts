@@ -1,6 +1,6 @@
 /**
- * A real PgBouncer on a free port in front of a server of `Postgres.ts`. The program is Debian's:
- * `apt-get install pgbouncer`, or the one that `PGBOUNCER` names.
+ * Starts a real PgBouncer on a free port in front of a PostgreSQL server. It runs the program in
+ * `PGBOUNCER`, or Debian's (`apt-get install pgbouncer`).
  */
 import { execFileSync } from "node:child_process"
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
@@ -11,40 +11,40 @@ import { serverUser } from "../../scripts/support/Postgres.ts"
 import * as ServerProcess from "../../scripts/support/ServerProcess.ts"
 
 export interface Options {
-  /** Where the server is: host, port, user and password count. */
+  /** The server's URL with host, port, user and password. */
   readonly server: string
   readonly poolMode: "session" | "transaction" | "statement"
-  /** Connections to the server (default: 20). */
+  /** The maximum number of connections to the server (default: 20). */
   readonly poolSize?: number
-  /** Named prepared statements that a connection keeps; 0 for none. PgBouncer 1.21 has it. */
+  /** `max_prepared_statements`, for PgBouncer 1.21 and later; 0 turns it off. */
   readonly preparedStatements?: number
 }
 
 export interface PgBouncer {
-  /** As of the server, without a database. */
+  /** The URL of PgBouncer, without a database. */
   readonly url: string
-  /** Kills the process: every connection ends at once. */
+  /** Kills the process, which closes all connections. */
   readonly stop: () => Promise<void>
-  /** Again, on the same port. */
+  /** Starts PgBouncer again on the same port. */
   readonly start: () => Promise<void>
-  /** Ends it for good. */
+  /** Stops PgBouncer and removes its files. */
   readonly destroy: () => Promise<void>
 }
 
 const program = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"
 
-/** Fails with what to install where there is no PgBouncer. */
+/** Returns the version. Fails with install instructions when there is no PgBouncer. */
 export const version = (): readonly [major: number, minor: number] => {
   try {
-    const said = execFileSync(program, ["--version"], { encoding: "utf8" })
-    const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(said) ?? []
+    const output = execFileSync(program, ["--version"], { encoding: "utf8" })
+    const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(output) ?? []
     return [Number(major), Number(minor)]
   } catch {
     throw new Error(`${program} does not run: apt-get install pgbouncer, or set PGBOUNCER`)
   }
 }
 
-/** Whether it lets clients prepare statements by name where connections are shared. */
+/** Returns whether this version supports named prepared statements in transaction mode. */
 export const keepsPreparedStatements = () => {
   const [major, minor] = version()
   return major > 1 || minor >= 21
@@ -89,7 +89,7 @@ const write = (folder: string, name: string, text: string, { gid, uid }: User) =
   return file
 }
 
-/** PgBouncer's own defaults, but for what the options say. */
+/** The configuration file: PgBouncer's defaults, except for the options. */
 const configOf = (options: Options, folder: string, port: number) => {
   const { hostname, port: serverPort } = new URL(options.server)
   return [

@@ -1,4 +1,4 @@
-/** The server that the tests use, on machines that make it hard to start. */
+/** The PostgreSQL server that the tests start. */
 import { cpSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -13,23 +13,25 @@ import { temporaryFolder } from "./Stores.ts"
 const isRoot = process.getuid?.() === 0
 
 describe("PostgreSQL for the tests", () => {
-  it.scopedLive.skipIf(!isRoot)("starts where only root may enter the folder of its programs", () =>
-    Effect.gen(function* () {
-      // `mkdtemp` makes a folder that is closed to others.
-      const programs = join(yield* temporaryFolder, "native")
-      cpSync(Postgres.packaged(), programs, { recursive: true, verbatimSymlinks: true })
-      const server = yield* Effect.acquireRelease(
-        Effect.promise(() => Postgres.start({ durable: false, programs })),
-        ({ destroy }) => Effect.promise(destroy),
-      )
-      const rows = yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT 1 AS one`).pipe(
-        Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),
-      )
-      assert.deepStrictEqual(rows, [{ one: 1 }])
-    }),
+  it.scopedLive.skipIf(!isRoot)(
+    "the test PostgreSQL starts even if only root may enter the folder of its programs",
+    () =>
+      Effect.gen(function* () {
+        // `mkdtemp` creates a folder that other users cannot enter.
+        const programs = join(yield* temporaryFolder, "native")
+        cpSync(Postgres.packaged(), programs, { recursive: true, verbatimSymlinks: true })
+        const server = yield* Effect.acquireRelease(
+          Effect.promise(() => Postgres.start({ durable: false, programs })),
+          ({ destroy }) => Effect.promise(destroy),
+        )
+        const rows = yield* Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT 1 AS one`).pipe(
+          Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))),
+        )
+        assert.deepStrictEqual(rows, [{ one: 1 }])
+      }),
   )
 
-  it.scopedLive("says why it cannot start", () =>
+  it.scopedLive("the test PostgreSQL reports the reason when it cannot start", () =>
     Effect.gen(function* () {
       const programs = yield* temporaryFolder
       const error = yield* Effect.flip(
@@ -44,7 +46,7 @@ describe("PostgreSQL for the tests", () => {
 })
 
 describe("a standby for the tests", () => {
-  it.scopedLive("follows its primary, and takes its place when that is killed", () =>
+  it.scopedLive("the test standby replicates its primary, and takes writes after a promotion", () =>
     Effect.gen(function* () {
       const { primary, standby } = yield* Effect.acquireRelease(
         Effect.promise(() => Standby.start({ durable: false, synchronous: true })),

@@ -1,28 +1,28 @@
 /**
- * One real PostgreSQL for the whole run, whichever projects need it. Where it cannot start the run
- * fails: a suite that nobody sees skipped proves nothing.
+ * Starts one real PostgreSQL for the whole run. If it cannot start, the run fails, because silently
+ * skipped tests would prove nothing.
  */
 import type { TestProject } from "vitest/node"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Of a superuser, without a database. */
+    /** The superuser's URL of the server, without a database. */
     readonly postgresUrl: string
   }
 }
 
 export default async function setup({ vitest }: TestProject) {
   const root = vitest.getRootProject()
-  // Another project of this run has started it.
+  // Another project of this run has already started the server.
   if (root.getProvidedContext().postgresUrl !== undefined) return undefined
-  // The tests end processes, never the machine.
+  // Not durable: the tests kill processes, but never the machine.
   const server = await Postgres.start({ durable: false }).catch(giveUp)
   root.provide("postgresUrl", server.url)
   return server.destroy
 }
 
-/** Ends the run with the reason: Vitest would first say that there are no test files. */
+/** Prints the reason and ends the run, because Vitest would hide the reason. */
 const giveUp = (error: unknown): never => {
   console.error(error instanceof Error ? `${error.message}\n\n${error.cause}` : error)
   process.exit(1)

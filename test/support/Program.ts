@@ -1,4 +1,4 @@
-/** The program as it ships, as a process in a folder of its own; it never outlives the test's scope. */
+/** Runs the built program as a process, which is killed at the end of the test's scope. */
 import { execFile, spawn } from "node:child_process"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -14,19 +14,19 @@ import { eventually } from "../../scripts/support/Wire.ts"
 
 const root = join(import.meta.dirname, "../..")
 
-/** The program as it stands in the repository. */
+/** The program's source file. */
 export const source = join(root, "src/main.ts")
 
-/** The program as `npm run build` makes it, which the run of the tests has done. */
+/** The built program. The test run has built it. */
 export const bundle = join(root, "dist/authority.cjs")
 
-/** An empty folder to work in, gone with the scope. */
+/** An empty temporary folder. */
 export const folder = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-test-"))),
   (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
 )
 
-/** The tester's own settings are left out, but for the one that chooses the mode of the test run. */
+/** Hides the developer's settings, except AUTHORITY_EXPRESS, which chooses the mode of the run. */
 const environment = (settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
   ...(express !== undefined && { AUTHORITY_EXPRESS: express }),
@@ -39,16 +39,16 @@ export interface Process {
   readonly pid: number | undefined
   readonly stdout: () => string
   readonly stderr: () => string
-  /** Undefined while it runs; 128 and more when a signal ended it. */
+  /** Undefined while the process runs; 128 or more when a signal ended it. */
   readonly exitCode: () => number | undefined
   readonly signal: (name: NodeJS.Signals) => void
-  /** Leaves nobody who reads what the process writes. */
+  /** Closes the reading ends of stdout and stderr. */
   readonly stopReading: () => void
 }
 
 /**
- * Starts the program; it is killed at the end of the scope if it still runs. `redirection` is the
- * shell's, such as `2> /dev/full`.
+ * Starts the program, which is killed at the end of the scope if it still runs. `redirection` is
+ * shell syntax, such as `2> /dev/full`.
  */
 export const start = (
   cwd: string,
@@ -90,14 +90,14 @@ export const start = (
       ),
   )
 
-/** The exit code, once the process has ended. */
+/** Waits for the process to end and returns its exit code. */
 export const exited = (running: Process) =>
   Effect.map(
     eventually("the process ends", () => running.exitCode() !== undefined),
     running.exitCode,
   )
 
-/** Runs a verb to its end. */
+/** Runs a verb and waits for its end. */
 export const run = (
   cwd: string,
   args: ReadonlyArray<string>,
@@ -110,7 +110,7 @@ export const run = (
     return { code, stdout: running.stdout(), stderr: running.stderr() }
   }).pipe(Effect.scoped)
 
-/** The program in a line of the shell, where `authority` is its name. */
+/** Runs a shell line in which `authority` is the program. */
 export const shell = (cwd: string, before: string, args: ReadonlyArray<string>, after = "") =>
   Effect.async<{ readonly code: number; readonly stdout: string; readonly stderr: string }>(
     (resume) => {
@@ -124,7 +124,7 @@ export const shell = (cwd: string, before: string, args: ReadonlyArray<string>, 
     },
   )
 
-/** What a verb prints with `--json`: one document. On stderr is nothing but a new database's name. */
+/** Runs a verb with `--json` and returns its document. Fails if the verb prints an error. */
 export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
   Effect.flatMap(run(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
     Effect.try({
@@ -139,7 +139,7 @@ export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
     }),
   )
 
-/** The account `acme` with a key, in the database that the program uses in this folder. */
+/** Creates the account `acme` with a key in this folder's default database. */
 export const openAccount = (cwd: string, credits: number) =>
   Effect.gen(function* () {
     const { id } = yield* (yield* Accounts).create(AccountName.make("acme"))
@@ -148,7 +148,7 @@ export const openAccount = (cwd: string, credits: number) =>
     return { id: String(record.id), key: Redacted.value(key) }
   }).pipe(Effect.provide(sqliteFile(join(cwd, "authority.db"))))
 
-/** `authority serve` on a free port, once it listens. */
+/** Starts `authority serve` on a free port and waits until it listens. */
 export const serve = (
   cwd: string,
   settings: Record<string, string> = {},

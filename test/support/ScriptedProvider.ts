@@ -1,4 +1,4 @@
-/** A provider that answers as a test tells it, and remembers what it was asked. */
+/** A provider with scripted answers, which records its calls. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -18,10 +18,10 @@ export const checked = (metrics: Metrics = figures) => Outcome.Checked({ metrics
 
 export const failed = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "as scripted" })
 
-/** Every target has the same figures. */
+/** Answers every target with the same figures. */
 export const succeeding: Lookup = (targets) => Effect.succeed(targets.map(() => checked()))
 
-/** Knows figures already, and asks nobody while it knows all that it is asked for. */
+/** A provider with a cache: it calls `lookup` unless all targets are known. */
 export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lookup) => {
   const { calls, layer } = make(lookup)
   const recall = (targets: ReadonlyArray<Target>) => {
@@ -36,7 +36,7 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
   }
 }
 
-/** `calls` has the pages of each lookup so far. */
+/** Makes a provider. `calls` records the pages of each lookup. */
 export const make = (lookup: Lookup) => {
   const calls: Array<ReadonlyArray<string>> = []
   const layer = Layer.succeed(MetricsProvider, {

@@ -1,4 +1,4 @@
-/** A vendor inside the test's process, for tests that turn the clock. */
+/** A vendor in the test's process, for tests with a controlled clock. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -7,7 +7,7 @@ import { type MetricsProvider, nothingKnown, ProviderError } from "../../src/Met
 import type { Target } from "../../src/Target.ts"
 import { figure } from "../../scripts/support/figures.ts"
 
-/** How one call goes. */
+/** The behaviour of one call. */
 export type Step = (
   targets: NonEmptyReadonlyArray<Target>,
 ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
@@ -28,10 +28,10 @@ export const hang: Step = () => Effect.never
 
 export const bug: Step = () => Effect.dieMessage("a bug in an adapter")
 
-/** Answers the first target only, and gives no outcome at all for the others. */
+/** Returns an outcome for the first target only. */
 export const short: Step = ([first]) => Effect.succeed([checked(first.page)])
 
-/** Has no figures for some of the pages. */
+/** Fails the pages that are unknown. */
 export const lacks =
   (isUnknown: (page: string) => boolean): Step =>
   (targets) =>
@@ -71,9 +71,9 @@ export const make = (options: { readonly name?: string; readonly batchSize?: num
     provider,
     /** The pages of each call so far. */
     calls,
-    /** How the next calls go, in turn. */
+    /** Sets the behaviour of the next calls, in order. */
     script: (...more: ReadonlyArray<Step>) => void steps.push(...more),
-    /** How calls go that no script tells of. */
+    /** Sets the behaviour of all calls without a script. */
     always: (step: Step) => void (standing = step),
   }
 }

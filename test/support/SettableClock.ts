@@ -1,10 +1,10 @@
-/** A clock whose time of day is put back in the middle of a test, as an operator or NTP does. */
+/** A clock that a test can set back, as an operator or NTP does. */
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 
-/** `clock` runs with the test's clock; only its time of day is behind by what it was put back. */
+/** `clock` follows the test clock. `putBack` sets back its time of day, but not its sleeps. */
 export const settable = Effect.map(Effect.clock, (testClock) => {
   let behindMs = 0
   const unsafeCurrentTimeMillis = () => testClock.unsafeCurrentTimeMillis() - behindMs

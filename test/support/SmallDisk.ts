@@ -1,4 +1,4 @@
-/** A disk of its own that can fill up, or be made read-only: a tmpfs, which takes root to mount. */
+/** A small disk that can fill up or become read-only. It is a tmpfs, so it needs root. */
 import { execFileSync } from "node:child_process"
 import { appendFileSync, mkdtempSync, rmSync, rmdirSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -24,7 +24,7 @@ const unmount = (folder: string) => {
   rmdirSync(folder)
 }
 
-/** Why there can be no such disk on this machine; undefined where there can. */
+/** Returns why this machine cannot mount the disk, or undefined when it can. */
 export const isMissing = (): string | undefined => {
   try {
     unmount(mounted(64))
@@ -42,7 +42,7 @@ const takeUp = (file: string, kb: number) => {
   }
 }
 
-/** Makes a file read-only for everybody, root included, until the scope ends. */
+/** Makes a file read-only until the scope ends, also for root. */
 export const protect = (file: string) =>
   Effect.acquireRelease(
     Effect.sync(() => {
@@ -52,7 +52,7 @@ export const protect = (file: string) =>
     () => Effect.sync(() => void execFileSync("umount", ["--lazy", file])),
   )
 
-/** A disk of `sizeKb` of which `ballastKb` are taken up until they are dropped; gone with the scope. */
+/** Mounts a disk of `sizeKb` for the scope. A ballast file fills `ballastKb` of it until `free`. */
 export const make = (sizeKb: number, ballastKb: number) =>
   Effect.acquireRelease(
     Effect.sync(() => mounted(sizeKb)),
@@ -64,9 +64,9 @@ export const make = (sizeKb: number, ballastKb: number) =>
       return {
         folder,
         free: Effect.sync(() => rmSync(ballast)),
-        /** Takes up all that is left, until it is freed. */
+        /** Fills the rest of the disk until `free`. */
         fill: Effect.sync(() => takeUp(ballast, sizeKb)),
-        /** While nobody has a file open for writing on it. */
+        /** Fails while a file on the disk is open for writing. */
         setReadOnly: (readOnly: boolean) =>
           Effect.sync(() => void mount("-o", `remount,${readOnly ? "ro" : "rw"}`, folder)),
       }

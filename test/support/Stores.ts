@@ -1,6 +1,6 @@
 /**
- * The stores that the suites of the ports run over: a store that is added here is held to every
- * promise of `Accounts`, `ApiKeys` and `CreditLedger` by their tests.
+ * The stores that the port suites run over. A store that is added here is tested by the suites of
+ * `Accounts`, `ApiKeys` and `CreditLedger`.
  */
 import { randomUUID } from "node:crypto"
 import { mkdtempSync, rmSync } from "node:fs"
@@ -27,7 +27,7 @@ import * as Sqlite from "../../src/sql/Sqlite.ts"
 
 export type Ports = Accounts | ApiKeys | CreditLedger
 
-/** How long a hold of these stores outlives its owner. */
+/** The lease of holds in these stores. */
 export const lease = "1 minute"
 
 const memory: Layer.Layer<Ports> = Layer.mergeAll(
@@ -36,7 +36,7 @@ const memory: Layer.Layer<Ports> = Layer.mergeAll(
   MemoryCreditLedger.layer({ lease }),
 )
 
-/** The ports in SQL, and the database itself for tests that look behind them. */
+/** The SQL stores and their SQL client, for tests that query the tables. */
 export const inSql = <E, R>(
   client: Layer.Layer<SqlClient.SqlClient, E, R>,
 ): Layer.Layer<Ports | SqlClient.SqlClient, unknown, R> =>
@@ -45,10 +45,10 @@ export const inSql = <E, R>(
     Layer.provideMerge(client),
   )
 
-/** A file that outlives the layer. */
+/** The stores in a SQLite file, which stays when the layer closes. */
 export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))
 
-/** A folder of its own, gone with the scope. */
+/** An empty temporary folder. */
 export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
   Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-"))),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
@@ -59,7 +59,7 @@ export const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "aut
 
 const temporarySqlite = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))
 
-/** An empty database on a server; it goes with the server. */
+/** Creates an empty database on a server, which is removed with the server. */
 export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> =>
   Effect.gen(function* () {
     const name = `test_${randomUUID().replaceAll("-", "")}`
@@ -70,7 +70,7 @@ export const newDatabaseOn = (server: string): Effect.Effect<Redacted.Redacted> 
     return Redacted.make(`${server}/${name}`)
   }).pipe(Effect.orDie)
 
-/** An empty database on the server that the run has started. */
+/** Creates an empty database on the server that the run has started. */
 export const temporaryDatabase = Effect.suspend(() => {
   const server = inject("postgresUrl")
   return server === undefined
@@ -90,7 +90,7 @@ const temporaryPostgres = Layer.unwrapEffect(
 const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
   Layer.provideMerge(Migrations.layer, client)
 
-/** Empty databases with our tables, for the ports that are not about money. */
+/** Empty databases with the program's tables, for the other ports. */
 export const databases: ReadonlyArray<
   readonly [name: string, database: Layer.Layer<SqlClient.SqlClient, unknown>]
 > = [
@@ -101,7 +101,7 @@ export const databases: ReadonlyArray<
   ],
 ]
 
-/** Stores whose tables a test can reach into. */
+/** The SQL stores with their SQL client. */
 export const sqlStores: ReadonlyArray<
   readonly [name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>]
 > = [
@@ -109,7 +109,7 @@ export const sqlStores: ReadonlyArray<
   ["PostgreSQL", temporaryPostgres],
 ]
 
-/** Stores that outlive the processes on them; each time its layer is built is one more process. */
+/** Stores that survive their processes. Each build of the layer is another process. */
 export const lastingStores: ReadonlyArray<
   readonly [name: string, store: Effect.Effect<Layer.Layer<Ports, unknown>, unknown, Scope.Scope>]
 > = [

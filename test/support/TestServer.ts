@@ -1,6 +1,6 @@
 /**
- * The interface over real HTTP on a free port, as the program builds it. With AUTHORITY_EXPRESS=off it
- * runs without the fast path, on stores in memory.
+ * The service over real HTTP on a free port, composed like the program. With AUTHORITY_EXPRESS=off
+ * it runs without the fast path, on memory stores.
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -37,7 +37,7 @@ export interface Options {
   readonly rateLimit?: RateLimit.Limit
   readonly corsOrigins?: ReadonlyArray<string>
   readonly hasSyntheticFigures?: boolean
-  /** With stores of the test's own, all stores are in memory and the fast path answers nothing. */
+  /** With a custom `ledger` or `keys`, the other stores are in memory and the fast path is unused. */
   readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
   readonly health?: Layer.Layer<Health>
@@ -52,16 +52,16 @@ export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 
 const requestTimeout = "30 seconds"
 
-/** The setting of the program, from the environment of the test run. */
+/** The program's setting, from the environment of the test run. */
 const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
 
-/** The fast path works on a ledger in SQL only. */
+/** The fast path needs a SQL ledger. */
 const storesOf = ({ keys, ledger }: Options): Layer.Layer<Ports> =>
   hasExpress && keys === undefined && ledger === undefined
     ? Layer.orDie(sqliteFile(":memory:"))
     : Layer.mergeAll(MemoryAccounts.layer, keys ?? MemoryApiKeys.layer, ledger ?? memoryLedger)
 
-/** A server of its own for the caller's scope, with one account and its key. */
+/** Starts a server for the current scope, with one account and its API key. */
 export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const log: Array<string> = []
@@ -119,13 +119,13 @@ export const start = (options: Options = {}) =>
       accounts,
       keys,
       ledger,
-      /** How many connections the server has open. */
+      /** The number of open connections of the server. */
       connections: Effect.async<number>((resume) => {
         server.getConnections((_, count) => resume(Effect.succeed(count)))
       }),
-      /** Lines of the log, in JSON. */
+      /** The log lines, in JSON. */
       log,
-      /** The books of the account in short. */
+      /** The main figures of the account's balance. */
       books: Effect.map(ledger.balance(account), (balance) => ({
         available: Balance.available(balance),
         held: Number(balance.held),
@@ -138,10 +138,10 @@ export const start = (options: Options = {}) =>
         (entries) => [...entries],
       ),
       send: (request: Wire.Request) => Wire.request(url, request),
-      /** A batch with the account's key, as a well-behaved client sends it. */
+      /** Sends a well-formed batch with the account's key. */
       check: (urls: ReadonlyArray<unknown>) =>
         Wire.request(url, batch(key, JSON.stringify({ urls }))),
-      /** Any body where a batch belongs. */
+      /** Sends any body to the batch path. */
       post: (body: string | Uint8Array, headers: Record<string, string> = {}) =>
         Wire.request(url, batch(key, body, headers)),
       credits: Wire.request(url, { path: creditsPath, headers: { "x-api-key": key } }),

@@ -1,4 +1,4 @@
-/** Clients of a ledger that lose patience with nothing: what it acknowledged, and what it did not. */
+/** Clients that charge a ledger without pause, and record acknowledged charges and failures. */
 import * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -9,17 +9,17 @@ import { assert } from "@effect/vitest"
 import { figures, hold, problemsOf, settle, statement } from "../../scripts/support/ledger.ts"
 
 export interface Load {
-  /** Requests that were told of their charge of one credit. */
+  /** The requests whose charge of one credit was acknowledged. */
   readonly acknowledged: Array<RequestId>
-  /** What the others were told. */
+  /** The messages of the failed requests. */
   readonly failures: Array<string>
-  /** Asks the clients to come to an end. */
+  /** Set to true to end the clients. */
   isOver: boolean
 }
 
 export const newLoad = (): Load => ({ acknowledged: [], failures: [], isOver: false })
 
-/** Clients that charge one credit after the other until the load is over. */
+/** Runs clients that charge one credit at a time until `isOver`. */
 export const run = (load: Load, account: AccountId, clients: number) =>
   Effect.forEach(Array(clients).keys(), () => Effect.repeat(one(load, account), until(load)), {
     concurrency: "unbounded",
@@ -39,17 +39,17 @@ const one = (load: Load, account: AccountId) =>
       if (Exit.isSuccess(exit)) load.acknowledged.push(exit.value)
       else load.failures.push(saidBy(exit.cause))
     }),
-    // The others get their turn even when nothing has to be waited for.
+    // Lets the other clients run, even if nothing here was asynchronous.
     Effect.zipRight(Effect.sleep(1)),
   )
 
-/** What a store that broke tells the operator. */
+/** Returns the message of a store failure, as the operator sees it. */
 export const saidBy = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   return error instanceof StoreFailure ? error.message : `not described: ${String(error)}`
 }
 
-/** Every acknowledged charge is there once, none beyond what failed, and the books add up. */
+/** Checks that every acknowledged charge is stored once, and that the books add up. */
 export const nothingIsLost = (load: Load, account: AccountId) =>
   Effect.gen(function* () {
     const charges = (yield* statement(account)).flatMap(({ requestId }) => requestId ?? [])

@@ -1,4 +1,4 @@
-/** What tests of providers ask, and how they read the answers. */
+/** Helpers for provider tests: targets, lookups and short outcomes. */
 import type * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -7,14 +7,14 @@ import type { Outcome } from "../../src/Metrics.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import { Target } from "../../src/Target.ts"
 
-/** Targets from what tests know to be valid. */
+/** Parses valid URLs to targets. */
 export const targets = (...urls: ReadonlyArray<string>): Arr.NonEmptyReadonlyArray<Target> => {
   const [first, ...rest] = urls.map((url) => Either.getOrThrow(Target.parse(url)))
   if (first === undefined) throw new Error("no targets")
   return [first, ...rest]
 }
 
-/** Builds the provider, asks it once and takes it down. */
+/** Builds the provider, looks up the URLs once, and closes the provider. */
 export const lookup = (
   { layer }: { readonly layer: Layer.Layer<MetricsProvider> },
   ...urls: ReadonlyArray<string>

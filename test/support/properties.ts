@@ -3,8 +3,8 @@ import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
 
 /**
- * The property holds for the examples and for any value, on services that are started once. Otherwise the test fails
- * with the smallest value that was found, and the seed that finds it again.
+ * Checks that a property holds for the examples and for random values, with services that are
+ * started once. A failure reports the smallest value found and the seed to repeat it.
  */
 export const forAll = <A, R>(
   values: fc.Arbitrary<A>,

@@ -1,4 +1,4 @@
-/** Requests as fast-check makes them up: most are plain batches, some are odd in some way. */
+/** Random requests for property tests: most are plain batches, some are unusual. */
 import type { Agent, OutgoingHttpHeaders } from "node:http"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
@@ -30,7 +30,7 @@ const unavailable = new ProviderError({
   detail: "the vendor is down",
 })
 
-/** Knows some pages, buys others, and fails for some. A purchase takes a millisecond. */
+/** A provider that knows some pages, buys others in a millisecond, and fails for some. */
 export const newProvider = () =>
   knowing(known, (targets) => {
     const pages = targets.map(({ page }) => page)
@@ -89,7 +89,7 @@ const urls = fc.oneof(
   },
 )
 
-/** JSON texts of one value differ in blanks, escapes and other fields. */
+/** JSON texts with different spaces, escapes and unknown fields. */
 const json = fc.oneof(
   { weight: 6, arbitrary: urls.map((urls) => JSON.stringify({ urls })) },
   { weight: 1, arbitrary: urls.map((urls) => JSON.stringify({ more: [{}], urls }, null, "\t")) },
@@ -104,7 +104,7 @@ const json = fc.oneof(
   },
 )
 
-/** Just above the size that the fast path takes, and just above the contract's. */
+/** Bodies just above the size limits of the fast path and of the contract. */
 const largeBodies = [128 * 1024, 512 * 1024].flatMap((limit) =>
   [limit - 100, limit + 1].map(
     (length) => `{"urls":["known-1.example.com"],"pad":"${"x".repeat(length)}"}`,
@@ -135,13 +135,13 @@ const body: fc.Arbitrary<string | Uint8Array> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...largeBodies) },
 )
 
-/** Undefined leaves the header out; a list sends it several times. */
+/** The value of a header. Undefined omits the header; a list sends it several times. */
 type Value = string | ReadonlyArray<string> | undefined
 
 const usually = <A>(plain: A, odd: fc.Arbitrary<A>, weight = 12): fc.Arbitrary<A> =>
   fc.oneof({ weight, arbitrary: fc.constant(plain) }, { weight: 1, arbitrary: odd })
 
-/** `own` stands for the key of the account. */
+/** `own` is replaced by the account's API key. */
 const apiKey = usually<Value>(
   "own",
   fc.constantFrom<Value>(undefined, "", "am_unknown", "ownx", "Own", ["own", "own"], [" own", ""]),
@@ -234,7 +234,7 @@ const batchAsk: fc.Arbitrary<Ask> = fc.record({
   isUpperCase: usually(false, fc.constant(true)),
 })
 
-/** A batch like most. */
+/** An ordinary batch. */
 export const plain = (...urls: ReadonlyArray<string>): Ask => ({
   method: "POST",
   path: batchPath,
@@ -254,10 +254,10 @@ export const ask: fc.Arbitrary<Ask> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(creditsAsk) },
 )
 
-/** The request on the wire. */
+/** Converts the request to the form that is sent. */
 export const requestOf = (ask: Ask, key: string, agent?: Agent): Wire.Request => {
   const { body, method, path } = ask
-  // A server may answer and close before the next piece is out, and that piece destroys the answer.
+  // With Connection: close, a piece that is sent after the answer would destroy the answer.
   const sending = ask.more["connection"] === undefined ? ask.sending : "whole"
   const own = (value: Value): Value =>
     typeof value === "string"

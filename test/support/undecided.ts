@@ -1,6 +1,6 @@
 /**
- * A database that stops answering: every request has its answer in time, the answer says what may
- * still happen, and the books are right once the database goes on.
+ * Tests for a database that stops answering. Each request is answered in time and reports whether it
+ * may be charged, and the books are right when the database continues.
  */
 import { assert, describe, it } from "@effect/vitest"
 import type * as SqlClient from "@effect/sql/SqlClient"
@@ -15,12 +15,12 @@ import { type Answer, eventually } from "../../scripts/support/Wire.ts"
 
 export interface Database {
   readonly client: Layer.Layer<SqlClient.SqlClient, unknown>
-  /** Nothing is committed any more. */
+  /** Stops all commits until `thaw`. */
   readonly freeze: Effect.Effect<unknown>
   readonly thaw: Effect.Effect<unknown>
 }
 
-/** A service on a database that can be frozen, also while the provider is asked. */
+/** Starts a service on a database that can freeze, also during a lookup. */
 const startOn = (mode: Mode, database: Effect.Effect<Database, unknown, Scope.Scope>) =>
   Effect.gen(function* () {
     const { client, freeze, thaw } = yield* database
@@ -46,21 +46,21 @@ const startOn = (mode: Mode, database: Effect.Effect<Database, unknown, Scope.Sc
           ),
       },
     })
-    // Before the service closes, which waits for the database.
+    // Runs before the service closes, because the service waits for the database.
     yield* Effect.addFinalizer(() => thaw)
     const newClientUnknown = service.newClient(10)
-    /** A client whose key the service knows. */
+    /** Creates a client whose API key the service has cached. */
     const newClient = Effect.gen(function* () {
       const client = yield* newClientUnknown
       assert.strictEqual((yield* post(service, client, "localhost")).status, 200)
       return client
     })
-    /** A request whose commit is under way. */
+    /** Forks a request and waits until its commit begins. */
     const underWay = <A, E>(request: Effect.Effect<A, E>) =>
       Effect.gen(function* () {
         const before = commits
         const asked = yield* Effect.fork(request)
-        yield* eventually("its commit begins", () => commits > before)
+        yield* eventually("the commit begins", () => commits > before)
         return asked
       })
     return { ...service, newClient, newClientUnknown, underWay, freeze, thaw }
@@ -87,14 +87,14 @@ const nothingIsCharged = (answer: Answer) => {
   assert.include(answer.text, "nothing is charged")
 }
 
-/** A charge that may stand, and that no key can collect. */
-export const namesItself = ({ headers, status, text }: Answer) => {
+/** Checks for the 500 of a charge without a key that may have been committed. */
+export const isUndecided = ({ headers, status, text }: Answer) => {
   assert.strictEqual(status, 500, text)
   assert.isUndefined(headers["retry-after"])
   assert.include(JSON.parse(text).message, String(headers["x-request-id"]))
 }
 
-/** The answer once the request is neither unavailable nor in progress. */
+/** Repeats the request until it is neither unavailable nor in progress. */
 export const again = (request: Effect.Effect<Answer, Error>) =>
   Effect.repeat(Effect.delay(request, 50), { while: ({ status }) => status > 400 })
 
@@ -103,7 +103,7 @@ export const isReplay = ({ headers, status }: Answer) => {
   return headers["idempotent-replayed"] === "true"
 }
 
-/** Nothing is held, the books add up, and this is charged. */
+/** Checks that no hold is left and the books add up. Returns the ids of the charges. */
 export const charged = (service: Pick<Service, "booksOf" | "verify">, client: Client) =>
   Effect.gen(function* () {
     const books = service.booksOf(client.account)
@@ -118,116 +118,124 @@ export const charged = (service: Pick<Service, "booksOf" | "verify">, client: Cl
     )
   })
 
-/** The promises for one database; `reads`: whether it can still be read when it is frozen. */
+/** The test suite for one database. `reads` is true when a frozen database can still be read. */
 export const suite = (
   database: Effect.Effect<Database, unknown, Scope.Scope>,
   { reads }: { readonly reads: boolean },
 ) => {
   describe.each(modes)("with %s", (mode) => {
-    it.scopedLive("a charge without a key may stand, and what waits behind it does not", () =>
-      Effect.gen(function* () {
-        const service = yield* startOn(mode, database)
-        const [one, other] = [yield* service.newClient, yield* service.newClient]
-        const [reader, unknown] = [yield* service.newClient, yield* service.newClientUnknown]
-        yield* service.freeze
-        const first = yield* service.underWay(post(service, one, "known.example.com"))
-        const waiting = yield* Effect.forEach(
-          [
-            post(service, other, "known.example.com"),
-            post(service, other, "known.example.com", "a"),
-            post(service, other, "bought.example.com"),
-            post(service, other, "bought.example.com", "b"),
-          ],
-          (request) => Effect.fork(request),
-        )
-        const balance = yield* Effect.fork(
-          service.send({ path: creditsPath, headers: { "x-api-key": reader.key } }),
-        )
-        const uncached = yield* Effect.fork(post(service, unknown, "localhost"))
-        const undecided = yield* Fiber.join(first)
-        namesItself(undecided)
-        for (const asked of waiting) nothingIsCharged(yield* Fiber.join(asked))
-        if (reads) {
-          assert.strictEqual((yield* Fiber.join(balance)).status, 200)
-          assert.strictEqual((yield* Fiber.join(uncached)).status, 200)
-        } else {
-          nothingIsCharged(yield* Fiber.join(balance))
-          nothingIsCharged(yield* Fiber.join(uncached))
-        }
-        yield* service.thaw
-        yield* eventually(
-          "the charge stands",
-          Effect.map(service.booksOf(one.account), ({ charged }) => Number(charged) === 1),
-        )
-        assert.deepStrictEqual(yield* charged(service, one), [
-          String(undecided.headers["x-request-id"]),
-        ])
-        assert.deepStrictEqual(yield* charged(service, other), [])
-        for (const [url, name] of [
-          ["known.example.com", "a"],
-          ["bought.example.com", "b"],
-        ] as const) {
-          assert.isFalse(isReplay(yield* again(post(service, other, url, name))))
-        }
-        assert.lengthOf(yield* charged(service, other), 2)
-      }),
+    it.scopedLive(
+      "a charge during a freeze may be committed, but the requests queued behind it are not",
+      () =>
+        Effect.gen(function* () {
+          const service = yield* startOn(mode, database)
+          const [one, other] = [yield* service.newClient, yield* service.newClient]
+          const [reader, unknown] = [yield* service.newClient, yield* service.newClientUnknown]
+          yield* service.freeze
+          const first = yield* service.underWay(post(service, one, "known.example.com"))
+          const waiting = yield* Effect.forEach(
+            [
+              post(service, other, "known.example.com"),
+              post(service, other, "known.example.com", "a"),
+              post(service, other, "bought.example.com"),
+              post(service, other, "bought.example.com", "b"),
+            ],
+            (request) => Effect.fork(request),
+          )
+          const balance = yield* Effect.fork(
+            service.send({ path: creditsPath, headers: { "x-api-key": reader.key } }),
+          )
+          const uncached = yield* Effect.fork(post(service, unknown, "localhost"))
+          const undecided = yield* Fiber.join(first)
+          isUndecided(undecided)
+          for (const asked of waiting) nothingIsCharged(yield* Fiber.join(asked))
+          if (reads) {
+            assert.strictEqual((yield* Fiber.join(balance)).status, 200)
+            assert.strictEqual((yield* Fiber.join(uncached)).status, 200)
+          } else {
+            nothingIsCharged(yield* Fiber.join(balance))
+            nothingIsCharged(yield* Fiber.join(uncached))
+          }
+          yield* service.thaw
+          yield* eventually(
+            "the charge is committed",
+            Effect.map(service.booksOf(one.account), ({ charged }) => Number(charged) === 1),
+          )
+          assert.deepStrictEqual(yield* charged(service, one), [
+            String(undecided.headers["x-request-id"]),
+          ])
+          assert.deepStrictEqual(yield* charged(service, other), [])
+          for (const [url, name] of [
+            ["known.example.com", "a"],
+            ["bought.example.com", "b"],
+          ] as const) {
+            assert.isFalse(isReplay(yield* again(post(service, other, url, name))))
+          }
+          assert.lengthOf(yield* charged(service, other), 2)
+        }),
     )
 
-    it.scopedLive("a charge with a key is collected by the key", () =>
-      Effect.gen(function* () {
-        const service = yield* startOn(mode, database)
-        const client = yield* service.newClient
-        const request = post(service, client, "known.example.com", "a")
-        yield* service.freeze
-        const undecided = yield* Fiber.join(yield* service.underWay(request))
-        isUnavailable(undecided)
-        assert.include(undecided.text, "the same Idempotency-Key")
-        yield* service.thaw
-        assert.isTrue(isReplay(yield* again(request)))
-        assert.deepStrictEqual(yield* charged(service, client), [
-          String(undecided.headers["x-request-id"]),
-        ])
-      }),
+    it.scopedLive(
+      "a charge with an idempotency key during a freeze is replayed for a repeat of the key",
+      () =>
+        Effect.gen(function* () {
+          const service = yield* startOn(mode, database)
+          const client = yield* service.newClient
+          const request = post(service, client, "known.example.com", "a")
+          yield* service.freeze
+          const undecided = yield* Fiber.join(yield* service.underWay(request))
+          isUnavailable(undecided)
+          assert.include(undecided.text, "the same Idempotency-Key")
+          yield* service.thaw
+          assert.isTrue(isReplay(yield* again(request)))
+          assert.deepStrictEqual(yield* charged(service, client), [
+            String(undecided.headers["x-request-id"]),
+          ])
+        }),
     )
 
-    it.scopedLive("a hold is never charged, and is released once the database goes on", () =>
-      Effect.gen(function* () {
-        const service = yield* startOn(mode, database)
-        const client = yield* service.newClient
-        const request = post(service, client, "bought.example.com", "a")
-        yield* service.freeze
-        nothingIsCharged(yield* Fiber.join(yield* service.underWay(request)))
-        yield* service.thaw
-        assert.deepStrictEqual(yield* charged(service, client), [])
-        assert.isFalse(isReplay(yield* again(request)))
-        assert.lengthOf(yield* charged(service, client), 1)
-      }),
+    it.scopedLive(
+      "a hold during a freeze is never charged, and is released when the database continues",
+      () =>
+        Effect.gen(function* () {
+          const service = yield* startOn(mode, database)
+          const client = yield* service.newClient
+          const request = post(service, client, "bought.example.com", "a")
+          yield* service.freeze
+          nothingIsCharged(yield* Fiber.join(yield* service.underWay(request)))
+          yield* service.thaw
+          assert.deepStrictEqual(yield* charged(service, client), [])
+          assert.isFalse(isReplay(yield* again(request)))
+          assert.lengthOf(yield* charged(service, client), 1)
+        }),
     )
 
-    it.scopedLive("a charge after the provider's answer is undecided as any other", () =>
-      Effect.gen(function* () {
-        const service = yield* startOn(mode, database)
-        const client = yield* service.newClient
-        const undecided = yield* post(service, client, "freezing.example.com")
-        namesItself(undecided)
-        yield* service.thaw
-        yield* eventually(
-          "the charge stands",
-          Effect.map(service.booksOf(client.account), ({ charged }) => Number(charged) === 1),
-        )
-        assert.deepStrictEqual(yield* charged(service, client), [
-          String(undecided.headers["x-request-id"]),
-        ])
-        const named = yield* service.newClient
-        isUnavailable(yield* post(service, named, "freezing.example.com", "a"))
-        yield* service.thaw
-        assert.isTrue(isReplay(yield* again(post(service, named, "freezing.example.com", "a"))))
-        assert.lengthOf(yield* charged(service, named), 1)
-        const free = yield* service.newClient
-        nothingIsCharged(yield* post(service, free, "freezing.failing.example.com"))
-        yield* service.thaw
-        assert.deepStrictEqual(yield* charged(service, free), [])
-      }),
+    it.scopedLive(
+      "a charge after the lookup may be committed when the database freezes during the lookup",
+      () =>
+        Effect.gen(function* () {
+          const service = yield* startOn(mode, database)
+          const client = yield* service.newClient
+          const undecided = yield* post(service, client, "freezing.example.com")
+          isUndecided(undecided)
+          yield* service.thaw
+          yield* eventually(
+            "the charge is committed",
+            Effect.map(service.booksOf(client.account), ({ charged }) => Number(charged) === 1),
+          )
+          assert.deepStrictEqual(yield* charged(service, client), [
+            String(undecided.headers["x-request-id"]),
+          ])
+          const named = yield* service.newClient
+          isUnavailable(yield* post(service, named, "freezing.example.com", "a"))
+          yield* service.thaw
+          assert.isTrue(isReplay(yield* again(post(service, named, "freezing.example.com", "a"))))
+          assert.lengthOf(yield* charged(service, named), 1)
+          const free = yield* service.newClient
+          nothingIsCharged(yield* post(service, free, "freezing.failing.example.com"))
+          yield* service.thaw
+          assert.deepStrictEqual(yield* charged(service, free), [])
+        }),
     )
   })
 }
