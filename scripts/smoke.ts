@@ -4,7 +4,7 @@
  * executable, it also checks that V8 accepted the code cache.
  */
 import assert from "node:assert/strict"
-import { spawn } from "node:child_process"
+import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
 import { existsSync, mkdtempSync, rmSync } from "node:fs"
@@ -61,6 +61,11 @@ try {
     const { headers, status } = await fetch(url + page, { signal: AbortSignal.timeout(10_000) })
     assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"])
   }
+  const metrics = await fetch(`${url}/metrics`, { signal: AbortSignal.timeout(10_000) })
+  const input = await metrics.text()
+  const promtool = spawnSync("promtool", ["check", "metrics"], { input, encoding: "utf8" })
+  if (promtool.error === undefined) assert.equal(promtool.status, 0, promtool.stderr)
+  else console.error("NOT DONE: promtool is not installed, so it did not check the metrics")
 } finally {
   child.kill("SIGTERM")
   const [code] = await Promise.race([exited, setTimeout(20_000, ["still running"], { ref: false })])

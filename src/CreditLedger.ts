@@ -17,6 +17,13 @@ import type { LedgerEntry } from "./ledger/LedgerEntry.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** A period in epoch milliseconds. `since` is inclusive, `until` is exclusive. */
+/** Sums over all accounts, for monitoring. */
+export interface Totals {
+  readonly held: Credits
+  /** For each of the given amounts, how many accounts have less than it available. */
+  readonly accountsBelow: ReadonlyArray<number>
+}
+
 export interface Period {
   readonly since?: number | undefined
   readonly until?: number | undefined
@@ -79,6 +86,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * released holds.
      */
     readonly expire: Effect.Effect<number>
+    /** Adds up the balances of all accounts. `amounts` are in credits. */
+    readonly totals: (amounts: ReadonlyArray<Credits>) => Effect.Effect<Totals>
     /** Streams the entries of an account, oldest first. */
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<LedgerEntry>
     /** Recomputes every balance, hold and hash, in constant memory. Returns the problems found. */

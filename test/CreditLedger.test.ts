@@ -10,6 +10,7 @@ import type * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
 import type { AccountId } from "../src/Account.ts"
 import * as Balance from "../src/ledger/Balance.ts"
+import { creditsOf } from "../src/ledger/Credits.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { type Hold, HoldExpired, InsufficientCredits } from "../src/ledger/Hold.ts"
 import { newAccount, newAccountWith } from "../scripts/support/accounts.ts"
@@ -436,6 +437,25 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
     })
+
+    it.effect("the totals add up the holds and count the accounts with few credits", () =>
+      Effect.gen(function* () {
+        yield* endAllHolds
+        const { totals } = yield* CreditLedger
+        const amounts = [1, 6, 11].map((amount) => creditsOf(amount))
+        const before = yield* totals(amounts)
+        assert.strictEqual(before.held, 0)
+        const account = yield* newAccountWith(10)
+        yield* hold(account, 4)
+        yield* hold(account, 1)
+        const { accountsBelow, held } = yield* totals(amounts)
+        assert.strictEqual(held, 5)
+        assert.deepStrictEqual(
+          accountsBelow.map((count, i) => count - (before.accountsBelow[i] ?? 0)),
+          [0, 1, 1],
+        )
+      }),
+    )
 
     describe("the statement", () => {
       it.effect("has every grant and charge, oldest first, each with its balance", () =>

@@ -23,6 +23,7 @@ import * as BatchAnswer from "../http/BatchAnswer.ts"
 import * as Body from "../http/Body.ts"
 import { type Current, newRequestId } from "../http/CurrentRequest.ts"
 import * as IdempotencyKey from "../http/IdempotencyKey.ts"
+import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import { RateLimit } from "../http/RateLimit.ts"
 import * as contractErrors from "../http/contractErrors.ts"
@@ -125,6 +126,7 @@ export const make = (
 
       const answerWith = (report: Report.Report) => {
         current.report = report
+        CheckMeters.count(report)
         answer(200, BatchAnswer.json(report), report.isReplay ? BatchAnswer.replayed : noHeaders)
       }
 

@@ -72,7 +72,9 @@ const others = (options: Options) =>
 const metricsPath = "/metrics"
 
 const metrics = Effect.map(Prometheus.make, (text) =>
-  Effect.sync(() => HttpServerResponse.text(text(), { contentType: Prometheus.contentType })),
+  Effect.map(text, (body) =>
+    HttpServerResponse.text(body, { contentType: Prometheus.contentType }),
+  ),
 )
 
 const openApiPath = "/openapi.json"

@@ -8,6 +8,7 @@ import { Api, BatchRequest } from "../contract/Api.ts"
 import { ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
@@ -34,6 +35,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
           ),
         )
         current.report = report
+        CheckMeters.count(report)
         return BatchAnswer.response(report)
       }),
     ),

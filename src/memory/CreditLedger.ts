@@ -8,7 +8,9 @@ import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Audit from "../ledger/Audit.ts"
+import { available } from "../ledger/Balance.ts"
 import { Books } from "../ledger/Books.ts"
+import { creditsOf } from "../ledger/Credits.ts"
 
 /** `lease`: how long a hold and its key last when nobody settles or releases the hold. */
 export const layer = (options: {
@@ -35,6 +37,17 @@ export const layer = (options: {
         books.forgetKeys(now)
         return expired.length
       }),
+
+      totals: (amounts) =>
+        Effect.sync(() => {
+          const balances = [...books.changed].map((account) => books.balance(account))
+          return {
+            held: creditsOf(balances.reduce((sum, { held }) => sum + held, 0)),
+            accountsBelow: amounts.map(
+              (amount) => balances.filter((balance) => available(balance) < amount).length,
+            ),
+          }
+        }),
 
       statement: (account, { since = -Infinity, until = Infinity }) =>
         Stream.suspend(() =>

@@ -99,7 +99,9 @@ export const make = (
           if (!Arr.isNonEmptyArray(pages)) return askFor(inner, targets, known)
           return Effect.flatMap(store.get(pages, now), (figures) => {
             figures.forEach(learn)
-            return askFor(inner, targets, recall(targets, now))
+            const stored = recall(targets, now)
+            meters.cacheMisses(stored.filter((outcome) => outcome === undefined).length)
+            return askFor(inner, targets, stored)
           })
         })
       return Recall.remembering({ ...inner, lookup }, recallAll)

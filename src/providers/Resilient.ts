@@ -52,8 +52,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         onSuccess: (outcomes) =>
           Effect.sync(() => {
             const rows = outcomes.filter(({ _tag }) => _tag === "Checked").length
-            meters.rows(rows)
-            meters.failedLookups(outcomes.length - rows)
+            meters.outcomes(rows, outcomes.length - rows)
           }),
         onFailure: ({ message, reason }) => {
           meters.failedCalls(reason)
@@ -94,7 +93,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         Effect.catchTag("CircuitOpen", ({ message }) =>
           failure("Unavailable", `not asked: ${message}`),
         ),
-        Effect.tapError(() => Effect.sync(() => meters.failedLookups(targets.length))),
+        Effect.tapError(() => Effect.sync(() => meters.outcomes(0, targets.length))),
       ),
   }
 }

@@ -1,4 +1,4 @@
-/** Reads the entries of accounts: the ledger's methods `statement` and `verify`. */
+/** Reads the entries of accounts: the ledger's methods `statement`, `totals` and `verify`. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -7,11 +7,14 @@ import * as Stream from "effect/Stream"
 import type { AccountId } from "../Account.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
 import * as Audit from "../ledger/Audit.ts"
+import { creditsOf } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
 import { nextPage, type Queries, readBooks, readEntry } from "./ledgerQueries.ts"
 
-export const make = (queries: Queries): Pick<CreditLedger["Type"], "statement" | "verify"> => {
+export const make = (
+  queries: Queries,
+): Pick<CreditLedger["Type"], "statement" | "totals" | "verify"> => {
   const entriesOf = (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
     Stream.paginateChunkEffect(0, (after) =>
       Effect.map(Failure.orDie(queries.entriesAfter({ account, after })), (page) => [
@@ -29,6 +32,15 @@ export const make = (queries: Queries): Pick<CreditLedger["Type"], "statement" |
         Stream.orDie,
         Stream.filter(({ at }) => since <= at && at < until),
       ),
+
+    totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
+      const sums = yield* queries.heldByAll
+      const counts = yield* Effect.forEach(amounts, queries.accountsBelow)
+      return {
+        held: creditsOf(sums.reduce((sum, { held }) => sum + held, 0)),
+        accountsBelow: counts.map(([count]) => count?.accounts ?? 0),
+      }
+    }, Failure.orDie),
 
     verify: Stream.paginateChunkEffect("", (after) =>
       Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [

@@ -224,6 +224,21 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
         WHERE h.owner = ${owner} LIMIT ${pageSize}`,
     }),
 
+    /** The sum of all holds. One row. */
+    heldByAll: SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Schema.Struct({ held: Credits }),
+      execute: () => sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held FROM balances`,
+    })(),
+
+    /** How many accounts have less than an amount available. One row. */
+    accountsBelow: SqlSchema.findAll({
+      Request: Credits,
+      Result: Schema.Struct({ accounts: Schema.Int }),
+      execute: (amount) =>
+        sql`SELECT COUNT(*) AS accounts FROM balances WHERE granted - charged - held < ${amount}`,
+    }),
+
     balances: SqlSchema.findAll({
       Request: Schema.Array(AccountId),
       Result: BalanceRow,

@@ -4,7 +4,11 @@ import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
 import type * as MetricPair from "effect/MetricPair"
+import * as MetricKeyType from "effect/MetricKeyType"
 import * as Option from "effect/Option"
+import { CreditLedger } from "../CreditLedger.ts"
+import { Credits } from "../ledger/Credits.ts"
+import { MetricsProvider } from "../MetricsProvider.ts"
 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -15,39 +19,82 @@ const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>)
   const lag = Math.max(0, eventLoopDelay.mean / 1e9 - resolutionMs / 1000)
   eventLoopDelay.reset()
   return [
-    gauge("process_resident_memory_bytes", "resident memory", rss),
-    gauge("nodejs_heap_size_used_bytes", "used JavaScript heap memory", heapUsed),
-    gauge(
-      "nodejs_eventloop_lag_mean_seconds",
-      "mean event loop delay since the last scrape",
-      Number.isFinite(lag) ? lag : 0,
-    ),
-    gauge(
-      "process_start_time_seconds",
-      "start of the process, in seconds since 1970",
-      performance.timeOrigin / 1000,
-    ),
+    gauge("process_resident_memory_bytes", "resident memory", [[{}, rss]]),
+    gauge("nodejs_heap_size_used_bytes", "used JavaScript heap memory", [[{}, heapUsed]]),
+    gauge("nodejs_eventloop_lag_mean_seconds", "mean event loop delay since the last scrape", [
+      [{}, Number.isFinite(lag) ? lag : 0],
+    ]),
+    gauge("process_start_time_seconds", "start of the process, in seconds since 1970", [
+      [{}, performance.timeOrigin / 1000],
+    ]),
   ].join("")
 }
 
-const gauge = (name: string, help: string, value: number) =>
-  `# HELP ${name} ${help}\n# TYPE ${name} gauge\n${name} ${value}\n`
+/** The amounts of credits for which the accounts with less are counted. */
+const lowAmounts = [1, 10, 100, 1000, 10_000].map((amount) => Credits.make(amount))
+
+/** Sums over the accounts, read at each scrape. Empty when the database does not answer. */
+const ledgerGauges = Effect.map(CreditLedger, ({ totals }) =>
+  totals(lowAmounts).pipe(
+    // The scrape does not wait for a database that cannot be interrupted.
+    Effect.disconnect,
+    Effect.timeout("2 seconds"),
+    Effect.map(({ accountsBelow, held }) =>
+      [
+        gauge("authority_credits_held", "credits held by requests in progress", [[{}, held]]),
+        gauge(
+          "authority_accounts_below",
+          "accounts with fewer available credits than the label says",
+          lowAmounts.map((credits, i) => [{ credits: String(credits) }, accountsBelow[i] ?? 0]),
+        ),
+      ].join(""),
+    ),
+    Effect.catchAllCause(() => Effect.succeed("")),
+  ),
+)
+
+const circuitGauges = Effect.map(MetricsProvider, ({ circuits = Effect.succeed([]) }) =>
+  Effect.map(circuits, (all) =>
+    all.length === 0
+      ? ""
+      : gauge(
+          "authority_provider_circuit_open",
+          "1 while the provider is not asked because its calls failed, else 0",
+          all.map(({ openReason, provider }) => [{ provider }, openReason === undefined ? 0 : 1]),
+        ),
+  ),
+)
+
+type Labels = Readonly<Record<string, string>>
+
+const gauge = (
+  name: string,
+  help: string,
+  values: ReadonlyArray<readonly [labels: Labels, value: number]>,
+) =>
+  [
+    `# HELP ${name} ${help}`,
+    `# TYPE ${name} gauge`,
+    ...values.map(([labels, value]) => `${name}${labelText(Object.entries(labels))} ${value}`),
+    "",
+  ].join("\n")
 
 /** Sampling interval of the event loop delay, in milliseconds. */
 const resolutionMs = 20
 
-/** Starts to sample the event loop delay. Returns a function that renders the text. */
-export const make = Effect.map(
-  Effect.acquireRelease(
+/** Starts to sample the event loop delay. Returns the text of a scrape. */
+export const make = Effect.gen(function* () {
+  const eventLoopDelay = yield* Effect.acquireRelease(
     Effect.sync(() => {
       const eventLoopDelay = monitorEventLoopDelay({ resolution: resolutionMs })
       eventLoopDelay.enable()
       return eventLoopDelay
     }),
     (eventLoopDelay) => Effect.sync(() => eventLoopDelay.disable()),
-  ),
-  (eventLoopDelay) => () => metrics() + processGauges(eventLoopDelay),
-)
+  )
+  const others = Effect.all([yield* circuitGauges, yield* ledgerGauges])
+  return Effect.map(others, (texts) => metrics() + texts.join("") + processGauges(eventLoopDelay))
+})
 
 const metrics = (): string => {
   const families = new Map<string, Array<MetricPair.MetricPair.Untyped>>()
@@ -59,31 +106,37 @@ const metrics = (): string => {
   return [...families].map(([name, pairs]) => familyText(name, pairs)).join("")
 }
 
-const familyText = (name: string, pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>): string => {
+const familyText = (
+  metric: string,
+  pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>,
+): string => {
   const [first] = pairs
   if (first === undefined) return ""
-  const kind = kindOf(first.metricState)
+  const kind = kindOf(first)
   if (kind === undefined) return ""
+  // Prometheus expects this suffix of every counter.
+  const name = kind === "counter" ? `${metric}_total` : metric
   const help = Option.getOrElse(first.metricKey.description, () => name)
   return [
     `# HELP ${name} ${help.replaceAll("\\", "\\\\").replaceAll("\n", "\\n")}`,
     `# TYPE ${name} ${kind}`,
-    ...pairs.flatMap(samples),
+    ...pairs.flatMap((pair) => samples(name, pair)),
     "",
   ].join("\n")
 }
 
-const kindOf = (state: MetricState.MetricState.Untyped) =>
-  MetricState.isCounterState(state)
-    ? "counter"
-    : MetricState.isGaugeState(state)
-      ? "gauge"
-      : MetricState.isHistogramState(state)
-        ? "histogram"
-        : undefined
+const kindOf = ({ metricKey: { keyType }, metricState }: MetricPair.MetricPair.Untyped) => {
+  if (MetricState.isHistogramState(metricState)) return "histogram"
+  if (MetricState.isGaugeState(metricState)) return "gauge"
+  if (!MetricState.isCounterState(metricState)) return undefined
+  // A counter of Effect that may also go down is a gauge of Prometheus.
+  return MetricKeyType.isCounterKey(keyType) && keyType.incremental ? "counter" : "gauge"
+}
 
-const samples = ({ metricKey, metricState }: MetricPair.MetricPair.Untyped): Array<string> => {
-  const { name } = metricKey
+const samples = (
+  name: string,
+  { metricKey, metricState }: MetricPair.MetricPair.Untyped,
+): Array<string> => {
   const labels = metricKey.tags.map(({ key, value }) => [key, value] as const)
   if (MetricState.isCounterState(metricState)) {
     return [`${name}${labelText(labels)} ${metricState.count}`]

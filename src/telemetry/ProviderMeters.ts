@@ -20,10 +20,11 @@ export interface Meters {
   readonly calls: (count: number) => void
   readonly callSeconds: (seconds: number) => void
   readonly failedCalls: (reason: ProviderError["reason"]) => void
-  readonly rows: (count: number) => void
   readonly cacheHits: (count: number) => void
+  readonly cacheMisses: (count: number) => void
   readonly coalesced: (count: number) => void
-  readonly failedLookups: (count: number) => void
+  /** Outcomes of the targets that were sent to the vendor. */
+  readonly outcomes: (checked: number, failed: number) => void
   readonly waiting: (count: number) => void
 }
 
@@ -36,15 +37,21 @@ export const make = (provider: string): Meters => {
   const waiting = MetricKey.gauge("authority_provider_waiting", {
     description: "targets that wait to be sent",
   })
+  const outcomes = (outcome: "checked" | "failed") =>
+    counter("outcomes", "targets that were sent to the vendor, by outcome", { outcome })
+  const [checked, failed] = [outcomes("checked"), outcomes("failed")]
   return {
     calls: counter("calls", "calls to the vendor, retries included"),
     callSeconds: Meter.series(callSeconds, { provider }),
     failedCalls: (reason) =>
       counter("failed_calls", "calls to the vendor that failed", { reason })(1),
-    rows: counter("rows", "targets for which the vendor returned figures"),
     cacheHits: counter("cache_hits", "targets answered from the cache"),
+    cacheMisses: counter("cache_misses", "targets that were not in the cache"),
     coalesced: counter("coalesced", "targets that joined a lookup in progress for the same target"),
-    failedLookups: counter("failed_lookups", "targets sent to the vendor that got no figures"),
+    outcomes: (withFigures, without) => {
+      checked(withFigures)
+      failed(without)
+    },
     waiting: Meter.series(waiting, { provider }),
   }
 }

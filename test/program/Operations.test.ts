@@ -32,8 +32,10 @@ describe("a running service", () => {
 
         const { text } = yield* get(url, "/metrics")
         const families = new Map(parsePrometheus(text).map((family) => [family.name, family]))
-        assert.deepStrictEqual(families.get("authority_credits_charged")?.metrics, [{ value: "1" }])
-        const answered = families.get("authority_http_requests")?.metrics ?? []
+        assert.deepStrictEqual(families.get("authority_credits_charged_total")?.metrics, [
+          { value: "1" },
+        ])
+        const answered = families.get("authority_http_requests_total")?.metrics ?? []
         assert.deepInclude(answered, {
           value: "1",
           labels: { method: "POST", route: "/v1/metrics/da-pa/batch", status: "200" },
@@ -100,11 +102,29 @@ describe("a running service", () => {
         const families = new Map(parsePrometheus(text).map((family) => [family.name, family]))
         const labels = { provider: "moz" }
         const counted = (name: string) => families.get(name)?.metrics
-        assert.deepStrictEqual(counted("authority_credits_charged"), [{ value: "2" }])
-        assert.deepStrictEqual(counted("authority_provider_calls"), [{ value: "2", labels }])
-        assert.deepStrictEqual(counted("authority_provider_rows"), [{ value: "1", labels }])
-        assert.deepStrictEqual(counted("authority_provider_cache_hits"), [{ value: "1", labels }])
-        assert.deepStrictEqual(counted("authority_provider_failed_calls"), [
+        assert.deepStrictEqual(counted("authority_credits_charged_total"), [{ value: "2" }])
+        assert.deepStrictEqual(counted("authority_provider_calls_total"), [{ value: "2", labels }])
+        assert.deepStrictEqual(counted("authority_provider_outcomes_total"), [
+          { value: "1", labels: { ...labels, outcome: "checked" } },
+          { value: "1", labels: { ...labels, outcome: "failed" } },
+        ])
+        assert.deepStrictEqual(counted("authority_provider_cache_misses_total"), [
+          { value: "2", labels },
+        ])
+        assert.deepStrictEqual(counted("authority_provider_circuit_open"), [{ value: "0", labels }])
+        assert.deepStrictEqual(counted("authority_credits_held"), [{ value: "0" }])
+        assert.deepInclude(counted("authority_checks_total") ?? [], {
+          value: "1",
+          labels: { outcome: "INVALID_URL" },
+        })
+        assert.deepInclude(counted("authority_accounts_below") ?? [], {
+          value: "1",
+          labels: { credits: "100" },
+        })
+        assert.deepStrictEqual(counted("authority_provider_cache_hits_total"), [
+          { value: "1", labels },
+        ])
+        assert.deepStrictEqual(counted("authority_provider_failed_calls_total"), [
           { value: "1", labels: { ...labels, reason: "Refused" } },
         ])
         for (const name of [
