@@ -8,10 +8,10 @@ const projects = ["unit", "stores", "http"]
 /** Parts of test names. Change them together with the tests. */
 const tests = [
   // Deno's server does not answer some of the requests that these property tests generate.
-  "requests one after another",
-  "requests at the same time",
+  "with and without the fast path",
+  "get answers that the router could give",
   // Deno's client retries a request when a keep-alive connection is reset.
-  "no error, log or trace contains the token",
+  "no error, log or trace contains the Moz token",
   // Deno's server sometimes closes a connection with an unread body while the client writes.
   "a long body that nobody reads",
   // Deno does not report why a process of another user failed to start.

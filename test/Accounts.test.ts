@@ -31,18 +31,20 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("a second account with the same name fails and leaves the first unchanged", () =>
-      Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const first = yield* accounts.create(named("taken"))
-        const error = yield* Effect.flip(accounts.create(named("taken")))
-        assert.instanceOf(error, AccountExists)
-        assert.strictEqual(error.name, "taken")
-        assert.deepStrictEqual(yield* accounts.find("taken"), first)
-      }),
+    it.effect(
+      "creating a second account with the same name fails and leaves the first unchanged",
+      () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const first = yield* accounts.create(named("taken"))
+          const error = yield* Effect.flip(accounts.create(named("taken")))
+          assert.instanceOf(error, AccountExists)
+          assert.strictEqual(error.name, "taken")
+          assert.deepStrictEqual(yield* accounts.find("taken"), first)
+        }),
     )
 
-    it.effect("one of many concurrent creations with the same name succeeds", () =>
+    it.effect("only one of many concurrent creations of the same account name succeeds", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const asked = yield* Effect.forEach(
@@ -54,7 +56,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("names that differ only in letter case are different names", () =>
+    it.effect("account names that differ only in letter case belong to different accounts", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const lower = yield* accounts.create(named("case"))
@@ -64,7 +66,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       }),
     )
 
-    it.effect("a name in any script is stored unchanged", () =>
+    it.effect("an account name in any script is stored unchanged", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const account = yield* accounts.create(named("Zoë.王+1@例"))
@@ -83,7 +85,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
     )
 
-    it.effect("the list has every account, sorted by name", () =>
+    it.effect("the list of accounts has every account, sorted by name", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
         const created = yield* Effect.forEach(["list-c", "list-a", "list-b"], (name) =>
@@ -100,41 +102,43 @@ for (const [name, store] of stores) suite(name, store)
 
 for (const [name, store] of sqlStores) {
   layer(store)(`Accounts in ${name}, from an earlier version`, (it) => {
-    it.effect("an account whose name is the id of another account does not hide it", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const accounts = yield* Accounts
-        const [victim, impostor] = [yield* newAccount, yield* newAccount]
-        yield* sql`UPDATE accounts SET name = ${victim.id} WHERE id = ${impostor.id}`
-        assert.deepStrictEqual(yield* accounts.find(victim.id), victim)
-        assert.deepStrictEqual(yield* accounts.find(victim.name), victim)
-        const found = yield* accounts.find(impostor.id)
-        assert.deepStrictEqual({ ...found }, { id: impostor.id, name: victim.id })
-        assert.deepInclude(yield* accounts.list, found)
-      }),
+    it.effect(
+      "an account whose name is the id of another account does not hide the other account",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const accounts = yield* Accounts
+          const [victim, impostor] = [yield* newAccount, yield* newAccount]
+          yield* sql`UPDATE accounts SET name = ${victim.id} WHERE id = ${impostor.id}`
+          assert.deepStrictEqual(yield* accounts.find(victim.id), victim)
+          assert.deepStrictEqual(yield* accounts.find(victim.name), victim)
+          const found = yield* accounts.find(impostor.id)
+          assert.deepStrictEqual({ ...found }, { id: impostor.id, name: victim.id })
+          assert.deepInclude(yield* accounts.list, found)
+        }),
     )
   })
 }
 
-describe("a name of an account", () => {
+describe("the format of an account name", () => {
   const isName = Schema.is(AccountName)
 
   it.each(["a", "A1", "9", "acme.com", "ops@acme.com", "a_b-c+d", "Zoë", "王", "a".repeat(100)])(
-    "may be %j",
+    "the account name %j is valid",
     (name) => {
       assert.isTrue(isName(name))
     },
   )
 
   it.each(["018f3c1e-7b5a-7c3d-9e2f-0123456789ab", "018F3C1E-7B5A-7C3D-9E2F-0123456789AB"])(
-    "may not look like an id: %j",
+    "the account name %j is refused because it looks like an id",
     (name) => {
       assert.isFalse(isName(name))
     },
   )
 
   it.each(["", " ", "a b", "-a", ".a", "--json", "a/b", "a\n", "a\0", "a'", "a".repeat(101)])(
-    "may not be %j",
+    "the account name %j is refused",
     (name) => {
       assert.isFalse(isName(name))
     },

@@ -43,14 +43,14 @@ const terms = { accountId: AccountId.make("a"), label: null, lifetimeMs: null }
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`ApiKeys in ${name}`, (it) => {
     describe("a key", () => {
-      it.effect("authenticates its account", () =>
+      it.effect("an API key authenticates its account", () =>
         Effect.gen(function* () {
           const { account, key } = yield* issued()
           assert.strictEqual((yield* (yield* ApiKeys).authenticate(key)).accountId, account)
         }),
       )
 
-      it.effect("can be one of many keys of an account", () =>
+      it.effect("an account can have several API keys", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { account, key } = yield* issued()
@@ -61,7 +61,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("has a record that does not contain the secret", () =>
+      it.effect("the record of an API key does not contain the secret", () =>
         Effect.gen(function* () {
           yield* TestClock.adjust("1 second")
           const { account, key, record } = yield* issued({
@@ -80,7 +80,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("without a lifetime never expires", () =>
+      it.effect("an API key without a lifetime never expires", () =>
         Effect.gen(function* () {
           const { key, record } = yield* issued()
           assert.isNull(record.expiresAt)
@@ -89,7 +89,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("expires at the end of its lifetime, to the millisecond", () =>
+      it.effect("an API key expires at the end of its lifetime, to the millisecond", () =>
         Effect.gen(function* () {
           const { key } = yield* issued({ expiresIn: Duration.days(90) })
           yield* TestClock.adjust(Duration.millis(Duration.toMillis("90 days") - 1))
@@ -101,7 +101,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("an invalid key is rejected", () => {
-      it.effect("if it has the right form but was never issued", () =>
+      it.effect("an API key that has the right format but was never issued is rejected", () =>
         Effect.gen(function* () {
           const { key } = ApiKey.issue(terms, 0)
           assert.isTrue(ApiKey.isWellFormed(key))
@@ -109,7 +109,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("if it has a typo, a missing part or an addition", () =>
+      it.effect("an API key with a typo, a missing part or an addition is rejected", () =>
         Effect.gen(function* () {
           const text = Redacted.value((yield* issued()).key)
           const wrong = [
@@ -129,7 +129,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("if it is the id, the start or the hash of a key", () =>
+      it.effect("the id, the start and the hash of an API key are not accepted as a key", () =>
         Effect.gen(function* () {
           const { key, record } = yield* issued()
           for (const one of [record.id, record.start, ApiKey.hash(key)]) {
@@ -140,18 +140,20 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("revoking", () => {
-      it.effect("ends a key immediately, and no other key", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const { account, key, record } = yield* issued()
-          const other = yield* keys.issue({ account })
-          assert.isNotNull((yield* keys.revoke(record.id)).revokedAt)
-          assert.isFalse(yield* admits(key))
-          assert.isTrue(yield* admits(other.key))
-        }),
+      it.effect(
+        "a revoked API key stops working immediately, and other keys of the account still work",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const { account, key, record } = yield* issued()
+            const other = yield* keys.issue({ account })
+            assert.isNotNull((yield* keys.revoke(record.id)).revokedAt)
+            assert.isFalse(yield* admits(key))
+            assert.isTrue(yield* admits(other.key))
+          }),
       )
 
-      it.effect("a revoked key succeeds and keeps the first revocation time", () =>
+      it.effect("revoking an API key twice keeps the first revocation time", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const { record } = yield* issued()
@@ -161,7 +163,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("an unknown id fails with ApiKeyNotFound", () =>
+      it.effect("revoking an unknown API key id fails with ApiKeyNotFound", () =>
         Effect.gen(function* () {
           const id = ApiKey.ApiKeyId.make("none")
           const error = yield* Effect.flip((yield* ApiKeys).revoke(id))
@@ -172,7 +174,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("rotating", () => {
-      it.effect("without a grace period ends the old key immediately", () =>
+      it.effect("rotating an API key without a grace period ends the old key immediately", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued({ label: "crawler" })
@@ -185,7 +187,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("with a grace period keeps both keys valid until its end", () =>
+      it.effect("rotating an API key with a grace period keeps both keys valid until its end", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued()
@@ -199,7 +201,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("gives the new key the lifetime of the old key, starting now", () =>
+      it.effect("the new key of a rotation has the lifetime of the old key, starting now", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           const former = yield* issued({ expiresIn: Duration.days(90) })
@@ -212,7 +214,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("never extends the lifetime of the old key", () =>
+      it.effect("a grace period never extends the lifetime of the old API key", () =>
         Effect.gen(function* () {
           const former = yield* issued({ expiresIn: Duration.hours(1) })
           yield* (yield* ApiKeys).rotate(former.record.id, Duration.hours(24))
@@ -221,41 +223,41 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
+      it.effect("rotating a revoked, expired or unknown API key fails and issues no key", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const revoked = yield* issued()
+          yield* keys.revoke(revoked.record.id)
+          const expired = yield* issued({ expiresIn: Duration.hours(1) })
+          yield* TestClock.adjust("1 hour")
+          for (const id of [revoked.record.id, expired.record.id, ApiKey.ApiKeyId.make("none")]) {
+            const error = yield* Effect.flip(keys.rotate(id, Duration.hours(24)))
+            assert.instanceOf(error, ApiKeyNotFound)
+            assert.strictEqual(error.id, id)
+          }
+          assert.strictEqual((yield* keys.list(revoked.account)).length, 1)
+          assert.isFalse(yield* admits(expired.key))
+        }),
+      )
+
       it.effect(
-        "a revoked, expired or unknown key fails with ApiKeyNotFound and issues no key",
+        "rotating or issuing an API key with a time that cannot be stored changes nothing",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
-            const revoked = yield* issued()
-            yield* keys.revoke(revoked.record.id)
-            const expired = yield* issued({ expiresIn: Duration.hours(1) })
-            yield* TestClock.adjust("1 hour")
-            for (const id of [revoked.record.id, expired.record.id, ApiKey.ApiKeyId.make("none")]) {
-              const error = yield* Effect.flip(keys.rotate(id, Duration.hours(24)))
-              assert.instanceOf(error, ApiKeyNotFound)
-              assert.strictEqual(error.id, id)
-            }
-            assert.strictEqual((yield* keys.list(revoked.account)).length, 1)
-            assert.isFalse(yield* admits(expired.key))
+            const { account, key, record } = yield* issued()
+            const grace = Duration.days(200_000_000)
+            assert.isTrue(Exit.isFailure(yield* Effect.exit(keys.rotate(record.id, grace))))
+            const issue = keys.issue({ account, expiresIn: Duration.days(100_000_000) })
+            assert.isTrue(Exit.isFailure(yield* Effect.exit(issue)))
+            assert.deepStrictEqual(yield* keys.list(account), [Either.right(record)])
+            assert.isTrue(yield* admits(key))
           }),
-      )
-
-      it.effect("with a grace period that is too long to be stored changes nothing", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const { account, key, record } = yield* issued()
-          const grace = Duration.days(200_000_000)
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(keys.rotate(record.id, grace))))
-          const issue = keys.issue({ account, expiresIn: Duration.days(100_000_000) })
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(issue)))
-          assert.deepStrictEqual(yield* keys.list(account), [Either.right(record)])
-          assert.isTrue(yield* admits(key))
-        }),
       )
     })
 
     describe("withdrawing", () => {
-      it.effect("a new key revokes it", () =>
+      it.effect("withdrawing a new API key revokes it", () =>
         Effect.gen(function* () {
           const { account, ...key } = yield* issued()
           yield* (yield* ApiKeys).withdraw(key)
@@ -264,7 +266,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("the new key of a rotation restores the lifetime of the old key", () =>
+      it.effect("withdrawing the new key of a rotation restores the lifetime of the old key", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           for (const grace of ["0 millis", "1 hour"] as const) {
@@ -280,28 +282,30 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("does not change an old key that was revoked or rotated again", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const revoked = yield* issued()
-          const successor = yield* keys.rotate(revoked.record.id, Duration.hours(1))
-          yield* keys.revoke(revoked.record.id)
-          yield* keys.withdraw(successor)
-          assert.isFalse(yield* admits(revoked.key))
+      it.effect(
+        "withdrawing a new key does not revive an old key that was revoked or rotated again",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const revoked = yield* issued()
+            const successor = yield* keys.rotate(revoked.record.id, Duration.hours(1))
+            yield* keys.revoke(revoked.record.id)
+            yield* keys.withdraw(successor)
+            assert.isFalse(yield* admits(revoked.key))
 
-          const rotated = yield* issued()
-          const second = yield* keys.rotate(rotated.record.id, Duration.hours(2))
-          yield* keys.rotate(rotated.record.id, Duration.hours(1))
-          yield* keys.withdraw(second)
-          yield* TestClock.adjust("1 hour")
-          assert.isFalse(yield* admits(rotated.key))
-        }),
+            const rotated = yield* issued()
+            const second = yield* keys.rotate(rotated.record.id, Duration.hours(2))
+            yield* keys.rotate(rotated.record.id, Duration.hours(1))
+            yield* keys.withdraw(second)
+            yield* TestClock.adjust("1 hour")
+            assert.isFalse(yield* admits(rotated.key))
+          }),
       )
     })
 
     describe("the list of an account's keys", () => {
       it.effect(
-        "has only its keys, revoked and expired ones too, oldest first, without secrets",
+        "the list of an account's keys is oldest first, with revoked keys and without secrets",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
@@ -331,7 +335,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("is empty for an account without keys", () =>
+      it.effect("the list of keys is empty for an account without keys", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           assert.deepStrictEqual(yield* (yield* ApiKeys).list(id), [])
@@ -344,34 +348,36 @@ for (const [name, store] of stores) suite(name, store)
 
 for (const [name, store] of sqlStores) {
   layer(store)(`the api_keys table in ${name}`, (it) => {
-    it.effect("an unreadable row is reported, affects no other key, and can be revoked", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const keys = yield* ApiKeys
-        const { account, key, record } = yield* issued()
-        const bad = yield* keys.issue({ account })
-        const { id } = bad.record
-        yield* sql`UPDATE api_keys SET expires_at = ${86_400_000_000_000_000} WHERE id = ${id}`
+    it.effect(
+      "an unreadable row in api_keys is reported, affects no other key, and can be revoked",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const keys = yield* ApiKeys
+          const { account, key, record } = yield* issued()
+          const bad = yield* keys.issue({ account })
+          const { id } = bad.record
+          yield* sql`UPDATE api_keys SET expires_at = ${86_400_000_000_000_000} WHERE id = ${id}`
 
-        const [first, second] = yield* keys.list(account)
-        assert.deepStrictEqual(first, Either.right(record))
-        assert.deepInclude(Either.merge(second ?? Either.left({})), { id })
-        const unreadable = yield* keys.unreadable
-        assert.deepStrictEqual(
-          unreadable.map((key) => key.id),
-          [id],
-        )
-        assert.match(unreadable[0]?.problem ?? "", /^expiresAt: /)
-        assert.isTrue(yield* admits(key))
-        assert.isFalse(yield* admits(bad.key))
+          const [first, second] = yield* keys.list(account)
+          assert.deepStrictEqual(first, Either.right(record))
+          assert.deepInclude(Either.merge(second ?? Either.left({})), { id })
+          const unreadable = yield* keys.unreadable
+          assert.deepStrictEqual(
+            unreadable.map((key) => key.id),
+            [id],
+          )
+          assert.match(unreadable[0]?.problem ?? "", /^expiresAt: /)
+          assert.isTrue(yield* admits(key))
+          assert.isFalse(yield* admits(bad.key))
 
-        assert.isNumber((yield* keys.revoke(id)).revokedAt)
-        yield* sql`UPDATE api_keys SET expires_at = NULL WHERE id = ${id}`
-        assert.isFalse(yield* admits(bad.key))
-      }),
+          assert.isNumber((yield* keys.revoke(id)).revokedAt)
+          yield* sql`UPDATE api_keys SET expires_at = NULL WHERE id = ${id}`
+          assert.isFalse(yield* admits(bad.key))
+        }),
     )
 
-    it.effect("a malformed key is rejected without a query", () =>
+    it.effect("a malformed API key is rejected without a database query", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { key } = yield* issued()
@@ -384,45 +390,47 @@ for (const [name, store] of sqlStores) {
 }
 
 describe("the SQLite files", () => {
-  it.scoped("contain the hash and the start of a key, and no other part of it", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      yield* Effect.gen(function* () {
-        const keys = yield* ApiKeys
-        const { key, record } = yield* issued({ label: "in the file" })
-        const successor = yield* keys.rotate(record.id, Duration.hours(1))
-        yield* keys.revoke(successor.record.id)
-        yield* keys.authenticate(key)
+  it.scoped(
+    "the SQLite files contain the hash and the start of an API key, and no other part of it",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        yield* Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { key, record } = yield* issued({ label: "in the file" })
+          const successor = yield* keys.rotate(record.id, Duration.hours(1))
+          yield* keys.revoke(successor.record.id)
+          yield* keys.authenticate(key)
 
-        const names = readdirSync(folder)
-        assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
-        const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
-        for (const one of [key, successor.key]) {
-          assert.isTrue(bytes.includes(ApiKey.hash(one)))
-          const text = Redacted.value(one)
-          assert.isTrue(bytes.includes(text.slice(0, 9)))
-          // Pieces of 12 characters are too long to match other bytes of the file by chance.
-          for (let start = 2; start + 12 <= text.length; start++) {
-            const piece = text.slice(start, start + 12)
-            assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
+          const names = readdirSync(folder)
+          assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
+          const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
+          for (const one of [key, successor.key]) {
+            assert.isTrue(bytes.includes(ApiKey.hash(one)))
+            const text = Redacted.value(one)
+            assert.isTrue(bytes.includes(text.slice(0, 9)))
+            // Pieces of 12 characters are too long to match other bytes of the file by chance.
+            for (let start = 2; start + 12 <= text.length; start++) {
+              const piece = text.slice(start, start + 12)
+              assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
+            }
           }
-        }
-      }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
-    }),
+        }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
+      }),
   )
 })
 
 describe("the format of a key", () => {
   const fresh = () => Redacted.value(ApiKey.issue(terms, 0).key)
 
-  it("is am_ and 49 letters and digits, and each key is unique", () => {
+  it("an API key is am_ with 49 letters and digits, and each key is unique", () => {
     const keys = Array.from({ length: 100 }, fresh)
     for (const key of keys) assert.match(key, /^am_[0-9A-Za-z]{49}$/)
     assert.strictEqual(new Set(keys).size, keys.length)
   })
 
   it.prop(
-    "detects any mistyped character and any two swapped neighbours",
+    "the checksum of an API key detects any mistyped character and any two swapped neighbours",
     { index: fc.integer({ min: 0, max: 51 }) },
     ({ index }) => {
       const key = fresh()
@@ -434,7 +442,7 @@ describe("the format of a key", () => {
     },
   )
 
-  it.prop("rejects arbitrary text", { text: fc.string() }, ({ text }) => {
+  it.prop("arbitrary text does not pass as an API key", { text: fc.string() }, ({ text }) => {
     assert.isFalse(ApiKey.isWellFormed(Redacted.make(text)))
   })
 })

@@ -28,7 +28,7 @@ type Tampering = (
 
 const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>) =>
   layer(store)(`audit in ${name}`, (it) => {
-    const names = (what: string, problem: string, tamper: Tampering) =>
+    const reports = (what: string, problem: string, tamper: Tampering) =>
       it.effect(what, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient
@@ -42,67 +42,67 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         }),
       )
 
-    it.effect("finds no problem in an unchanged ledger", () =>
+    it.effect("the audit finds no problem in an unchanged ledger", () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* problemsOf(yield* books), [])
       }),
     )
 
-    names(
-      "reports the account whose balance cannot be read",
+    reports(
+      "the audit reports the account whose balance cannot be read",
       "its balance cannot be read: granted: expected a whole number of credits, 0 or more",
       (sql, account) => sql`UPDATE balances SET granted = ${2 ** 53} WHERE account_id = ${account}`,
     )
 
-    describe("reports the entry", () => {
+    describe("the entries", () => {
       const changed = "entry 2 was changed: its hash does not match"
       const second = (sql: SqlClient.SqlClient, account: AccountId) =>
         sql`account_id = ${account} AND sequence = 2`
 
-      names(
-        "whose amount was changed",
+      reports(
+        "the audit reports an entry whose amount was changed",
         changed,
         (sql, account) => sql`UPDATE entries SET amount = 29 WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose balance was changed",
+      reports(
+        "the audit reports an entry whose balance was changed",
         changed,
         (sql, account) => sql`UPDATE entries SET balance_after = 71 WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose kind was changed",
+      reports(
+        "the audit reports an entry whose kind was changed",
         changed,
         (sql, account) => sql`UPDATE entries SET kind = 'grant' WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose request was changed",
+      reports(
+        "the audit reports an entry whose request id was changed",
         changed,
         (sql, account) =>
           sql`UPDATE entries SET request_id = ${`not ${account}`} WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose number of checks was changed",
+      reports(
+        "the audit reports an entry whose number of checks was changed",
         changed,
         (sql, account) => sql`UPDATE entries SET urls = 31 WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose note was changed",
+      reports(
+        "the audit reports an entry whose note was changed",
         changed,
         (sql, account) => sql`UPDATE entries SET note = 'a gift' WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose time was changed",
+      reports(
+        "the audit reports an entry whose time was changed",
         changed,
         (sql, account) => sql`UPDATE entries SET at = at + 1 WHERE ${second(sql, account)}`,
       )
-      names(
-        "whose hash was changed",
+      reports(
+        "the audit reports an entry whose hash was changed",
         changed,
         (sql, account) =>
           sql`UPDATE entries SET hash = ${"0".repeat(64)} WHERE ${second(sql, account)}`,
       )
-      names(
-        "that was moved to another account",
+      reports(
+        "the audit reports an entry that was moved to another account",
         "entry 2 is missing, entry 3 follows",
         (sql, account) =>
           Effect.flatMap(
@@ -110,28 +110,28 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
             ({ id }) => sql`UPDATE entries SET account_id = ${id} WHERE ${second(sql, account)}`,
           ),
       )
-      names(
-        "that was deleted in the middle",
+      reports(
+        "the audit reports an entry that was deleted in the middle of the statement",
         "entry 2 is missing, entry 3 follows",
         (sql, account) => sql`DELETE FROM entries WHERE ${second(sql, account)}`,
       )
-      names(
-        "that was deleted at the start",
+      reports(
+        "the audit reports an entry that was deleted at the start of the statement",
         "entry 1 is missing, entry 2 follows",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 1`,
       )
-      names(
-        "that was deleted at the end",
+      reports(
+        "the audit reports an entry that was deleted at the end of the statement",
         "entry 4 is missing, the balance counts 4",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 4`,
       )
-      names(
-        "that comes first, when all entries were deleted",
+      reports(
+        "the audit reports the first entry when all entries were deleted",
         "entry 1 is missing, the balance counts 4",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account}`,
       )
-      names(
-        "that comes first, when several entries were changed",
+      reports(
+        "the audit reports the first wrong entry when several entries were changed",
         changed,
         (sql, account) =>
           sql`UPDATE entries SET note = 'a gift' WHERE account_id = ${account} AND sequence >= 2`,
@@ -151,13 +151,13 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
             UPDATE entries SET ${sql.update({ ...forged, hash })} WHERE ${second(sql, account)}`
         })
 
-      names(
-        "whose amount was changed together with its hash",
+      reports(
+        "the audit reports an entry whose amount was changed together with its hash",
         "entry 2 says balance 70, the sum is 71",
         (sql, account) => forge(sql, account, (entry) => ({ ...entry, amount: credits(29) })),
       )
-      names(
-        "after an entry that was changed together with its hash and balance",
+      reports(
+        "the audit reports the entry after one whose amount, balance and hash were changed",
         "entry 3 was changed: its hash does not match",
         (sql, account) =>
           forge(sql, account, (entry) => ({
@@ -168,56 +168,56 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
     })
 
-    describe("reports the balance", () => {
+    describe("the balance", () => {
       const sums = "the entries say 105 and 50"
 
-      names(
-        "whose grants were changed",
+      reports(
+        "the audit reports a balance whose grants were changed",
         `the balance says granted 1105 and charged 50, ${sums}`,
         (sql, account) =>
           sql`UPDATE balances SET granted = granted + 1000 WHERE account_id = ${account}`,
       )
-      names(
-        "whose charges were changed",
+      reports(
+        "the audit reports a balance whose charges were changed",
         `the balance says granted 105 and charged 0, ${sums}`,
         (sql, account) => sql`UPDATE balances SET charged = 0 WHERE account_id = ${account}`,
       )
-      names(
-        "whose hash is not that of the last entry",
+      reports(
+        "the audit reports a balance whose hash is not that of the last entry",
         "entry 4 is not the one that the balance ends with",
         (sql, account) => sql`UPDATE balances SET head = 'other' WHERE account_id = ${account}`,
       )
-      names(
-        "that counts fewer entries",
+      reports(
+        "the audit reports a balance that counts fewer entries than there are",
         "entry 4 exists, the balance counts 3",
         (sql, account) => sql`UPDATE balances SET entries = 3 WHERE account_id = ${account}`,
       )
-      names(
-        "that counts more entries",
+      reports(
+        "the audit reports a balance that counts more entries than there are",
         "entry 5 is missing, the balance counts 5",
         (sql, account) => sql`UPDATE balances SET entries = 5 WHERE account_id = ${account}`,
       )
     })
 
-    describe("compares what is held with the open holds", () => {
-      names(
-        "when the balance was changed",
+    describe("the held credits and the open holds", () => {
+      reports(
+        "the audit reports held credits that were changed",
         "the balance says held 0, the open holds sum to 10",
         (sql, account) => sql`UPDATE balances SET held = 0 WHERE account_id = ${account}`,
       )
-      names(
-        "when a hold was deleted",
+      reports(
+        "the audit reports that an open hold was deleted",
         "the balance says held 10, the open holds sum to 0",
         (sql, account) => sql`DELETE FROM holds WHERE account_id = ${account}`,
       )
-      names(
-        "when a hold was changed",
+      reports(
+        "the audit reports that the amount of an open hold was changed",
         "the balance says held 10, the open holds sum to 9",
         (sql, account) => sql`UPDATE holds SET amount = 9 WHERE account_id = ${account}`,
       )
     })
 
-    it.effect("reports the entries and the holds when both are wrong", () =>
+    it.effect("the audit reports both wrong entries and wrong holds", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const account = yield* books

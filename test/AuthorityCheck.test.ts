@@ -94,7 +94,7 @@ const breakingLedger = (broken: Partial<CreditLedger["Type"]>) =>
   ).pipe(Layer.provide(memoryLedger))
 
 describe("a batch", () => {
-  it.effect("gives each URL its own outcome, in the order of submission", () => {
+  it.effect("a batch has an outcome for each URL, in the order of submission", () => {
     const provider = make((targets) =>
       Effect.succeed(targets.map(({ host }) => (host.startsWith("bad.") ? failed : checked()))),
     )
@@ -109,7 +109,7 @@ describe("a batch", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("looks up a repeated URL once, and charges every check of it", () => {
+  it.effect("a URL that is repeated in a batch is looked up once and charged each time", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
@@ -121,7 +121,7 @@ describe("a batch", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("of only invalid URLs needs no credits, no hold and no lookup", () => {
+  it.effect("a batch of only invalid URLs needs no credits, no hold and no lookup", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const report = yield* check(["localhost", "ftp://example.com"])
@@ -132,7 +132,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, credits: 0 }))
   })
 
-  it.effect("that the account cannot pay fails before the lookup", () => {
+  it.effect("a batch that the account cannot pay fails before the lookup", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com", "example.org", "localhost"]))
@@ -143,7 +143,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, credits: 1 }))
   })
 
-  it.effect("holds the price of every valid URL during the lookup", () => {
+  it.effect("a batch holds the price of every valid URL during the lookup", () => {
     const provider = make(() => Effect.never)
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(check(["example.com", "example.com", "localhost"]))
@@ -153,7 +153,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect("is charged for each successful check, in one ledger entry", () => {
+  it.effect("a batch is charged for each successful check, in one ledger entry", () => {
     const provider = make((targets) =>
       Effect.succeed(targets.map((_, i) => (i === 0 ? failed : checked()))),
     )
@@ -169,7 +169,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, price: 7, credits: 21 }))
   })
 
-  it.effect("passes the account to the provider", () => {
+  it.effect("a batch's lookup gets the account of the request", () => {
     const seen: Array<string> = []
     const provider = make((targets) =>
       Effect.map(Effect.serviceOption(CurrentAccount), (owner) => {
@@ -194,7 +194,7 @@ describe("a batch", () => {
   })
 
   it.effect.prop(
-    "of any URLs returns every URL in order and charges exactly its successes",
+    "a batch of any URLs keeps their order and charges exactly the successes",
     {
       batch: FastCheck.array(submitted, { minLength: 1, maxLength: 50 }),
       price: FastCheck.integer({ min: 1, max: 1000 }),
@@ -228,10 +228,10 @@ describe("a batch", () => {
   )
 })
 
-describe("a batch whose figures are all in the cache", () => {
+describe("a batch whose figures are all cached", () => {
   const known = () => checked()
 
-  it.effect("is charged like any other, without a lookup", () => {
+  it.effect("a batch whose figures are all cached is charged without a lookup", () => {
     const provider = knowing(known, succeeding)
     return Effect.gen(function* () {
       const report = yield* check(["example.com", "localhost", "example.com", "example.org"])
@@ -245,7 +245,7 @@ describe("a batch whose figures are all in the cache", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect("fails when the account has too few credits", () => {
+  it.effect("a cached batch fails when the account has too few credits", () => {
     const provider = knowing(known, succeeding)
     return Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com", "example.org"]))
@@ -254,7 +254,7 @@ describe("a batch whose figures are all in the cache", () => {
     }).pipe(within({ provider, credits: 1 }))
   })
 
-  it.effect("is not charged for a URL with an invalid figure", () => {
+  it.effect("a cached batch is not charged for a URL with an invalid figure", () => {
     const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
     const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
     return Effect.gen(function* () {
@@ -266,7 +266,7 @@ describe("a batch whose figures are all in the cache", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("is looked up as a whole when one figure is missing", () => {
+  it.effect("a batch with one figure missing from the cache is looked up as a whole", () => {
     const provider = knowing(
       (page) => (page === "example.com/" ? checked() : undefined),
       succeeding,
@@ -292,7 +292,7 @@ describe("a provider that fails", () => {
     )
 
   everyoneFails(
-    "completely gives every URL a PROVIDER_ERROR, and nothing is charged",
+    "every URL is a PROVIDER_ERROR when the provider fails, and nothing is charged",
     make(
       () => new ProviderError({ provider: "scripted", reason: "Unavailable", detail: "HTTP 503" }),
     ),
@@ -300,13 +300,13 @@ describe("a provider that fails", () => {
   )
 
   everyoneFails(
-    "with a defect gives every URL a SERVER_ERROR, and nothing is charged",
+    "every URL is a SERVER_ERROR when the provider has a defect, and nothing is charged",
     make(() => Effect.die(new Error("boom"))),
     "SERVER_ERROR",
   )
 
   everyoneFails(
-    "by throwing gives every URL a SERVER_ERROR, and nothing is charged",
+    "every URL is a SERVER_ERROR when the provider throws, and nothing is charged",
     make(() => {
       throw new Error("boom")
     }),
@@ -314,21 +314,24 @@ describe("a provider that fails", () => {
   )
 
   everyoneFails(
-    "by returning no outcomes gives every URL a PROVIDER_ERROR, and nothing is charged",
+    "every URL is a PROVIDER_ERROR when the provider returns no outcomes",
     make(() => Effect.succeed([])),
     "PROVIDER_ERROR",
   )
 
-  it.effect("by returning too few outcomes gives the rest a PROVIDER_ERROR, uncharged", () => {
-    const provider = make(() => Effect.succeed([checked()]))
-    return Effect.gen(function* () {
-      const report = yield* check(["example.com", "example.org"])
-      assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR"])
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a URL for which the provider returns no outcome is a PROVIDER_ERROR and not charged",
+    () => {
+      const provider = make(() => Effect.succeed([checked()]))
+      return Effect.gen(function* () {
+        const report = yield* check(["example.com", "example.org"])
+        assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR"])
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 
-  it.effect("by returning too many outcomes has no effect on the answer", () => {
+  it.effect("surplus outcomes from the provider are ignored", () => {
     const provider = make(() => Effect.succeed([failed, checked(), checked()]))
     return Effect.gen(function* () {
       const report = yield* check(["example.com", "example.org"])
@@ -338,7 +341,7 @@ describe("a provider that fails", () => {
   })
 
   for (const wrong of [101, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    it.effect(`by the figure ${wrong} gives that URL a PROVIDER_ERROR, uncharged`, () => {
+    it.effect(`a URL with the invalid figure ${wrong} is a PROVIDER_ERROR and not charged`, () => {
       const provider = make(() =>
         Effect.succeed([checked({ ...figures, pageAuthority: wrong }), checked()]),
       )
@@ -352,61 +355,73 @@ describe("a provider that fails", () => {
 })
 
 describe("a request that ends early", () => {
-  it.effect("by interruption during the lookup gets its hold back and is not charged", () => {
-    const provider = make(() => Effect.never)
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.fork(check(["example.com", "example.org"]))
-      yield* until(() => provider.calls.length === 1)
-      assert.strictEqual((yield* books).held, 2)
-      const exit = yield* Fiber.interrupt(fiber)
-      assert.isTrue(Exit.isInterrupted(exit))
-      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-      assert.deepStrictEqual(yield* charges, [])
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a request that is interrupted during the lookup gets its hold back and is not charged",
+    () => {
+      const provider = make(() => Effect.never)
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.fork(check(["example.com", "example.org"]))
+        yield* until(() => provider.calls.length === 1)
+        assert.strictEqual((yield* books).held, 2)
+        const exit = yield* Fiber.interrupt(fiber)
+        assert.isTrue(Exit.isInterrupted(exit))
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+        assert.deepStrictEqual(yield* charges, [])
+      }).pipe(within({ provider }))
+    },
+  )
 
-  it.effect("at its deadline is charged for the outcomes that the provider had by then", () => {
-    const provider = make((targets) =>
-      Effect.gen(function* () {
-        const deadline = yield* Deadline
-        yield* Effect.sleep(deadline - (yield* Clock.currentTimeMillis))
-        return targets.map((_, i) => (i === 0 ? checked() : failed))
-      }),
-    )
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.fork(check(["example.com", "example.org", "example.net"]))
-      yield* until(() => provider.calls.length === 1)
-      yield* TestClock.adjust(timeoutMs)
-      const report = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR", "PROVIDER_ERROR"])
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a request at its deadline is charged for the outcomes that the provider had by then",
+    () => {
+      const provider = make((targets) =>
+        Effect.gen(function* () {
+          const deadline = yield* Deadline
+          yield* Effect.sleep(deadline - (yield* Clock.currentTimeMillis))
+          return targets.map((_, i) => (i === 0 ? checked() : failed))
+        }),
+      )
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.fork(check(["example.com", "example.org", "example.net"]))
+        yield* until(() => provider.calls.length === 1)
+        yield* TestClock.adjust(timeoutMs)
+        const report = yield* Fiber.join(fiber)
+        assert.deepStrictEqual(reasons(report), ["ok", "PROVIDER_ERROR", "PROVIDER_ERROR"])
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 
-  it.effect("at its deadline is all PROVIDER_ERROR when the provider ignores the deadline", () => {
-    const provider = make(() => Effect.never)
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.fork(check(["example.com", "localhost"]))
-      yield* until(() => provider.calls.length === 1)
-      yield* TestClock.adjust(timeoutMs + 1000)
-      const report = yield* Fiber.join(fiber)
-      assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL"])
-      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a request whose provider ignores the deadline gets PROVIDER_ERROR for every valid URL",
+    () => {
+      const provider = make(() => Effect.never)
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.fork(check(["example.com", "localhost"]))
+        yield* until(() => provider.calls.length === 1)
+        yield* TestClock.adjust(timeoutMs + 1000)
+        const report = yield* Fiber.join(fiber)
+        assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "INVALID_URL"])
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 
-  it.effect("at its deadline is answered even when the provider cannot be interrupted", () => {
-    const provider = make(() => Effect.uninterruptible(Effect.never))
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.fork(check(["example.com"]))
-      yield* until(() => provider.calls.length === 1)
-      yield* TestClock.adjust(timeoutMs + 1000)
-      assert.deepStrictEqual(reasons(yield* Fiber.join(fiber)), ["PROVIDER_ERROR"])
-      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a request is answered at its deadline even if the provider cannot be interrupted",
+    () => {
+      const provider = make(() => Effect.uninterruptible(Effect.never))
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.fork(check(["example.com"]))
+        yield* until(() => provider.calls.length === 1)
+        yield* TestClock.adjust(timeoutMs + 1000)
+        assert.deepStrictEqual(reasons(yield* Fiber.join(fiber)), ["PROVIDER_ERROR"])
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 
-  it.effect("because its hold has expired fails and is not charged", () => {
+  it.effect("a request whose hold has expired fails and is not charged", () => {
     const provider = make((targets) =>
       // Another process releases the expired hold during this wait.
       Effect.as(
@@ -426,7 +441,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider, ledger: MemoryCreditLedger.layer({ lease: 0 }) }))
   })
 
-  it.effect("because its charge fails gets its hold back", () => {
+  it.effect("a request whose charge fails gets its hold back", () => {
     const settle = () => Effect.die(new Error("the disk is full"))
     return Effect.gen(function* () {
       const exit = yield* Effect.exit(check(["example.com"]))
@@ -435,27 +450,30 @@ describe("a request that ends early", () => {
     }).pipe(within({ ledger: breakingLedger({ settle }) }))
   })
 
-  it.effect("because charge and release fail gets its hold back when the lease ends", () => {
-    const broken = () => Effect.die(new Error("the disk is full"))
-    const breaking = breakingLedger({ settle: broken, release: broken })
-    return Effect.gen(function* () {
-      const ledger = yield* CreditLedger
-      const exit = yield* Effect.exit(check(["example.com"]))
-      assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 0, held: 1 })
-      assert.strictEqual(yield* ledger.expire, 0)
-      yield* TestClock.adjust(leaseMs)
-      assert.strictEqual(yield* ledger.expire, 1)
-      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-      assert.deepStrictEqual((yield* ledger.verify).problems, [])
-    }).pipe(within({ ledger: breaking }))
-  })
+  it.effect(
+    "a request whose charge and release both fail gets its hold back when the lease ends",
+    () => {
+      const broken = () => Effect.die(new Error("the disk is full"))
+      const breaking = breakingLedger({ settle: broken, release: broken })
+      return Effect.gen(function* () {
+        const ledger = yield* CreditLedger
+        const exit = yield* Effect.exit(check(["example.com"]))
+        assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 0, held: 1 })
+        assert.strictEqual(yield* ledger.expire, 0)
+        yield* TestClock.adjust(leaseMs)
+        assert.strictEqual(yield* ledger.expire, 1)
+        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+        assert.deepStrictEqual((yield* ledger.verify).problems, [])
+      }).pipe(within({ ledger: breaking }))
+    },
+  )
 })
 
-describe("a ledger that times out", () => {
+describe("a ledger that is slow", () => {
   const undecided = Effect.fail(new StoreTimeout({ mayCharge: true }))
 
-  it.effect("fails the request, and the hold is released", () =>
+  it.effect("a request whose charge times out fails, and its hold is released", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com"]))
       assert.strictEqual(error._tag, "StoreTimeout")
@@ -463,28 +481,30 @@ describe("a ledger that times out", () => {
     }).pipe(within({ ledger: breakingLedger({ settle: () => undecided }) })),
   )
 
-  it.effect("does not delay the answer by a slow release, which continues in the background", () =>
-    Effect.gen(function* () {
-      const gate = yield* Effect.makeLatch()
-      const slow = Layer.effect(
-        CreditLedger,
-        Effect.map(CreditLedger, (ledger) => ({
-          ...ledger,
-          settle: () => Effect.die(new Error("the disk is full")),
-          release: (hold: Hold) => Effect.zipRight(gate.await, ledger.release(hold)),
-        })),
-      ).pipe(Layer.provide(memoryLedger))
-      yield* Effect.gen(function* () {
-        const asked = yield* Effect.fork(Effect.exit(check(["example.com"])))
-        yield* TestClock.adjust(timeoutMs + 1000)
-        const exit = yield* Fiber.join(asked)
-        assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
-        assert.strictEqual((yield* books).held, 1)
-        yield* gate.open
-        yield* Effect.yieldNow().pipe(Effect.repeatN(100))
-        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-      }).pipe(within({ ledger: slow }))
-    }),
+  it.effect(
+    "a slow release of a hold does not delay the answer, and continues in the background",
+    () =>
+      Effect.gen(function* () {
+        const gate = yield* Effect.makeLatch()
+        const slow = Layer.effect(
+          CreditLedger,
+          Effect.map(CreditLedger, (ledger) => ({
+            ...ledger,
+            settle: () => Effect.die(new Error("the disk is full")),
+            release: (hold: Hold) => Effect.zipRight(gate.await, ledger.release(hold)),
+          })),
+        ).pipe(Layer.provide(memoryLedger))
+        yield* Effect.gen(function* () {
+          const asked = yield* Effect.fork(Effect.exit(check(["example.com"])))
+          yield* TestClock.adjust(timeoutMs + 1000)
+          const exit = yield* Fiber.join(asked)
+          assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+          assert.strictEqual((yield* books).held, 1)
+          yield* gate.open
+          yield* Effect.yieldNow().pipe(Effect.repeatN(100))
+          assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+        }).pipe(within({ ledger: slow }))
+      }),
   )
 })
 
@@ -492,26 +512,28 @@ describe("a batch with an idempotency key", () => {
   const named = (urls: ReadonlyArray<string>, requestId: string) => check(urls, requestId, "key")
 
   for (const [name, provider] of [
-    ["known", () => knowing(() => checked(), succeeding)],
+    ["cached", () => knowing(() => checked(), succeeding)],
     ["bought", () => make(succeeding)],
   ] as const) {
-    it.effect(`that is ${name} gets the same answer on a repeat, and is charged once`, () =>
-      Effect.gen(function* () {
-        const urls = ["example.com", "localhost", "example.org"]
-        const first = yield* named(urls, "first")
-        const again = yield* named(urls, "again")
-        assert.deepStrictEqual([first.isReplay, again.isReplay], [false, true])
-        assert.deepStrictEqual(reasons(again), reasons(first))
-        assert.deepStrictEqual(again.outcomes[0], first.outcomes[0])
-        assert.deepStrictEqual([again.urls, again.creditsUsed], [urls, first.creditsUsed])
-        assert.deepStrictEqual(yield* books, { available: 0, charged: 2, held: 0 })
-        const other = yield* Effect.flip(named(["example.com"], "other"))
-        assert.strictEqual(other._tag, "IdempotencyKeyReused")
-      }).pipe(within({ provider: provider(), credits: 2 })),
+    it.effect(
+      `a repeat of a batch with ${name} figures gets the same answer and is not charged again`,
+      () =>
+        Effect.gen(function* () {
+          const urls = ["example.com", "localhost", "example.org"]
+          const first = yield* named(urls, "first")
+          const again = yield* named(urls, "again")
+          assert.deepStrictEqual([first.isReplay, again.isReplay], [false, true])
+          assert.deepStrictEqual(reasons(again), reasons(first))
+          assert.deepStrictEqual(again.outcomes[0], first.outcomes[0])
+          assert.deepStrictEqual([again.urls, again.creditsUsed], [urls, first.creditsUsed])
+          assert.deepStrictEqual(yield* books, { available: 0, charged: 2, held: 0 })
+          const other = yield* Effect.flip(named(["example.com"], "other"))
+          assert.strictEqual(other._tag, "IdempotencyKeyReused")
+        }).pipe(within({ provider: provider(), credits: 2 })),
     )
   }
 
-  it.effect("that is in flight makes a repeat fail with IdempotencyKeyInUse", () => {
+  it.effect("a repeat of a batch that is in flight fails with IdempotencyKeyInUse", () => {
     const provider = make(() => Effect.never)
     return Effect.gen(function* () {
       const fiber = yield* Effect.fork(named(["example.com"], "first"))
@@ -523,7 +545,7 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("that is interrupted frees its key and its hold", () => {
+  it.effect("an interrupted batch releases its idempotency key and its hold", () => {
     let hangs = true
     const provider = make((targets) => (hangs ? Effect.never : succeeding(targets)))
     return Effect.gen(function* () {
@@ -537,7 +559,7 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("that the account cannot pay takes no key", () =>
+  it.effect("a batch that the account cannot pay does not use up its idempotency key", () =>
     Effect.gen(function* () {
       const { grant } = yield* CreditLedger
       const error = yield* Effect.flip(named(["example.com", "example.org"], "first"))
@@ -548,7 +570,7 @@ describe("a batch with an idempotency key", () => {
   )
 
   it.effect(
-    "that is charged keeps its answer for a repeat, even if the commit's result is lost",
+    "a charged batch keeps its answer for a repeat, even if the result of the commit is lost",
     () => {
       const provider = make(succeeding)
       const lostAnswer = Layer.effect(
@@ -582,14 +604,14 @@ describe("the number of ledger commits of a request", () => {
     ),
   )
   const costs = [
-    ["known", knowing(() => checked(), succeeding), 1],
+    ["cached", knowing(() => checked(), succeeding), 1],
     ["bought", make(succeeding), 2],
   ] as const
 
   for (const [kind, provider, cost] of costs) {
     for (const key of [undefined, "key"]) {
       it.scopedLive(
-        `is ${cost} when the figures are ${kind}, ${key ? "with" : "without"} an idempotency key`,
+        `a request for ${kind} figures ${key ? "with" : "without"} an idempotency key commits ${cost === 1 ? "once" : "twice"}`,
         () =>
           Effect.gen(function* () {
             const context = yield* Layer.build(
@@ -613,7 +635,7 @@ describe("the number of ledger commits of a request", () => {
 })
 
 describe("concurrent batches", () => {
-  it.effect("never spend more than the account has", () => {
+  it.effect("concurrent batches never spend more than the account has", () => {
     const provider = make((targets) =>
       Effect.as(
         Effect.sleep(10),

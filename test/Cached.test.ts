@@ -43,7 +43,7 @@ const storeWith = (method: Effect.Effect<never, StoreFailure>) =>
   Effect.provideService(MetricsCache, { get: () => method, put: () => method, sweep: () => method })
 
 describe("Cached", () => {
-  it.scoped("looks up a target once per time to live", () =>
+  it.scoped("a cached provider looks up a target once per time to live", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = yield* setUp()
       yield* lookup("example.com")
@@ -58,7 +58,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("answers a cache hit in memory synchronously", () =>
+  it.scoped("a cached provider answers a cache hit in memory synchronously", () =>
     Effect.gen(function* () {
       const { lookup } = yield* setUp()
       yield* lookup("example.com", "example.org")
@@ -69,7 +69,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("knows targets it has looked up, all or nothing, until they expire", () =>
+  it.scoped("a cached provider recalls a list of targets only if it knows all of them", () =>
     Effect.gen(function* () {
       const { known, lookup } = yield* setUp()
       yield* lookup("example.com")
@@ -80,7 +80,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("does not cache failures", () =>
+  it.scoped("a cached provider does not cache failures", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = yield* setUp()
       vendor.script(
@@ -97,34 +97,36 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("keeps the most recently used figures in memory, and the others in the store", () =>
-    Effect.gen(function* () {
-      let reads = 0
-      const store = yield* MetricsCache
-      const counted = MetricsCache.of({
-        ...store,
-        get: (...args) => Effect.suspend(() => (reads++, store.get(...args))),
-      })
-      const { lookup, vendor } = yield* Effect.provideService(
-        setUp({ capacity: 2 }),
-        MetricsCache,
-        counted,
-      )
-      yield* lookup("a.example.com")
-      yield* lookup("b.example.com")
-      yield* lookup("a.example.com")
-      yield* lookup("c.example.com")
-      yield* TestClock.adjust("200 millis")
-      reads = 0
-      yield* lookup("a.example.com", "c.example.com")
-      assert.strictEqual(reads, 0)
-      yield* lookup("b.example.com")
-      assert.strictEqual(reads, 1)
-      assert.lengthOf(vendor.calls, 3)
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  it.scoped(
+    "a cached provider keeps the most recently used figures in memory and the others in the store",
+    () =>
+      Effect.gen(function* () {
+        let reads = 0
+        const store = yield* MetricsCache
+        const counted = MetricsCache.of({
+          ...store,
+          get: (...args) => Effect.suspend(() => (reads++, store.get(...args))),
+        })
+        const { lookup, vendor } = yield* Effect.provideService(
+          setUp({ capacity: 2 }),
+          MetricsCache,
+          counted,
+        )
+        yield* lookup("a.example.com")
+        yield* lookup("b.example.com")
+        yield* lookup("a.example.com")
+        yield* lookup("c.example.com")
+        yield* TestClock.adjust("200 millis")
+        reads = 0
+        yield* lookup("a.example.com", "c.example.com")
+        assert.strictEqual(reads, 0)
+        yield* lookup("b.example.com")
+        assert.strictEqual(reads, 1)
+        assert.lengthOf(vendor.calls, 3)
+      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.effect("stored figures survive a restart until they expire", () =>
+  it.effect("stored figures survive a restart until their time to live ends", () =>
     Effect.gen(function* () {
       const asking = Effect.scoped(
         Effect.gen(function* () {
@@ -145,7 +147,7 @@ describe("Cached", () => {
     ["fails", Effect.fail(new StoreFailure({ message: "full" }))],
     ["has a bug", Effect.dieMessage("bug")],
   ] as const) {
-    it.effect(`a store that ${name} fails no lookup`, () =>
+    it.effect(`a metrics store that ${name} does not fail a lookup`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           const { lookup, vendor } = yield* setUp()
@@ -158,7 +160,7 @@ describe("Cached", () => {
     )
   }
 
-  it.effect("a store that hangs delays only the first lookup", () =>
+  it.effect("a metrics store that hangs delays only the first lookup", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const { lookup } = yield* setUp()

@@ -18,8 +18,8 @@ import { settable } from "./support/SettableClock.ts"
 const account = AccountId.make("account")
 
 /**
- * Two processes on one store: `local` through its cache, `remote` without one. `queries` counts
- * what the cache asks the store for.
+ * Two processes on one store: `local` has a cache, and `remote` has none. `queries` counts the
+ * queries of the cache to the store.
  */
 const processes = (before: Effect.Effect<void> = Effect.void) =>
   Effect.gen(function* () {
@@ -38,8 +38,8 @@ const processes = (before: Effect.Effect<void> = Effect.void) =>
     return { local, remote, queries: () => queries }
   })
 
-describe("a key that is known", () => {
-  it.scoped("costs no query, for a while", () =>
+describe("a cached API key", () => {
+  it.scoped("a cached API key is authenticated without a query for five seconds", () =>
     Effect.gen(function* () {
       const { local, queries } = yield* processes()
       const { key, record } = yield* local.issue({ account })
@@ -56,24 +56,26 @@ describe("a key that is known", () => {
     }),
   )
 
-  it.scoped("is asked for again in time when the clock is put back, and no more often", () =>
-    Effect.gen(function* () {
-      const { adjust, clock, putBack } = yield* settable
-      yield* Effect.gen(function* () {
-        const { local, queries, remote } = yield* processes()
-        const { key, record } = yield* local.issue({ account })
-        yield* local.authenticate(key)
-        putBack("1 hour")
-        yield* local.authenticate(key)
-        assert.strictEqual(queries(), 1)
-        yield* remote.revoke(record.id)
-        yield* adjust("5 seconds")
-        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-      }).pipe(Effect.withClock(clock))
-    }),
+  it.scoped(
+    "a cached API key is checked again after five seconds even if the clock is set back",
+    () =>
+      Effect.gen(function* () {
+        const { adjust, clock, putBack } = yield* settable
+        yield* Effect.gen(function* () {
+          const { local, queries, remote } = yield* processes()
+          const { key, record } = yield* local.issue({ account })
+          yield* local.authenticate(key)
+          putBack("1 hour")
+          yield* local.authenticate(key)
+          assert.strictEqual(queries(), 1)
+          yield* remote.revoke(record.id)
+          yield* adjust("5 seconds")
+          assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+        }).pipe(Effect.withClock(clock))
+      }),
   )
 
-  it.scoped("ends when it expires, not when it is forgotten", () =>
+  it.scoped("a cached API key is rejected when it expires, even before its cache entry ends", () =>
     Effect.gen(function* () {
       const { local } = yield* processes()
       const { key } = yield* local.issue({ account, expiresIn: Duration.seconds(1) })
@@ -85,7 +87,7 @@ describe("a key that is known", () => {
     }),
   )
 
-  it.scoped("that another process revokes is refused within five seconds", () =>
+  it.scoped("a cached API key that another process revokes is rejected within five seconds", () =>
     Effect.gen(function* () {
       const { local, remote } = yield* processes()
       const { key, record } = yield* remote.issue({ account })
@@ -96,21 +98,23 @@ describe("a key that is known", () => {
     }),
   )
 
-  it.scoped("that is used all the time is refused within five seconds too", () =>
-    Effect.gen(function* () {
-      const { local, remote } = yield* processes()
-      const { key, record } = yield* remote.issue({ account })
-      yield* local.authenticate(key)
-      yield* remote.revoke(record.id)
-      for (let i = 0; i < 49; i++) {
-        yield* TestClock.adjust("100 millis")
-        yield* Effect.exit(local.authenticate(key))
-      }
-      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-    }),
+  it.scoped(
+    "an API key in constant use is rejected within five seconds after another process revokes it",
+    () =>
+      Effect.gen(function* () {
+        const { local, remote } = yield* processes()
+        const { key, record } = yield* remote.issue({ account })
+        yield* local.authenticate(key)
+        yield* remote.revoke(record.id)
+        for (let i = 0; i < 49; i++) {
+          yield* TestClock.adjust("100 millis")
+          yield* Effect.exit(local.authenticate(key))
+        }
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
   )
 
-  it.scoped("that this process revokes is refused at once", () =>
+  it.scoped("a cached API key that this process revokes is rejected immediately", () =>
     Effect.gen(function* () {
       const { local } = yield* processes()
       const { key, record } = yield* local.issue({ account })
@@ -120,18 +124,20 @@ describe("a key that is known", () => {
     }),
   )
 
-  it.scoped("that this process rotates without grace is refused at once", () =>
-    Effect.gen(function* () {
-      const { local } = yield* processes()
-      const { key, record } = yield* local.issue({ account })
-      yield* local.authenticate(key)
-      const { key: successor } = yield* local.rotate(record.id, Duration.zero)
-      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-      yield* local.authenticate(successor)
-    }),
+  it.scoped(
+    "a cached API key that this process rotates without a grace period is rejected immediately",
+    () =>
+      Effect.gen(function* () {
+        const { local } = yield* processes()
+        const { key, record } = yield* local.issue({ account })
+        yield* local.authenticate(key)
+        const { key: successor } = yield* local.rotate(record.id, Duration.zero)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+        yield* local.authenticate(successor)
+      }),
   )
 
-  it.scoped("that this process revokes while it is looked up is refused at once", () =>
+  it.scoped("an API key that this process revokes during its lookup is not cached", () =>
     Effect.gen(function* () {
       const found = yield* Deferred.make<void>()
       const goOn = yield* Deferred.make<void>()
@@ -149,8 +155,8 @@ describe("a key that is known", () => {
   )
 })
 
-describe("a key that the store does not find by the deadline", () => {
-  it.scoped("fails, and is known once the store has answered", () =>
+describe("an API key whose lookup takes too long", () => {
+  it.scoped("an API key lookup fails at its deadline, and its late result is cached", () =>
     Effect.gen(function* () {
       const goOn = yield* Deferred.make<void>()
       const { local, queries } = yield* processes(Deferred.await(goOn))
@@ -167,8 +173,8 @@ describe("a key that the store does not find by the deadline", () => {
   )
 })
 
-describe("a key that is unknown", () => {
-  it.scoped("is asked for every time, for it may be issued the next moment", () =>
+describe("an unknown API key", () => {
+  it.scoped("an unknown API key is not cached, so a new key works immediately", () =>
     Effect.gen(function* () {
       const { local, queries, remote } = yield* processes()
       const { key, record } = yield* remote.issue({ account })
@@ -181,8 +187,8 @@ describe("a key that is unknown", () => {
   )
 })
 
-describe("many keys", () => {
-  it.scoped("push out the one that has been known for longest, past ten thousand", () =>
+describe("the size of the API key cache", () => {
+  it.scoped("the API key cache drops the oldest of more than ten thousand keys", () =>
     Effect.gen(function* () {
       const record = yield* Effect.map(
         Effect.flatMap(ApiKeys, (keys) => keys.issue({ account })),

@@ -27,8 +27,8 @@ const during = <A>(
 
 const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2 } as const
 
-describe("a journal", () => {
-  it.scoped("keeps its run id, start time and answers when it is opened again", () =>
+describe("the journal of a bulk check", () => {
+  it.scoped("a journal keeps its run id, start time and answers when it is opened again", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "list.journal")
       yield* TestClock.setTime(1000)
@@ -56,23 +56,25 @@ describe("a journal", () => {
     }),
   )
 
-  it.scoped("counts unanswered batches that were first sent before a given time", () =>
-    Effect.gen(function* () {
-      const journal = yield* open(join(yield* folder, "list.journal"))
-      yield* TestClock.setTime(1000)
-      yield* journal.sending(0, "zero")
-      yield* journal.sending(1, "one")
-      yield* journal.keep(0, answer)
-      yield* TestClock.setTime(2000)
-      yield* journal.sending(1, "one")
-      yield* journal.sending(2, "two")
-      assert.strictEqual(yield* journal.unansweredSince(1000), 0)
-      assert.strictEqual(yield* journal.unansweredSince(1001), 1)
-      assert.strictEqual(yield* journal.unansweredSince(2001), 2)
-    }),
+  it.scoped(
+    "a journal counts the unanswered batches that were first sent before a given time",
+    () =>
+      Effect.gen(function* () {
+        const journal = yield* open(join(yield* folder, "list.journal"))
+        yield* TestClock.setTime(1000)
+        yield* journal.sending(0, "zero")
+        yield* journal.sending(1, "one")
+        yield* journal.keep(0, answer)
+        yield* TestClock.setTime(2000)
+        yield* journal.sending(1, "one")
+        yield* journal.sending(2, "two")
+        assert.strictEqual(yield* journal.unansweredSince(1000), 0)
+        assert.strictEqual(yield* journal.unansweredSince(1001), 1)
+        assert.strictEqual(yield* journal.unansweredSince(2001), 2)
+      }),
   )
 
-  it.scoped("is locked by one run at a time", () =>
+  it.scoped("a journal can be opened by only one run at a time", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "list.journal")
       yield* open(filename)
@@ -81,7 +83,7 @@ describe("a journal", () => {
     }),
   )
 
-  it.scoped("cannot be opened over a foreign file, or in a missing folder", () =>
+  it.scoped("a journal cannot be opened over a foreign file or in a missing folder", () =>
     Effect.gen(function* () {
       const cwd = yield* folder
       const other = join(cwd, "notes.journal")

@@ -29,8 +29,8 @@ const setUp = (options: Partial<Coalesced.Options> & { readonly batchSize?: numb
 const pages = (prefix: string, count: number) =>
   Arr.makeBy(count, (i) => `${prefix}.example.com/${i}`)
 
-describe("sharing", () => {
-  it.scoped("concurrent requests for one target buy it once, even during the call", () =>
+describe("sharing vendor calls", () => {
+  it.scoped("concurrent requests for one target share one vendor call", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("1 second"))
@@ -47,7 +47,7 @@ describe("sharing", () => {
     }),
   )
 
-  it.scoped("a full call is sent immediately, a smaller one after the window", () =>
+  it.scoped("a full vendor call is sent immediately, and a smaller one after the window", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ batchSize: 3 })
       const first = yield* ask("example.com/1", "example.com/2")
@@ -64,7 +64,7 @@ describe("sharing", () => {
     }),
   )
 
-  it.scoped("keeps the limits of concurrent calls and of targets per call", () =>
+  it.scoped("the limits of concurrent vendor calls and of targets per call are kept", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ batchSize: 10, concurrency: 2 })
       vendor.always(after("1 second"))
@@ -84,7 +84,7 @@ describe("sharing", () => {
 })
 
 describe("interruption, deadline and closing", () => {
-  it.scoped("an interrupted request does not affect another request", () =>
+  it.scoped("an interrupted request does not affect another request for the same target", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.always(after("1 second"))
@@ -98,7 +98,7 @@ describe("interruption, deadline and closing", () => {
     }),
   )
 
-  it.scoped("a queued target that no request waits for is not sent", () =>
+  it.scoped("a queued target that no request waits for any more is not sent to the vendor", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ concurrency: 1 })
       vendor.always(after("1 second"))
@@ -116,7 +116,7 @@ describe("interruption, deadline and closing", () => {
   )
 
   it.scoped(
-    "at its deadline a request gets the finished outcomes, and the call continues for others",
+    "a request gets the finished outcomes at its deadline, and other requests get the rest",
     () =>
       Effect.gen(function* () {
         const { provider, vendor } = yield* setUp({ batchSize: 1 })
@@ -135,7 +135,7 @@ describe("interruption, deadline and closing", () => {
       }),
   )
 
-  it.scoped("a deadline is not delayed when the clock is set back", () =>
+  it.scoped("the deadline of a lookup is not delayed when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {
@@ -153,7 +153,7 @@ describe("interruption, deadline and closing", () => {
     }),
   )
 
-  it.scoped("when the scope closes, waiting requests are answered with SERVER_ERROR", () =>
+  it.scoped("waiting lookups get SERVER_ERROR when the provider closes", () =>
     Effect.gen(function* () {
       const asking = yield* Effect.scoped(
         Effect.gen(function* () {
@@ -170,7 +170,7 @@ describe("interruption, deadline and closing", () => {
     }),
   )
 
-  it.effect("after the scope has closed, a request is answered immediately with SERVER_ERROR", () =>
+  it.effect("a lookup after the provider has closed gets SERVER_ERROR immediately", () =>
     Effect.gen(function* () {
       const { provider, vendor } = yield* Effect.scoped(setUp())
       assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["SERVER_ERROR"])
@@ -178,32 +178,34 @@ describe("interruption, deadline and closing", () => {
     }),
   )
 
-  it.scoped("a deadline earlier than those of the waiting requests is kept", () =>
-    Effect.gen(function* () {
-      const { provider, vendor } = yield* setUp()
-      vendor.always(ScriptedVendor.hang)
-      const ended: Array<number> = []
-      for (const deadline of [9000, 3000, 6000]) {
-        const asking = provider.lookup(targets("example.com"))
-        yield* asking.pipe(
-          Effect.provideService(Deadline, deadline),
-          Effect.zipRight(Effect.sync(() => ended.push(deadline))),
-          Effect.fork,
-        )
-        yield* TestClock.adjust("1 second")
-      }
-      assert.deepStrictEqual(ended, [3000])
-      yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual(ended, [3000, 6000])
-      yield* TestClock.adjust("3 seconds")
-      assert.deepStrictEqual(ended, [3000, 6000, 9000])
-      assert.lengthOf(vendor.calls, 1)
-    }),
+  it.scoped(
+    "a lookup ends at its own deadline even if an earlier lookup has a later deadline",
+    () =>
+      Effect.gen(function* () {
+        const { provider, vendor } = yield* setUp()
+        vendor.always(ScriptedVendor.hang)
+        const ended: Array<number> = []
+        for (const deadline of [9000, 3000, 6000]) {
+          const asking = provider.lookup(targets("example.com"))
+          yield* asking.pipe(
+            Effect.provideService(Deadline, deadline),
+            Effect.zipRight(Effect.sync(() => ended.push(deadline))),
+            Effect.fork,
+          )
+          yield* TestClock.adjust("1 second")
+        }
+        assert.deepStrictEqual(ended, [3000])
+        yield* TestClock.adjust("3 seconds")
+        assert.deepStrictEqual(ended, [3000, 6000])
+        yield* TestClock.adjust("3 seconds")
+        assert.deepStrictEqual(ended, [3000, 6000, 9000])
+        assert.lengthOf(vendor.calls, 1)
+      }),
   )
 })
 
 describe("failing", () => {
-  it.scoped("a failed call fails its targets, and the next call is sent", () =>
+  it.scoped("a failed vendor call fails only its own targets, and the next call is sent", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
       vendor.script(ScriptedVendor.fails("Unavailable"), ScriptedVendor.bug, ScriptedVendor.short)
@@ -226,29 +228,31 @@ describe("failing", () => {
 describe("fairness", () => {
   const on = (name: string) => Effect.provideService(CurrentAccount, AccountId.make(name))
 
-  it.scoped("a large request of one account does not delay a small one of another", () =>
-    Effect.gen(function* () {
-      const { provider, vendor } = yield* setUp({ batchSize: 4, concurrency: 1 })
-      vendor.always(after("1 second"))
-      const greedy = yield* Effect.fork(provider.lookup(targets(...pages("a", 40))).pipe(on("a")))
-      yield* TestClock.adjust("10 millis")
-      const modest = yield* Effect.fork(provider.lookup(targets(...pages("b", 4))).pipe(on("b")))
-      yield* TestClock.adjust("3100 millis")
-      assert.deepStrictEqual(tags(yield* modest), ["ok", "ok", "ok", "ok"])
-      assert.lengthOf(
-        vendor.calls
-          .slice(1, 3)
-          .flat()
-          .filter((page) => page.startsWith("b")),
-        4,
-      )
-      yield* TestClock.adjust("20 seconds")
-      yield* greedy
-    }),
+  it.scoped(
+    "a large request of one account does not delay a small request of another account",
+    () =>
+      Effect.gen(function* () {
+        const { provider, vendor } = yield* setUp({ batchSize: 4, concurrency: 1 })
+        vendor.always(after("1 second"))
+        const greedy = yield* Effect.fork(provider.lookup(targets(...pages("a", 40))).pipe(on("a")))
+        yield* TestClock.adjust("10 millis")
+        const modest = yield* Effect.fork(provider.lookup(targets(...pages("b", 4))).pipe(on("b")))
+        yield* TestClock.adjust("3100 millis")
+        assert.deepStrictEqual(tags(yield* modest), ["ok", "ok", "ok", "ok"])
+        assert.lengthOf(
+          vendor.calls
+            .slice(1, 3)
+            .flat()
+            .filter((page) => page.startsWith("b")),
+          4,
+        )
+        yield* TestClock.adjust("20 seconds")
+        yield* greedy
+      }),
   )
 
   it.scoped(
-    "targets beyond an account's queue capacity are SERVER_ERROR; other accounts are unaffected",
+    "targets beyond an account's queue capacity fail, and other accounts are unaffected",
     () =>
       Effect.gen(function* () {
         const { provider } = yield* setUp({ lineCapacity: 3 })

@@ -63,25 +63,27 @@ const grantAll = Effect.flatMap(CreditLedger, (ledger) =>
   Effect.forEach(accounts, (id) => ledger.grant(id, Credits.make(100_000), null)),
 )
 
-describe("over real HTTP", () => {
-  it.scopedLive("400 concurrent requests over 40 hosts buy 40 rows in at most 8 calls", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
-      yield* Effect.gen(function* () {
-        yield* grantAll
-        const reports = yield* Effect.forEach(
-          Arr.makeBy(400, (i) => `host-${i % 40}.example.com`),
-          (url) => check([url]),
-          { concurrency: "unbounded" },
-        )
-        assert.isTrue(reports.every(({ creditsUsed }) => Number(creditsUsed) === 1))
-        assert.strictEqual(moz.rows(), 40)
-        assert.isAtMost(moz.calls.length, 8)
-        const { balance } = yield* CreditLedger
-        assert.containSubset(yield* balance(account), { charged: 400, held: 0 })
-      }).pipe(Effect.provide(serviceOver(vendor)))
-    }),
+describe("a composed provider over real HTTP", () => {
+  it.scopedLive(
+    "400 concurrent requests for 40 hosts buy 40 rows from Moz in at most 8 calls",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
+        yield* Effect.gen(function* () {
+          yield* grantAll
+          const reports = yield* Effect.forEach(
+            Arr.makeBy(400, (i) => `host-${i % 40}.example.com`),
+            (url) => check([url]),
+            { concurrency: "unbounded" },
+          )
+          assert.isTrue(reports.every(({ creditsUsed }) => Number(creditsUsed) === 1))
+          assert.strictEqual(moz.rows(), 40)
+          assert.isAtMost(moz.calls.length, 8)
+          const { balance } = yield* CreditLedger
+          assert.containSubset(yield* balance(account), { charged: 400, held: 0 })
+        }).pipe(Effect.provide(serviceOver(vendor)))
+      }),
   )
 
   /** Waits for a fiber. Advances the clock only while all calls in flight are hanging. */
@@ -103,49 +105,51 @@ describe("over real HTTP", () => {
   for (const fault of [FakeVendor.hang, ...FakeVendor.failures.map(([, fault]) => fault)]) {
     for (const lasting of [false, true]) {
       const title = `${fault.name}${lasting ? ", repeatedly" : ""}`
-      it.scoped(`${title}: one outcome per URL, no open hold, and the next request succeeds`, () =>
-        Effect.gen(function* () {
-          const moz = yield* FakeMoz.make
-          const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
-          let inFlight = 0
-          const counted = MetricsProvider.of({
-            ...vendor,
-            lookup: (targets) =>
-              Effect.acquireUseRelease(
-                Effect.sync(() => inFlight++),
-                () => vendor.lookup(targets),
-                () => Effect.sync(() => inFlight--),
-              ),
-          })
-          yield* Effect.gen(function* () {
-            yield* grantAll
-            const { balance } = yield* CreditLedger
-            const ask = Effect.flatMap(Effect.fork(check(urls)), (fiber) =>
-              settled(fiber, () => inFlight, moz.hanging),
-            )
-            if (lasting) moz.always(fault)
-            else moz.script(fault)
-            const before = yield* TestClock.currentTimeMillis
-            const report = yield* ask
-            const took = (yield* TestClock.currentTimeMillis) - before
-            assert.isAtMost(took, 31_000)
-            assert.deepStrictEqual(report.urls, urls)
-            assert.containSubset(report.outcomes[2], { reason: "INVALID_URL" })
-            assert.strictEqual((yield* balance(account)).held, 0)
+      it.scoped(
+        `each URL has one outcome and no hold stays open with the Moz fault "${title}"`,
+        () =>
+          Effect.gen(function* () {
+            const moz = yield* FakeMoz.make
+            const vendor = Context.get(yield* Layer.build(moz.layer), MetricsProvider)
+            let inFlight = 0
+            const counted = MetricsProvider.of({
+              ...vendor,
+              lookup: (targets) =>
+                Effect.acquireUseRelease(
+                  Effect.sync(() => inFlight++),
+                  () => vendor.lookup(targets),
+                  () => Effect.sync(() => inFlight--),
+                ),
+            })
+            yield* Effect.gen(function* () {
+              yield* grantAll
+              const { balance } = yield* CreditLedger
+              const ask = Effect.flatMap(Effect.fork(check(urls)), (fiber) =>
+                settled(fiber, () => inFlight, moz.hanging),
+              )
+              if (lasting) moz.always(fault)
+              else moz.script(fault)
+              const before = yield* TestClock.currentTimeMillis
+              const report = yield* ask
+              const took = (yield* TestClock.currentTimeMillis) - before
+              assert.isAtMost(took, 31_000)
+              assert.deepStrictEqual(report.urls, urls)
+              assert.containSubset(report.outcomes[2], { reason: "INVALID_URL" })
+              assert.strictEqual((yield* balance(account)).held, 0)
 
-            moz.always(undefined)
-            yield* TestClock.adjust("1 minutes")
-            const { creditsUsed } = yield* ask
-            assert.strictEqual(creditsUsed, 3)
-          }).pipe(Effect.provide(serviceOver(counted)))
-        }),
+              moz.always(undefined)
+              yield* TestClock.adjust("1 minutes")
+              const { creditsUsed } = yield* ask
+              assert.strictEqual(creditsUsed, 3)
+            }).pipe(Effect.provide(serviceOver(counted)))
+          }),
       )
     }
   }
 })
 
-describe("a chain", () => {
-  it.scoped("caches the figures of each vendor separately", () =>
+describe("a chain of vendors", () => {
+  it.scoped("a chain of vendors caches the figures of each vendor separately", () =>
     Effect.gen(function* () {
       const first = ScriptedVendor.make({ name: "first" })
       const second = ScriptedVendor.make({ name: "second" })
@@ -169,7 +173,7 @@ describe("a chain", () => {
   )
 })
 
-it.scoped("a time to live of zero turns the cache off", () =>
+it.scoped("a cache time to live of zero turns the cache off", () =>
   Effect.gen(function* () {
     const vendor = ScriptedVendor.make()
     const off = { ...options, cache: { ttl: Duration.zero, capacity: 1000 } }
@@ -190,22 +194,24 @@ it.scoped("a time to live of zero turns the cache off", () =>
   }),
 )
 
-it.scoped("figures that were bought for an interrupted request are cached for the next", () =>
-  Effect.gen(function* () {
-    const vendor = ScriptedVendor.make()
-    vendor.always(ScriptedVendor.after("1 second"))
-    yield* Effect.gen(function* () {
-      yield* grantAll
-      const { balance } = yield* CreditLedger
-      const leaves = yield* Effect.fork(check(["example.com"]))
-      yield* TestClock.adjust("500 millis")
-      yield* Fiber.interrupt(leaves)
-      yield* TestClock.adjust("1 second")
-      assert.containSubset(yield* balance(account), { charged: 0, held: 0 })
-      assert.strictEqual((yield* check(["example.com"])).creditsUsed, 1)
-      assert.lengthOf(vendor.calls, 1)
-    }).pipe(Effect.provide(serviceOver(vendor.provider)))
-  }),
+it.scoped(
+  "figures that were bought for an interrupted request are cached for the next request",
+  () =>
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      vendor.always(ScriptedVendor.after("1 second"))
+      yield* Effect.gen(function* () {
+        yield* grantAll
+        const { balance } = yield* CreditLedger
+        const leaves = yield* Effect.fork(check(["example.com"]))
+        yield* TestClock.adjust("500 millis")
+        yield* Fiber.interrupt(leaves)
+        yield* TestClock.adjust("1 second")
+        assert.containSubset(yield* balance(account), { charged: 0, held: 0 })
+        assert.strictEqual((yield* check(["example.com"])).creditsUsed, 1)
+        assert.lengthOf(vendor.calls, 1)
+      }).pipe(Effect.provide(serviceOver(vendor.provider)))
+    }),
 )
 
 const step = FastCheck.oneof(
@@ -232,7 +238,7 @@ const request = FastCheck.record({
 })
 
 it.effect.prop(
-  "any behaviour of vendor and clients: one outcome per URL in time, and no open hold",
+  "each URL has an outcome in time and no hold stays open, for any vendor faults and clients",
   {
     script: FastCheck.array(step, { maxLength: 20 }),
     batchSize: FastCheck.integer({ min: 1, max: 5 }),

@@ -9,7 +9,7 @@ type Parsed = ConnectionString.ConnectionString
 const parsed = (text: string, environment: Record<string, string> = {}): Parsed =>
   Either.getOrThrowWith(ConnectionString.parse(text, environment), (error) => error)
 
-const complaint = (text: string): string =>
+const errorOf = (text: string): string =>
   Either.match(ConnectionString.parse(text, {}), {
     onLeft: ({ message }) => message,
     onRight: () => assert.fail(`${text} was accepted`),
@@ -18,7 +18,7 @@ const complaint = (text: string): string =>
 const passwordOf = ({ password }: Parsed) => password && Redacted.value(password)
 
 describe("a connection string", () => {
-  it("says who connects where, and leaves the rest to defaults", () => {
+  it("a connection string gives hosts, user, password and database, and defaults for the rest", () => {
     assert.deepStrictEqual(parsed("postgres://u:p@h:1/d"), {
       hosts: [{ host: "h", port: 1 }],
       user: "u",
@@ -83,11 +83,11 @@ describe("a connection string", () => {
     ["postgres://u@h/d?application_name=a%20b", { applicationName: "a b" }],
     ["postgres://u@h/d?options=-csearch_path=x", { options: "-csearch_path=x" }],
     ["postgres://u@h/d?channel_binding=prefer&gssencmode=disable&client_encoding=UTF8", {}],
-  ])("%s", (text, part) => {
+  ])("the connection string %s is parsed as libpq parses it", (text, part) => {
     assert.deepInclude(parsed(text), part)
   })
 
-  // As psql 15 reads each of them.
+  // The passwords that psql 15 reads from these strings.
   it.each([
     ["postgres://u:a:b?c#d@h/d", "a:b?c#d"],
     ["postgres://u:a%40b%2Fc%25@h/d", "a@b/c%"],
@@ -96,13 +96,13 @@ describe("a connection string", () => {
     ["postgres://u:x@h/d?password=y", "y"],
     ["postgres://u@h/d?password=a@b", "a@b"],
     ["postgres://u@h/d", undefined],
-  ])("has the password that libpq finds: %s", (text, password) => {
+  ])("the password in the connection string %s is the one that libpq finds", (text, password) => {
     assert.strictEqual(passwordOf(parsed(text)), password)
   })
 })
 
-describe("an environment variable of libpq", () => {
-  it("gives what the string lacks", () => {
+describe("the environment variables of libpq", () => {
+  it("libpq's environment variables supply what the connection string lacks", () => {
     const environment = {
       PGUSER: "u",
       PGPASSWORD: "p",
@@ -128,18 +128,18 @@ describe("an environment variable of libpq", () => {
     assert.strictEqual(passwordOf(found), "p")
   })
 
-  it("counts less than the string, and for nothing when it is empty", () => {
+  it("a connection string wins over environment variables, and empty variables are ignored", () => {
     const found = parsed("postgres://u:p@h:1/d", { PGPASSWORD: "x", PGHOST: "y", PGPORT: "" })
     assert.deepStrictEqual(found.hosts, [{ host: "h", port: 1 }])
     assert.strictEqual(passwordOf(found), "p")
   })
 
-  it("of the system names the user, as libpq does", () => {
+  it("the database user defaults to the environment variable USER", () => {
     assert.strictEqual(parsed("postgres://h", { USER: "me" }).user, "me")
   })
 })
 
-describe("a string that is refused", () => {
+describe("an invalid connection string", () => {
   it.each<[text: string, problem: RegExp]>([
     ["mysql://u@h/d", /expected postgres:\/\/USER/],
     ["postgres://u:SECRET@RET@h/d", /percent-encode it \(%40 for @/],
@@ -177,15 +177,18 @@ describe("a string that is refused", () => {
     ["postgres://u@h/d?target_session_attrs=x", /is one of any, read-write, primary/],
     ["postgres://u@h/d?connect_timeout=1.5", /seconds from 1 to 600/],
     ["postgres://u@h/d?connect_timeout=0", /seconds from 1 to 600/],
-  ])("%s", (text, problem) => {
-    const message = complaint(text)
-    assert.match(message, /^AUTHORITY_DATABASE_URL: [^\n]+$/)
-    assert.match(message, problem)
-    assert.notMatch(message, /SEC|RET/)
-  })
+  ])(
+    "the connection string %s is refused with a reason that hides its password",
+    (text, problem) => {
+      const message = errorOf(text)
+      assert.match(message, /^AUTHORITY_DATABASE_URL: [^\n]+$/)
+      assert.match(message, problem)
+      assert.notMatch(message, /SEC|RET/)
+    },
+  )
 })
 
-/** With the characters that end a part of the string, raw. */
+/** Passwords with raw separators, such as @ and /. */
 const password = fc
   .array(fc.constantFrom("@", "/", "?", "#", "&", "=", ":", "%", ",", "[", "SECRET"), {
     minLength: 1,
@@ -193,24 +196,28 @@ const password = fc
   })
   .map((parts) => parts.join(""))
 
-describe("a password", () => {
-  it.prop("is in no message and in no description, however raw it is", { password }, (given) => {
-    for (const text of [
-      `postgres://u:${given.password}@h:1/d`,
-      `postgres://u:x@h/d?password=${given.password}`,
-      `postgres://u:x@h/d?sslpassword=${given.password}&sslmode=require`,
-    ]) {
-      const said = Either.match(ConnectionString.parse(text, {}), {
-        onLeft: ({ message }) => message,
-        onRight: () => "",
-      })
-      assert.notInclude(said, "SECRET", text)
-      assert.notInclude(ConnectionString.shown(text, {}), "SECRET", text)
-    }
-  })
+describe("the password of a connection string", () => {
+  it.prop(
+    "a password never appears in messages or descriptions, even if it is not percent-encoded",
+    { password },
+    (given) => {
+      for (const text of [
+        `postgres://u:${given.password}@h:1/d`,
+        `postgres://u:x@h/d?password=${given.password}`,
+        `postgres://u:x@h/d?sslpassword=${given.password}&sslmode=require`,
+      ]) {
+        const problem = Either.match(ConnectionString.parse(text, {}), {
+          onLeft: ({ message }) => message,
+          onRight: () => "",
+        })
+        assert.notInclude(problem, "SECRET", text)
+        assert.notInclude(ConnectionString.shown(text, {}), "SECRET", text)
+      }
+    },
+  )
 
   it.prop(
-    "is what was percent-encoded",
+    "a percent-encoded password is decoded to the original text",
     { text: fc.fullUnicodeString({ minLength: 1 }) },
     ({ text }) => {
       fc.pre(!text.includes("\0"))
@@ -221,7 +228,7 @@ describe("a password", () => {
   )
 })
 
-it("shows user, hosts, ports and database of a string, in libpq's form", () => {
+it("a connection string is shown with its user, hosts, ports and database only", () => {
   const show = (text: string) => ConnectionString.shown(text, {})
   assert.strictEqual(show("postgres://u:p@h:1/d?sslpassword=x"), "postgres://u@h:1/d")
   assert.strictEqual(show("postgres://u@a:1,[::1]:2/d"), "postgres://u@a:1,[::1]:2/d")

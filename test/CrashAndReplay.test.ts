@@ -1,6 +1,6 @@
 /**
- * Requests as they come and go, processes that crash in between, and owners who come back from the
- * dead or ask again: whatever the order, the stores say what a plain model says.
+ * Random sequences of requests, crashes, late owners and repeats, on every store. The stores must
+ * agree with a simple model after each step.
  */
 import { assert, layer } from "@effect/vitest"
 import * as Clock from "effect/Clock"
@@ -32,10 +32,10 @@ import {
 } from "../scripts/support/ledger.ts"
 import { lastingStores, lease, type Ports } from "./support/Stores.ts"
 
-/** What every process of the store is made from. */
+/** The layer that each process of a store builds. */
 class Store extends Context.Tag("test/Store")<Store, Layer.Layer<Ports, unknown>>() {}
 
-/** `of` picks among the requests that there are; `share` is how much of the hold is charged. */
+/** `of` selects one of the requests so far; `share` is the charged part of its hold. */
 const [of, share] = [fc.nat(1000), fc.constantFrom(0, 0.5, 1)]
 const amount = fc.integer({ min: 1, max: 20 })
 const key = fc.constantFrom(undefined, "one", "one", "two")
@@ -58,7 +58,7 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("sweep" as const) }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("wait" as const), duration }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("crash" as const) }) },
-  // Of any request, also of one that was settled, or whose process is gone.
+  // These steps select any request, even one that is settled or whose process has crashed.
   { weight: 5, arbitrary: fc.record({ kind: fc.constant("settle again" as const), of, share }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant("release again" as const), of }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant("open again" as const), of }) },
@@ -74,14 +74,14 @@ interface Named {
 
 const answerTo = (requestId: RequestId) => `the answer to ${requestId}`
 
-/** The rules in their plainest form. */
+/** A simple model of the ledger's rules. */
 class Model {
   granted = 0
   charged = 0
   readonly entries: Array<readonly [requestId: RequestId | null, amount: number]> = []
   readonly holds = new Map<RequestId, { readonly amount: number; readonly expiresAt: number }>()
   readonly named = new Map<string, Named>()
-  /** What the process that runs has in hand; and what any process ever had. */
+  /** The open holds of the current process, and all holds of all processes. */
   inHand: Array<Hold> = []
   readonly ever: Array<Hold> = []
 
@@ -93,7 +93,7 @@ class Model {
     return this.granted - this.charged - this.held
   }
 
-  /** The stored answer, the error, or undefined when the request has its credits and its key. */
+  /** Returns the stored answer or the error's tag, or undefined when the hold is open. */
   open(hold: Hold, now: number): string | undefined {
     const refusal = this.refusal(hold, now)
     if (refusal !== undefined || this.holds.has(hold.requestId)) return refusal
@@ -135,10 +135,10 @@ class Model {
   }
 
   /**
-   * A request id is charged once: without a record of the key it would be charged anew. A commit is
-   * repeated for seconds at most, so no request comes again past its lease.
+   * A request id is charged once, which needs the record of its key. A commit is retried for
+   * seconds at most, so no request is repeated after its lease.
    */
-  mayComeAgain({ idempotencyKey, requestId }: Hold, now: number): boolean {
+  mayBeRepeated({ idempotencyKey, requestId }: Hold, now: number): boolean {
     if (idempotencyKey === undefined) return false
     if ((this.holds.get(requestId)?.expiresAt ?? Infinity) <= now) return false
     const record = this.named.get(idempotencyKey.key)
@@ -165,7 +165,7 @@ class Model {
     if (amount > 0) this.entries.push([requestId, amount])
   }
 
-  /** How many holds were over. */
+  /** Removes expired holds and keys. Returns the number of expired holds. */
   sweep(now: number): number {
     const isOver = ([, { expiresAt }]: readonly [unknown, { readonly expiresAt: number }]) =>
       expiresAt <= now
@@ -176,7 +176,7 @@ class Model {
   }
 }
 
-/** The stored answer, the error, or undefined. */
+/** Returns the stored answer, the error's tag, or undefined. */
 const outcome = <E extends { readonly _tag: string }, R>(
   effect: Effect.Effect<string | undefined, E, R>,
 ) => Effect.catchAll(effect, ({ _tag }) => Effect.succeed(_tag))
@@ -229,7 +229,7 @@ const sweep = (model: Model) =>
     assert.strictEqual(swept, model.sweep(yield* Clock.currentTimeMillis))
   })
 
-/** One step of whoever runs at the moment. */
+/** Runs one step in the current process and in the model. */
 const run = (model: Model, account: AccountId, step: Exclude<Step, { kind: "crash" }>) => {
   switch (step.kind) {
     case "grant":
@@ -250,7 +250,7 @@ const run = (model: Model, account: AccountId, step: Exclude<Step, { kind: "cras
       return charge(model, holdOf(account, step), step.share)
     case "open again":
       return Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        const named = model.ever.filter((hold) => model.mayComeAgain(hold, now))
+        const named = model.ever.filter((hold) => model.mayBeRepeated(hold, now))
         const again = named[step.of % named.length]
         return again === undefined ? Effect.void : openHold(model, again)
       })
@@ -270,7 +270,7 @@ const booksAreRight = (model: Model, account: AccountId) =>
     )
   })
 
-/** What a last process finds, when everybody else is gone. */
+/** Checks statement, stored answers and balance in a last process. */
 const atTheEnd = (model: Model, account: AccountId) =>
   Effect.gen(function* () {
     const entries = yield* statement(account)
@@ -290,7 +290,7 @@ const atTheEnd = (model: Model, account: AccountId) =>
     assert.deepStrictEqual(yield* problemsOf(account), [])
   })
 
-/** Some process on the store; a crash leaves the store to the next. */
+/** Starts a process on the store. A crash closes its scope and leaves the store. */
 const newProcess = Effect.gen(function* () {
   const store = yield* Store
   const scope = yield* Scope.make()
@@ -298,9 +298,9 @@ const newProcess = Effect.gen(function* () {
 })
 
 for (const [name, store] of lastingStores) {
-  layer(Layer.scoped(Store, store))(`the money in ${name}`, (it) => {
+  layer(Layer.scoped(Store, store))(`crashes and replays in ${name}`, (it) => {
     it.effect.prop(
-      "is where a plain model says, through crashes and replays",
+      "the ledger agrees with a simple model through any sequence of crashes and replays",
       { steps: fc.array(step, { minLength: 40, maxLength: 70, size: "max" }) },
       ({ steps }) =>
         Effect.gen(function* () {
@@ -309,7 +309,7 @@ for (const [name, store] of lastingStores) {
             Effect.suspend(() => Effect.provide(effect, process.context))
           const crash = Effect.suspend(() => Scope.close(process.scope, Exit.void))
 
-          // What the runs before have left open.
+          // Expire the holds that earlier runs left open.
           yield* inProcess(Effect.zipRight(TestClock.adjust(lease), expire))
           const { id } = yield* inProcess(newAccount)
           const model = new Model()

@@ -39,7 +39,7 @@ const endAllHolds = Effect.zipRight(TestClock.adjust(lease), expire)
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`CreditLedger in ${name}`, (it) => {
     describe("granting", () => {
-      it.effect("adds to the available credits and returns the balance", () =>
+      it.effect("a grant adds to the available credits and returns the balance", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           assert.strictEqual(Balance.available(yield* grant(id, 100)), 100)
@@ -53,7 +53,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("to one account does not change another", () =>
+      it.effect("a grant to one account does not change another account", () =>
         Effect.gen(function* () {
           const [one, other] = [yield* newAccountWith(10), yield* newAccountWith(20)]
           yield* grant(one, 1)
@@ -61,7 +61,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("more than an exact integer dies and changes nothing", () =>
+      it.effect("a grant that exceeds the largest exact integer dies and changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(Number.MAX_SAFE_INTEGER)
           const [tooMuch, neighbour] = yield* Effect.all(
@@ -85,38 +85,42 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       const request = (accountId: AccountId, held: number, charged: number) =>
         Effect.suspend(() => chargeAtOnce(newHold(accountId, held), charged))
 
-      it.effect("leaves the same balance and entry as open and settle", () =>
-        Effect.gen(function* () {
-          const [atOnce, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
-          yield* request(atOnce, 4, 3)
-          yield* settle(yield* hold(inTwo, 4), 3)
-          assert.deepStrictEqual(yield* figures(atOnce), yield* figures(inTwo))
-          const detail = (account: AccountId) =>
-            Effect.map(statement(account), (entries) =>
-              entries.map(({ amount, balanceAfter, kind, sequence, urls }) => ({
-                amount,
-                balanceAfter,
-                kind,
-                sequence,
-                urls,
-              })),
-            )
-          assert.deepStrictEqual(yield* detail(atOnce), yield* detail(inTwo))
-          assert.deepStrictEqual(yield* problemsOf(atOnce), [])
-        }),
+      it.effect(
+        "a charge in one commit leaves the same balance and entry as a hold that is settled",
+        () =>
+          Effect.gen(function* () {
+            const [atOnce, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
+            yield* request(atOnce, 4, 3)
+            yield* settle(yield* hold(inTwo, 4), 3)
+            assert.deepStrictEqual(yield* figures(atOnce), yield* figures(inTwo))
+            const detail = (account: AccountId) =>
+              Effect.map(statement(account), (entries) =>
+                entries.map(({ amount, balanceAfter, kind, sequence, urls }) => ({
+                  amount,
+                  balanceAfter,
+                  kind,
+                  sequence,
+                  urls,
+                })),
+              )
+            assert.deepStrictEqual(yield* detail(atOnce), yield* detail(inTwo))
+            assert.deepStrictEqual(yield* problemsOf(atOnce), [])
+          }),
       )
 
-      it.effect("needs the whole amount of the hold, even if it charges less", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(3)
-          const error = yield* Effect.flip(request(account, 4, 1))
-          assert.strictEqual(error.message, "This request needs 4 credits and the account has 3.")
-          assert.strictEqual((yield* statement(account)).length, 1)
-          assert.strictEqual((yield* figures(account)).available, 3)
-        }),
+      it.effect(
+        "a charge in one commit needs the whole amount of the hold, even if it charges less",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(3)
+            const error = yield* Effect.flip(request(account, 4, 1))
+            assert.strictEqual(error.message, "This request needs 4 credits and the account has 3.")
+            assert.strictEqual((yield* statement(account)).length, 1)
+            assert.strictEqual((yield* figures(account)).available, 3)
+          }),
       )
 
-      it.effect("concurrently never charges more than the account has", () =>
+      it.effect("concurrent charges in one commit never charge more than the account has", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const exits = yield* Effect.forEach(
@@ -139,7 +143,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("more than the hold dies and changes nothing", () =>
+      it.effect("a charge in one commit of more than its hold dies and changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
@@ -150,7 +154,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("holding", () => {
-      it.effect("sets credits aside without charging them", () =>
+      it.effect("a hold sets credits aside without charging them", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* hold(account, 4)
@@ -163,7 +167,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("succeeds up to exactly the available credits", () =>
+      it.effect("a hold succeeds for exactly the available credits", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* hold(account, 10)
@@ -173,18 +177,20 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("too much holds nothing and reports the required and the available credits", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          yield* hold(account, 7)
-          const error = yield* Effect.flip(hold(account, 4))
-          assert.deepStrictEqual([error.required, error.available], [4, 3])
-          assert.strictEqual(error.message, "This request needs 4 credits and the account has 3.")
-          assert.strictEqual((yield* figures(account)).held, 7)
-        }),
+      it.effect(
+        "a hold of too many credits fails with the required and the available credits",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            yield* hold(account, 7)
+            const error = yield* Effect.flip(hold(account, 4))
+            assert.deepStrictEqual([error.required, error.available], [4, 3])
+            assert.strictEqual(error.message, "This request needs 4 credits and the account has 3.")
+            assert.strictEqual((yield* figures(account)).held, 7)
+          }),
       )
 
-      it.effect("on an account without credits fails", () =>
+      it.effect("a hold on an account without credits fails", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           const error = yield* Effect.flip(hold(id, 1))
@@ -192,22 +198,24 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("1 credit 40 times concurrently succeeds 20 times with 20 credits", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(20)
-          const outcomes = yield* Effect.forEach(
-            Array(40).keys(),
-            () => Effect.either(hold(account, 1)),
-            atOnce,
-          )
-          assert.strictEqual(outcomes.filter(Either.isRight).length, 20)
-          const { available, held } = yield* figures(account)
-          assert.deepStrictEqual([held, available], [20, 0])
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "only 20 of 40 concurrent holds of 1 credit succeed on an account with 20 credits",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(20)
+            const outcomes = yield* Effect.forEach(
+              Array(40).keys(),
+              () => Effect.either(hold(account, 1)),
+              atOnce,
+            )
+            assert.strictEqual(outcomes.filter(Either.isRight).length, 20)
+            const { available, held } = yield* figures(account)
+            assert.deepStrictEqual([held, available], [20, 0])
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
-      it.effect("on several accounts concurrently takes the credits of each account", () =>
+      it.effect("concurrent holds on several accounts take the credits of their own account", () =>
         Effect.gen(function* () {
           const accounts = yield* Effect.forEach([10, 20, 30], newAccountWith)
           yield* Effect.forEach([...accounts, ...accounts], (id) => hold(id, 5), atOnce)
@@ -223,28 +231,30 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("completes when its caller is interrupted, and does not affect other callers", () =>
-        Effect.gen(function* () {
-          yield* endAllHolds
-          const account = yield* newAccountWith(10)
-          const [leaving, staying] = [
-            yield* Effect.fork(hold(account, 3)),
-            yield* Effect.fork(hold(account, 2)),
-          ]
-          yield* Effect.yieldNow()
-          yield* Fiber.interrupt(leaving)
-          yield* Fiber.join(staying)
-          yield* hold(account, 1)
-          assert.strictEqual((yield* figures(account)).held, 6)
-          yield* TestClock.adjust(lease)
-          assert.strictEqual(yield* expire, 3)
-          assert.strictEqual((yield* figures(account)).available, 10)
-        }),
+      it.effect(
+        "a hold completes when its caller is interrupted, and other callers are not affected",
+        () =>
+          Effect.gen(function* () {
+            yield* endAllHolds
+            const account = yield* newAccountWith(10)
+            const [leaving, staying] = [
+              yield* Effect.fork(hold(account, 3)),
+              yield* Effect.fork(hold(account, 2)),
+            ]
+            yield* Effect.yieldNow()
+            yield* Fiber.interrupt(leaving)
+            yield* Fiber.join(staying)
+            yield* hold(account, 1)
+            assert.strictEqual((yield* figures(account)).held, 6)
+            yield* TestClock.adjust(lease)
+            assert.strictEqual(yield* expire, 3)
+            assert.strictEqual((yield* figures(account)).available, 10)
+          }),
       )
     })
 
     describe("settling", () => {
-      it.effect("charges the given amount and returns the rest", () =>
+      it.effect("settling a hold charges the given amount and returns the rest", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* settle(yield* hold(account, 7), 3)
@@ -257,7 +267,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("the whole hold charges all of it", () =>
+      it.effect("settling the whole hold charges all of it", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* settle(yield* hold(account, 10), 10)
@@ -270,17 +280,19 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("with a charge of 0 returns the whole hold and makes no entry", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const before = yield* statement(account)
-          yield* settle(yield* hold(account, 7), 0)
-          assert.strictEqual((yield* figures(account)).available, 10)
-          assert.deepStrictEqual(yield* statement(account), before)
-        }),
+      it.effect(
+        "settling a hold with a charge of 0 returns the whole hold and makes no entry",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            const before = yield* statement(account)
+            yield* settle(yield* hold(account, 7), 0)
+            assert.strictEqual((yield* figures(account)).available, 10)
+            assert.deepStrictEqual(yield* statement(account), before)
+          }),
       )
 
-      it.effect("twice charges once", () =>
+      it.effect("settling a hold twice charges once", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 5)
@@ -290,7 +302,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("many times concurrently charges once", () =>
+      it.effect("settling a hold many times concurrently charges once", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 5)
@@ -305,7 +317,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a hold that was never opened charges nothing", () =>
+      it.effect("settling a hold that was never opened charges nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const requestId = newRequest()
@@ -318,7 +330,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "with more than the hold dies, keeps the hold open, and affects no other hold",
+        "settling more than the hold dies, keeps the hold open, and affects no other hold",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(20)
@@ -345,7 +357,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("releasing", () => {
-      it.effect("returns the whole hold once and makes no entry", () =>
+      it.effect("releasing a hold twice returns its credits once and makes no entry", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 7)
@@ -359,7 +371,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("changes nothing after the charge", () =>
+      it.effect("releasing a hold after its charge changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 7)
@@ -371,7 +383,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("a hold that is never settled", () => {
-      it.effect("keeps its credits until its lease ends", () =>
+      it.effect("a hold that is never settled keeps its credits until its lease ends", () =>
         Effect.gen(function* () {
           yield* endAllHolds
           const account = yield* newAccountWith(10)
@@ -386,7 +398,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("makes no entry and cannot be settled after its lease", () =>
+      it.effect("an expired hold makes no entry and cannot be settled", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 4)
@@ -405,7 +417,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("expires without affecting a settled hold and a newer one", () =>
+      it.effect("a hold expires without affecting settled holds and newer holds", () =>
         Effect.gen(function* () {
           yield* endAllHolds
           const account = yield* newAccountWith(10)
@@ -421,20 +433,22 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("returns its credits once, even if several calls expire it concurrently", () =>
-        Effect.gen(function* () {
-          yield* endAllHolds
-          const account = yield* newAccountWith(10)
-          yield* Effect.all([hold(account, 1), hold(account, 2)])
-          yield* TestClock.adjust(lease)
-          const counts = yield* Effect.all([expire, expire, expire], atOnce)
-          assert.strictEqual(
-            counts.reduce((sum, count) => sum + count, 0),
-            2,
-          )
-          assert.strictEqual((yield* figures(account)).available, 10)
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "an expired hold returns its credits once, even if several sweeps run concurrently",
+        () =>
+          Effect.gen(function* () {
+            yield* endAllHolds
+            const account = yield* newAccountWith(10)
+            yield* Effect.all([hold(account, 1), hold(account, 2)])
+            yield* TestClock.adjust(lease)
+            const counts = yield* Effect.all([expire, expire, expire], atOnce)
+            assert.strictEqual(
+              counts.reduce((sum, count) => sum + count, 0),
+              2,
+            )
+            assert.strictEqual((yield* figures(account)).available, 10)
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
     })
 
@@ -458,50 +472,52 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
 
     describe("the statement", () => {
-      it.effect("has every grant and charge, oldest first, each with its balance", () =>
-        Effect.gen(function* () {
-          const { id: accountId } = yield* newAccount
-          yield* TestClock.adjust("1 second")
-          const granted = yield* Clock.currentTimeMillis
-          yield* grant(accountId, 100, "invoice 7")
-          const held = yield* hold(accountId, 5)
-          yield* TestClock.adjust("1 second")
-          yield* settle(held, 3)
-          const entries = yield* statement(accountId)
-          assert.deepStrictEqual(
-            entries.map((entry) => ({ ...entry, hash: "" })),
-            [
-              {
-                accountId,
-                sequence: 1,
-                kind: "grant",
-                amount: credits(100),
-                balanceAfter: credits(100),
-                requestId: null,
-                urls: null,
-                note: "invoice 7",
-                at: granted,
-                hash: "",
-              },
-              {
-                accountId,
-                sequence: 2,
-                kind: "charge",
-                amount: credits(3),
-                balanceAfter: credits(97),
-                requestId: held.requestId,
-                urls: 3,
-                note: null,
-                at: granted + 1000,
-                hash: "",
-              },
-            ],
-          )
-          assert.strictEqual(new Set(entries.map(({ hash }) => hash)).size, 2)
-        }),
+      it.effect(
+        "the statement has every grant and charge, oldest first, each with its balance",
+        () =>
+          Effect.gen(function* () {
+            const { id: accountId } = yield* newAccount
+            yield* TestClock.adjust("1 second")
+            const granted = yield* Clock.currentTimeMillis
+            yield* grant(accountId, 100, "invoice 7")
+            const held = yield* hold(accountId, 5)
+            yield* TestClock.adjust("1 second")
+            yield* settle(held, 3)
+            const entries = yield* statement(accountId)
+            assert.deepStrictEqual(
+              entries.map((entry) => ({ ...entry, hash: "" })),
+              [
+                {
+                  accountId,
+                  sequence: 1,
+                  kind: "grant",
+                  amount: credits(100),
+                  balanceAfter: credits(100),
+                  requestId: null,
+                  urls: null,
+                  note: "invoice 7",
+                  at: granted,
+                  hash: "",
+                },
+                {
+                  accountId,
+                  sequence: 2,
+                  kind: "charge",
+                  amount: credits(3),
+                  balanceAfter: credits(97),
+                  requestId: held.requestId,
+                  urls: 3,
+                  note: null,
+                  at: granted + 1000,
+                  hash: "",
+                },
+              ],
+            )
+            assert.strictEqual(new Set(entries.map(({ hash }) => hash)).size, 2)
+          }),
       )
 
-      it.effect("of a period includes its start and excludes its end", () =>
+      it.effect("the statement of a period includes its start and excludes its end", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           const start = yield* Clock.currentTimeMillis
@@ -522,7 +538,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("of an account without entries is empty", () =>
+      it.effect("the statement of an account without entries is empty", () =>
         Effect.gen(function* () {
           const { id } = yield* newAccount
           assert.deepStrictEqual(yield* statement(id), [])
@@ -531,7 +547,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("verifying the books", () => {
-      it.effect("counts the verified accounts and entries", () =>
+      it.effect("verifying the ledger counts the verified accounts and entries", () =>
         Effect.gen(function* () {
           const ledger = yield* CreditLedger
           const before = yield* ledger.verify
@@ -547,7 +563,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     it.effect.prop(
-      "any sequence of concurrent commands leaves the balance that a simple model predicts",
+      "any sequence of concurrent ledger commands leaves the balance that a simple model predicts",
       { steps: fc.array(step, { minLength: 1, maxLength: 8 }) },
       ({ steps }) =>
         Effect.gen(function* () {

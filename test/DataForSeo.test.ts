@@ -16,39 +16,41 @@ const checked = (domain: string, url: string) =>
     },
   })
 
-it.scoped("asks for ranks of domains and pages, and for spam scores of domains, in two calls", () =>
-  Effect.gen(function* () {
-    const seo = yield* FakeDataForSeo.make
-    assert.deepStrictEqual(yield* lookup(seo, "www.example.com", "example.com/a"), [
-      checked("example.com", "https://www.example.com/"),
-      checked("example.com", "https://example.com/a"),
-    ])
-    const calls = seo.calls.toSorted((a, b) => (a.url < b.url ? -1 : 1))
-    const credentials = `${FakeDataForSeo.login}:${FakeDataForSeo.password}`
-    const headers = { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` }
-    for (const call of calls) assert.containSubset(call, { headers })
-    assert.deepStrictEqual(
-      calls.map(({ json, url }) => ({ json, url })),
-      [
-        {
-          url: "/v3/backlinks/bulk_ranks/live",
-          json: [
-            {
-              targets: ["example.com", "https://www.example.com/", "https://example.com/a"],
-              rank_scale: "one_hundred",
-            },
-          ],
-        },
-        {
-          url: "/v3/backlinks/bulk_spam_score/live",
-          json: [{ targets: ["example.com"] }],
-        },
-      ],
-    )
-  }),
+it.scoped(
+  "DataForSEO gets one call for the ranks of domains and pages, and one for spam scores",
+  () =>
+    Effect.gen(function* () {
+      const seo = yield* FakeDataForSeo.make
+      assert.deepStrictEqual(yield* lookup(seo, "www.example.com", "example.com/a"), [
+        checked("example.com", "https://www.example.com/"),
+        checked("example.com", "https://example.com/a"),
+      ])
+      const calls = seo.calls.toSorted((a, b) => (a.url < b.url ? -1 : 1))
+      const credentials = `${FakeDataForSeo.login}:${FakeDataForSeo.password}`
+      const headers = { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` }
+      for (const call of calls) assert.containSubset(call, { headers })
+      assert.deepStrictEqual(
+        calls.map(({ json, url }) => ({ json, url })),
+        [
+          {
+            url: "/v3/backlinks/bulk_ranks/live",
+            json: [
+              {
+                targets: ["example.com", "https://www.example.com/", "https://example.com/a"],
+                rank_scale: "one_hundred",
+              },
+            ],
+          },
+          {
+            url: "/v3/backlinks/bulk_spam_score/live",
+            json: [{ targets: ["example.com"] }],
+          },
+        ],
+      )
+    }),
 )
 
-it.scoped("keeps the figures of a domain and its home page apart", () =>
+it.scoped("DataForSEO's figures of a domain and of its home page are kept apart", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     assert.notStrictEqual(rank("example.com"), rank("https://example.com/"))
@@ -58,7 +60,7 @@ it.scoped("keeps the figures of a domain and its home page apart", () =>
   }),
 )
 
-it.scoped("a target that is missing from the answer fails", () =>
+it.scoped("a target that is missing from DataForSEO's answer fails", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     assert.deepStrictEqual(tags(yield* lookup(seo, FakeDataForSeo.unknown, "example.com")), [
@@ -75,7 +77,7 @@ const only = (path: string, fault: FakeVendor.Fault): FakeVendor.Fault => ({
     (call.url.includes(path) ? fault : FakeVendor.none).apply(response, reply, call),
 })
 
-it.scoped("when the spam scores fail, the figures have no spam score", () =>
+it.scoped("figures from DataForSEO have no spam score when the call for spam scores fails", () =>
   Effect.gen(function* () {
     const seo = yield* FakeDataForSeo.make
     seo.always(only("spam", FakeVendor.unavailable))
@@ -98,14 +100,16 @@ for (const [reason, fault] of [
   ["Throttled", FakeDataForSeo.failure("task", 40209)],
   ["Unavailable", FakeDataForSeo.failure("task", 50000)],
 ] as const) {
-  it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
-    Effect.gen(function* () {
-      const seo = yield* FakeDataForSeo.make
-      seo.always(only("ranks", fault))
-      const error = yield* Effect.flip(lookup(seo, "example.com"))
-      assert.containSubset(error, { provider: "dataforseo", reason })
-      seo.always(undefined)
-      assert.deepStrictEqual(tags(yield* lookup(seo, "example.com")), ["ok"])
-    }),
+  it.scoped(
+    `the DataForSEO fault "${fault.name}" is reported as ${reason}, and the next call works`,
+    () =>
+      Effect.gen(function* () {
+        const seo = yield* FakeDataForSeo.make
+        seo.always(only("ranks", fault))
+        const error = yield* Effect.flip(lookup(seo, "example.com"))
+        assert.containSubset(error, { provider: "dataforseo", reason })
+        seo.always(undefined)
+        assert.deepStrictEqual(tags(yield* lookup(seo, "example.com")), ["ok"])
+      }),
   )
 }

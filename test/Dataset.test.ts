@@ -28,16 +28,18 @@ const checked = (domainAuthority: number, pageAuthority: number) =>
   Outcome.Checked({ metrics: { domainAuthority, pageAuthority } })
 
 describe("the provider dataset", () => {
-  it.effect("page authority comes from the host if the list has it, else from the domain", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(
-        yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
-        [checked(87.5, 87.5), checked(87.5, 62.5), checked(87.5, 87.5)],
-      )
-    }),
+  it.effect(
+    "the dataset takes page authority from the host if the list has it, else from the domain",
+    () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(
+          yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
+          [checked(87.5, 87.5), checked(87.5, 62.5), checked(87.5, 87.5)],
+        )
+      }),
   )
 
-  it.effect("an unknown domain fails instead of getting 0", () =>
+  it.effect("a domain that is not in the dataset fails instead of getting 0", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(tags(yield* lookup(dataset, "unknown.com", "only.example.org")), [
         "PROVIDER_ERROR",
@@ -46,7 +48,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it.effect("a database failure is a ProviderError", () =>
+  it.effect("a database failure in the dataset provider is reported as a ProviderError", () =>
     Effect.gen(function* () {
       const broken = Layer.succeed(Rankings, {
         ranks: () => new StoreFailure({ message: "the disk is full" }),
@@ -60,7 +62,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it("the scale is logarithmic: a tenfold rank gives 12.5 less, rank 100 million gives 0", () => {
+  it("the dataset's scale is logarithmic: a tenfold rank gives 12.5 less", () => {
     const ranks = [1, 10, 100, 1_000_000, 100_000_000, 4_000_000_000]
     assert.deepStrictEqual(ranks.map(Dataset.authority), [100, 87.5, 75, 25, 0, 0])
   })

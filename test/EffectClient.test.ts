@@ -27,30 +27,32 @@ const reasonOf = (outcome: Client.Outcome | undefined) =>
   outcome !== undefined && "reason" in outcome ? outcome.reason : undefined
 
 describe("against the service", () => {
-  it.scopedLive("returns an outcome per URL in their order, and the request id", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = yield* clientOf(`${server.url}/`, server.key)
-      const urls = ["localhost", "example.com", "localhost", "provider-error.example.com"]
-      const report = yield* client.check(urls)
-      assert.deepStrictEqual(
-        report.outcomes.map(({ url }) => url),
-        urls,
-      )
-      assert.deepStrictEqual(report.outcomes.map(reasonOf), [
-        "INVALID_URL",
-        undefined,
-        "INVALID_URL",
-        "PROVIDER_ERROR",
-      ])
-      assert.deepStrictEqual([report.creditsUsed, report.isReplay], [1, false])
-      const [charge] = yield* server.charges
-      assert.strictEqual(report.requestId, charge?.requestId)
-      assert.strictEqual(yield* client.availableCredits, 999)
-    }),
+  it.scopedLive(
+    "the client returns an outcome per URL in the given order, and the request id",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = yield* clientOf(`${server.url}/`, server.key)
+        const urls = ["localhost", "example.com", "localhost", "provider-error.example.com"]
+        const report = yield* client.check(urls)
+        assert.deepStrictEqual(
+          report.outcomes.map(({ url }) => url),
+          urls,
+        )
+        assert.deepStrictEqual(report.outcomes.map(reasonOf), [
+          "INVALID_URL",
+          undefined,
+          "INVALID_URL",
+          "PROVIDER_ERROR",
+        ])
+        assert.deepStrictEqual([report.creditsUsed, report.isReplay], [1, false])
+        const [charge] = yield* server.charges
+        assert.strictEqual(report.requestId, charge?.requestId)
+        assert.strictEqual(yield* client.availableCredits, 999)
+      }),
   )
 
-  it.scopedLive("a repeat with the same idempotency key is a free replay", () =>
+  it.scopedLive("a repeat by the client with the same idempotency key is a free replay", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = yield* clientOf(server.url, server.key)
@@ -66,7 +68,7 @@ describe("against the service", () => {
     }),
   )
 
-  it.scopedLive("fails with an error that contains the reason and the request id", () =>
+  it.scopedLive("a client error contains the reason and the request id", () =>
     Effect.gen(function* () {
       const rateLimit = { requests: 2, per: Duration.hours(1) }
       const server = yield* start({ credits: 1, rateLimit })
@@ -87,30 +89,32 @@ describe("against the service", () => {
     }),
   )
 
-  it.scopedLive("checks a list of any length, and keeps inadmissible URLs in their place", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = yield* clientOf(server.url, server.key)
-      const urls = Array.from({ length: 170 }, (_, i) => `site${i}.example.com`)
-      urls[3] = ""
-      urls[60] = "x".repeat(1001)
-      urls.fill("", 100, 150)
-      const outcomes = yield* Stream.runCollect(
-        client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" }),
-      )
-      assert.deepStrictEqual(
-        Chunk.toReadonlyArray(outcomes).map(({ url }) => url),
-        urls,
-      )
-      assert.strictEqual([...outcomes].filter((outcome) => "reason" in outcome).length, 52)
-      const again = client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" })
-      assert.deepStrictEqual([...(yield* Stream.runCollect(again))], [...outcomes])
-      assert.strictEqual((yield* server.books).charged, 118)
-    }),
+  it.scopedLive(
+    "the client checks a list of any length and keeps invalid URLs in their place",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = yield* clientOf(server.url, server.key)
+        const urls = Array.from({ length: 170 }, (_, i) => `site${i}.example.com`)
+        urls[3] = ""
+        urls[60] = "x".repeat(1001)
+        urls.fill("", 100, 150)
+        const outcomes = yield* Stream.runCollect(
+          client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" }),
+        )
+        assert.deepStrictEqual(
+          Chunk.toReadonlyArray(outcomes).map(({ url }) => url),
+          urls,
+        )
+        assert.strictEqual([...outcomes].filter((outcome) => "reason" in outcome).length, 52)
+        const again = client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" })
+        assert.deepStrictEqual([...(yield* Stream.runCollect(again))], [...outcomes])
+        assert.strictEqual((yield* server.books).charged, 118)
+      }),
   )
 })
 
-/** How the server treats one attempt: an answer, a connection reset, or no answer at all. */
+/** The server's behaviour for one attempt: an answer, a connection reset, or no answer. */
 type Move =
   { status: number; body?: string; headers?: Record<string, string> } | "reset" | "silence"
 
@@ -162,20 +166,29 @@ const refused = (status: number, headers = {}) => ({
 })
 
 describe("when the service fails", () => {
-  it.effect("the same request is retried with the same idempotency key until it is answered", () =>
-    Effect.gen(function* () {
-      const moves = [refused(500), "reset", refused(409), { status: 503 }, "silence", good] as const
-      const { end, requests } = yield* scripted(moves, { patience: "5 minutes" })
-      const report = yield* end
-      assert.isFalse(report instanceof Client.ClientError)
-      assert.strictEqual(requests.length, moves.length)
-      const sent = requests.map(({ body, headers, url }) =>
-        JSON.stringify([url, headers["idempotency-key"], body]),
-      )
-      assert.strictEqual(new Set(sent).size, 1)
-      assert.strictEqual(requests[0]?.url, `http://service${batchPath}`)
-      assert.match(requests[0]?.headers["idempotency-key"] ?? "", /^"[0-9a-f-]{36}"$/)
-    }),
+  it.effect(
+    "the client retries the same request with the same idempotency key until it is answered",
+    () =>
+      Effect.gen(function* () {
+        const moves = [
+          refused(500),
+          "reset",
+          refused(409),
+          { status: 503 },
+          "silence",
+          good,
+        ] as const
+        const { end, requests } = yield* scripted(moves, { patience: "5 minutes" })
+        const report = yield* end
+        assert.isFalse(report instanceof Client.ClientError)
+        assert.strictEqual(requests.length, moves.length)
+        const sent = requests.map(({ body, headers, url }) =>
+          JSON.stringify([url, headers["idempotency-key"], body]),
+        )
+        assert.strictEqual(new Set(sent).size, 1)
+        assert.strictEqual(requests[0]?.url, `http://service${batchPath}`)
+        assert.match(requests[0]?.headers["idempotency-key"] ?? "", /^"[0-9a-f-]{36}"$/)
+      }),
   )
 
   it.effect("the client fails with the last error when its patience is over", () =>
@@ -193,7 +206,7 @@ describe("when the service fails", () => {
     }),
   )
 
-  it.effect("the client retries after Retry-After, and not before", () =>
+  it.effect("the client waits for the Retry-After before it retries", () =>
     Effect.gen(function* () {
       const { client, requests } = yield* scripted([refused(429, { "retry-after": "20" }), good])
       const fiber = yield* Effect.fork(client.check(["a"]))
@@ -215,30 +228,34 @@ describe("when the service fails", () => {
     }),
   )
 
-  it.effect("a request in progress is polled at the interval that the service asks for", () =>
-    Effect.gen(function* () {
-      const busy = refused(409, { "retry-after": "2" })
-      const waits: Array<number> = []
-      const onRetry: Client.Options["onRetry"] = ({ _tag }, waitMs) =>
-        Effect.sync(() => {
-          assert.strictEqual(_tag, "RequestInProgress")
-          waits.push(waitMs)
+  it.effect(
+    "the client polls a request in progress at the interval that the service asks for",
+    () =>
+      Effect.gen(function* () {
+        const busy = refused(409, { "retry-after": "2" })
+        const waits: Array<number> = []
+        const onRetry: Client.Options["onRetry"] = ({ _tag }, waitMs) =>
+          Effect.sync(() => {
+            assert.strictEqual(_tag, "RequestInProgress")
+            waits.push(waitMs)
+          })
+        const patient = yield* scripted([...Array.from({ length: 8 }, () => busy), good], {
+          onRetry,
         })
-      const patient = yield* scripted([...Array.from({ length: 8 }, () => busy), good], { onRetry })
-      assert.isFalse((yield* patient.end) instanceof Client.ClientError)
-      assert.deepStrictEqual(
-        waits,
-        waits.map(() => 2000),
-      )
-      assert.lengthOf(waits, 8)
-      const { end } = yield* scripted([busy], { patience: "1 second" })
-      const error = yield* end
-      assert.instanceOf(error, Client.RequestInProgress)
-      assert.strictEqual(error.retryAfterMs, 2000)
-    }),
+        assert.isFalse((yield* patient.end) instanceof Client.ClientError)
+        assert.deepStrictEqual(
+          waits,
+          waits.map(() => 2000),
+        )
+        assert.lengthOf(waits, 8)
+        const { end } = yield* scripted([busy], { patience: "1 second" })
+        const error = yield* end
+        assert.instanceOf(error, Client.RequestInProgress)
+        assert.strictEqual(error.retryAfterMs, 2000)
+      }),
   )
 
-  it.effect("a request that a retry cannot fix is sent once", () =>
+  it.effect("the client sends a request only once if a retry cannot help", () =>
     Effect.gen(function* () {
       const cases = [
         [refused(401), Client.Unauthorized],
@@ -271,7 +288,7 @@ describe("when the database of the service does not answer in time", () => {
   const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
 
   for (const message of [Envelope.unavailableMessage, Envelope.undecidedMessage]) {
-    it.effect(`the request is retried after: ${message}`, () =>
+    it.effect(`the client retries after the answer "${message}"`, () =>
       Effect.gen(function* () {
         const { end, requests } = yield* scripted([answered(503, message, retryLater), good])
         assert.isFalse((yield* end) instanceof Client.ClientError)
@@ -285,20 +302,22 @@ describe("when the database of the service does not answer in time", () => {
     )
   }
 
-  it.effect("a request without an idempotency key whose charge is undecided is not retried", () =>
-    Effect.gen(function* () {
-      const message = Envelope.undecidedChargeMessage("request-1")
-      const { end, requests } = yield* scripted([answered(500, message), good])
-      const error = yield* end
-      assert.instanceOf(error, Client.ChargeUndecided)
-      assert.include(error.message, "request-1")
-      assert.strictEqual(requests.length, 1)
-    }),
+  it.effect(
+    "the client does not retry a request without an idempotency key whose charge is undecided",
+    () =>
+      Effect.gen(function* () {
+        const message = Envelope.undecidedChargeMessage("request-1")
+        const { end, requests } = yield* scripted([answered(500, message), good])
+        const error = yield* end
+        assert.instanceOf(error, Client.ChargeUndecided)
+        assert.include(error.message, "request-1")
+        assert.strictEqual(requests.length, 1)
+      }),
   )
 })
 
 describe("an invalid request", () => {
-  it.effect("fails with every violation, and nothing is sent", () =>
+  it.effect("the client reports every violation of an invalid request and sends nothing", () =>
     Effect.gen(function* () {
       const { client, requests } = yield* scripted([])
       const urls = [...Array.from({ length: 50 }, () => "a"), "", "x".repeat(1001)]
@@ -312,7 +331,7 @@ describe("an invalid request", () => {
     }),
   )
 
-  it.live("no error contains the API key", () =>
+  it.live("no error of the client contains the API key", () =>
     Effect.gen(function* () {
       const { client: elsewhere } = yield* scripted([{ status: 404 }])
       const odd = yield* clientOf("http://127.0.0.1:2", `${key}\nsecret`)

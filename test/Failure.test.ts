@@ -5,24 +5,24 @@ import * as Failure from "../src/sql/Failure.ts"
 const withCode = (code: string) =>
   new SqlError({ cause: Object.assign(new Error("it failed"), { code }) })
 
-// Class 08 as a whole, then a server that ends, crashes or starts, then the network.
+// SQLSTATE class 08, then servers that stop, crash or start, then network errors.
 const codes =
   "08000 08001 08003 08004 08006 08007 08P01 57P01 57P02 57P03 57P04 57P05 25P03 25P04 " +
   "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN"
 
-it.each(codes.split(" "))("a lost connection is known by the code %s", (code) => {
+it.each(codes.split(" "))("the error code %s counts as a lost connection", (code) => {
   assert.isTrue(Failure.isDisconnection(withCode(code)))
   assert.match(Failure.describe(withCode(code)).message, /^the database cannot be reached/)
 })
 
 it.each(["23505", "42501", "53300", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
-  "the code %s is no lost connection",
+  "the error code %s does not count as a lost connection",
   (code) => {
     assert.isFalse(Failure.isDisconnection(withCode(code)))
   },
 )
 
-it("PgBouncer in statement mode is no lost connection, although it has the code of one", () => {
+it("PgBouncer's statement mode error does not count as a lost connection, despite its code", () => {
   const message = "transaction blocks not allowed in statement pooling mode"
   const error = new SqlError({ cause: Object.assign(new Error(message), { code: "08P01" }) })
   assert.isFalse(Failure.isDisconnection(error))

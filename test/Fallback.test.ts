@@ -22,7 +22,7 @@ const setUp = () => {
 const { fails, lacks } = ScriptedVendor
 
 describe("Fallback", () => {
-  it.effect("asks the next provider only for targets that failed before", () =>
+  it.effect("the next provider is asked only for the targets that failed before", () =>
     Effect.gen(function* () {
       const { first, provider, second, third } = setUp()
       first.always(lacks((page) => !page.startsWith("a")))
@@ -47,19 +47,21 @@ describe("Fallback", () => {
     }),
   )
 
-  it.scoped("asks the next provider although the first one knows the failure", () =>
-    Effect.gen(function* () {
-      const { first } = setUp()
-      const sandbox = Context.get(yield* Layer.build(Sandbox.layer), MetricsProvider)
-      const provider = Fallback.make([sandbox, first.provider])
-      const failing = targets("provider-error.example.com")
-      assert.isTrue(Option.isNone(yield* provider.known(failing)))
-      assert.deepStrictEqual(tags(yield* provider.lookup(failing)), ["ok"])
-      assert.isTrue(Option.isSome(yield* provider.known(targets("example.com"))))
-    }),
+  it.scoped(
+    "the next provider is asked even if the first one already knows that it has no figures",
+    () =>
+      Effect.gen(function* () {
+        const { first } = setUp()
+        const sandbox = Context.get(yield* Layer.build(Sandbox.layer), MetricsProvider)
+        const provider = Fallback.make([sandbox, first.provider])
+        const failing = targets("provider-error.example.com")
+        assert.isTrue(Option.isNone(yield* provider.known(failing)))
+        assert.deepStrictEqual(tags(yield* provider.lookup(failing)), ["ok"])
+        assert.isTrue(Option.isSome(yield* provider.known(targets("example.com"))))
+      }),
   )
 
-  it.effect("asks no other provider when the first one has all figures", () =>
+  it.effect("no other provider is asked when the first one has all figures", () =>
     Effect.gen(function* () {
       const { provider, second } = setUp()
       yield* provider.lookup(targets("example.com"))
@@ -67,7 +69,7 @@ describe("Fallback", () => {
     }),
   )
 
-  it.effect("goes on to the next provider when a whole lookup fails", () =>
+  it.effect("the next provider is asked when a whole lookup fails", () =>
     Effect.gen(function* () {
       const { first, provider, second, third } = setUp()
       first.always(fails("Unreachable"))
@@ -80,7 +82,7 @@ describe("Fallback", () => {
     }),
   )
 
-  it.effect("gives each provider except the last half of the remaining time", () =>
+  it.effect("each provider except the last gets half of the remaining time", () =>
     Effect.gen(function* () {
       const { first, provider, second, third } = setUp()
       const deadlines: Array<number> = []

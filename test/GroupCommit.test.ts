@@ -52,17 +52,19 @@ const atOnce = { concurrency: "unbounded", discard: true } as const
 /** Waits until everything that is ready has run. */
 const turnOfTheLoop = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
 
-describe("commands share commits", () => {
-  it.scoped("of one event-loop turn, in the order of submission", () =>
-    Effect.gen(function* () {
-      const { commit, commits } = recorder()
-      const submit = yield* committing(commit)
-      yield* Effect.forEach(upTo(50), submit, atOnce)
-      assert.deepStrictEqual(commits, [upTo(50)])
-    }),
+describe("which commands share a commit", () => {
+  it.scoped(
+    "ledger commands of one event-loop turn share a commit, in the order of submission",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits } = recorder()
+        const submit = yield* committing(commit)
+        yield* Effect.forEach(upTo(50), submit, atOnce)
+        assert.deepStrictEqual(commits, [upTo(50)])
+      }),
   )
 
-  it.scoped("but sequential commands have one commit each", () =>
+  it.scoped("sequential ledger commands have one commit each", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const submit = yield* committing(commit)
@@ -71,7 +73,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("and those submitted during a commit share the next one", () =>
+  it.scoped("ledger commands that are submitted during a commit share the next commit", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -86,7 +88,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("a command returns only after its commit", () =>
+  it.scoped("a queued command returns only after its commit", () =>
     Effect.gen(function* () {
       const { commit, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -99,7 +101,7 @@ describe("commands share commits", () => {
     }),
   )
 
-  it.scoped("many commands are split into several commits, in order", () =>
+  it.scoped("many queued commands are split into several commits, in order", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -117,7 +119,7 @@ describe("commands share commits", () => {
 })
 
 describe("a failure is isolated", () => {
-  it.scoped("a commit that dies fails all its commands, and the next commit works", () =>
+  it.scoped("a commit that dies fails all its ledger commands, and the next commit succeeds", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const broken = new Error("the disk is full")
@@ -132,23 +134,29 @@ describe("a failure is isolated", () => {
     }),
   )
 
-  it.scoped("a callback that throws is called once, and affects no other command", () =>
-    Effect.gen(function* () {
-      const { commit, commits } = recorder()
-      const queue = yield* GroupCommit.make(commit)
-      let calls = 0
-      queue.submit(0, () => {
-        calls++
-        throw new Error("a bug of the caller")
-      })
-      yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(1, callback))
-      yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(2, callback))
-      assert.deepStrictEqual(commits, [[0, 1], [2]])
-      assert.strictEqual(calls, 1)
-    }),
+  it.scoped(
+    "the callback of a command that throws is called once and affects no other command",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits } = recorder()
+        const queue = yield* GroupCommit.make(commit)
+        let calls = 0
+        queue.submit(0, () => {
+          calls++
+          throw new Error("a bug of the caller")
+        })
+        yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
+          queue.submit(1, callback),
+        )
+        yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
+          queue.submit(2, callback),
+        )
+        assert.deepStrictEqual(commits, [[0, 1], [2]])
+        assert.strictEqual(calls, 1)
+      }),
   )
 
-  it.scoped("an interrupted caller does not affect other callers", () =>
+  it.scoped("an interrupted caller of the commit queue does not affect other callers", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       const submit = yield* committing(commit)
@@ -181,90 +189,94 @@ describe("a command with a time limit", () => {
     return { commits, goOn, results, submit }
   })
 
-  it.scoped("that is still queued at its limit is withdrawn and never committed", () =>
-    Effect.gen(function* () {
-      const { commits, goOn, results, submit } = yield* busy
-      submit(1, 2000)
-      submit(2)
-      submit(3, 60_000)
-      yield* TestClock.adjust(1999)
-      assert.deepStrictEqual(
-        results.map(([command]) => command),
-        [0],
-      )
-      yield* TestClock.adjust(251)
-      assert.deepStrictEqual(
-        results.map(([command]) => command),
-        [0, 1],
-      )
-      assert.include(results[1]?.[1], "withdrawn")
-      yield* goOn
-      yield* turnOfTheLoop
-      yield* turnOfTheLoop
-      assert.deepStrictEqual(commits, [[0], [2, 3]])
-      assert.deepStrictEqual(results.slice(2), [
-        [2, "done"],
-        [3, "done"],
-      ])
-    }),
-  )
-
   it.scoped(
-    "that is being committed at its limit is undecided, and its callback is called once",
+    "a ledger command that is still queued at its time limit is withdrawn and never committed",
     () =>
       Effect.gen(function* () {
         const { commits, goOn, results, submit } = yield* busy
-        yield* TestClock.adjust(999)
-        assert.deepStrictEqual(results, [])
+        submit(1, 2000)
+        submit(2)
+        submit(3, 60_000)
+        yield* TestClock.adjust(1999)
+        assert.deepStrictEqual(
+          results.map(([command]) => command),
+          [0],
+        )
         yield* TestClock.adjust(251)
-        assert.lengthOf(results, 1)
-        assert.include(results[0]?.[1], "undecided")
-        submit(1)
-        yield* TestClock.adjust(60_000)
+        assert.deepStrictEqual(
+          results.map(([command]) => command),
+          [0, 1],
+        )
+        assert.include(results[1]?.[1], "withdrawn")
         yield* goOn
         yield* turnOfTheLoop
         yield* turnOfTheLoop
-        assert.deepStrictEqual(commits, [[0], [1]])
-        assert.deepStrictEqual(results.slice(1), [[1, "done"]])
+        assert.deepStrictEqual(commits, [[0], [2, 3]])
+        assert.deepStrictEqual(results.slice(2), [
+          [2, "done"],
+          [3, "done"],
+        ])
       }),
   )
 
-  it.effect("is given up at its limit while the queue is closing too", () =>
+  it.scoped("a ledger command in a commit at its time limit is reported as undecided, once", () =>
     Effect.gen(function* () {
-      const scope = yield* Scope.make()
-      const { commits, goOn, results } = yield* Scope.extend(busy, scope)
-      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* TestClock.adjust(1250)
+      const { commits, goOn, results, submit } = yield* busy
+      yield* TestClock.adjust(999)
+      assert.deepStrictEqual(results, [])
+      yield* TestClock.adjust(251)
       assert.lengthOf(results, 1)
+      assert.include(results[0]?.[1], "undecided")
+      submit(1)
+      yield* TestClock.adjust(60_000)
       yield* goOn
-      yield* Fiber.join(closing)
-      assert.deepStrictEqual(commits, [[0]])
+      yield* turnOfTheLoop
+      yield* turnOfTheLoop
+      assert.deepStrictEqual(commits, [[0], [1]])
+      assert.deepStrictEqual(results.slice(1), [[1, "done"]])
     }),
+  )
+
+  it.effect(
+    "a ledger command is reported at its time limit even while the commit queue closes",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const { commits, goOn, results } = yield* Scope.extend(busy, scope)
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust(1250)
+        assert.lengthOf(results, 1)
+        yield* goOn
+        yield* Fiber.join(closing)
+        assert.deepStrictEqual(commits, [[0]])
+      }),
   )
 })
 
-describe("closing the queue", () => {
-  it.effect("waits for the current commit and commits the queued commands", () =>
-    Effect.gen(function* () {
-      const { commit, commits, goOn, underWay } = yield* blockedRecorder
-      const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(committing(commit), scope)
-      const first = yield* Effect.fork(submit(0))
-      yield* underWay
-      const rest = yield* Effect.fork(Effect.forEach(upTo(1000), submit, atOnce))
-      yield* turnOfTheLoop
-      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* turnOfTheLoop
-      assert.isTrue(Option.isNone(yield* Fiber.poll(closing)))
-      assert.deepStrictEqual(commits, [])
-      yield* goOn
-      yield* Fiber.join(closing)
-      assert.deepStrictEqual(commits.flat(), [0, ...upTo(1000)])
-      yield* Fiber.joinAll([first, rest])
-    }),
+describe("closing the commit queue", () => {
+  it.effect(
+    "closing the commit queue waits for the current commit and commits the queued commands",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits, goOn, underWay } = yield* blockedRecorder
+        const scope = yield* Scope.make()
+        const submit = yield* Scope.extend(committing(commit), scope)
+        const first = yield* Effect.fork(submit(0))
+        yield* underWay
+        const rest = yield* Effect.fork(Effect.forEach(upTo(1000), submit, atOnce))
+        yield* turnOfTheLoop
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* turnOfTheLoop
+        assert.isTrue(Option.isNone(yield* Fiber.poll(closing)))
+        assert.deepStrictEqual(commits, [])
+        yield* goOn
+        yield* Fiber.join(closing)
+        assert.deepStrictEqual(commits.flat(), [0, ...upTo(1000)])
+        yield* Fiber.joinAll([first, rest])
+      }),
   )
 
-  it.effect("ends the retries for an unreachable database", () =>
+  it.effect("closing the commit queue ends the retries for an unreachable database", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const lost = Effect.fail(Object.assign(new Error("gone"), { code: "ECONNREFUSED" }))
@@ -284,42 +296,46 @@ describe("closing the queue", () => {
     }),
   )
 
-  it.effect("in the turn of a submission commits the submitted command", () =>
-    Effect.gen(function* () {
-      const { commit, commits } = recorder()
-      const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(committing(commit), scope)
-      const asked = yield* Effect.fork(submit(0))
-      yield* Effect.yieldNow()
-      assert.deepStrictEqual(commits, [])
-      yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(commits, [[0]])
-      yield* Fiber.join(asked)
-    }),
+  it.effect(
+    "a ledger command that is submitted just before the commit queue closes is committed",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits } = recorder()
+        const scope = yield* Scope.make()
+        const submit = yield* Scope.extend(committing(commit), scope)
+        const asked = yield* Effect.fork(submit(0))
+        yield* Effect.yieldNow()
+        assert.deepStrictEqual(commits, [])
+        yield* Scope.close(scope, Exit.void)
+        assert.deepStrictEqual(commits, [[0]])
+        yield* Fiber.join(asked)
+      }),
   )
 
-  it.effect("interrupts commands that are submitted later, and none waits forever", () =>
-    Effect.gen(function* () {
-      const { commit, commits, goOn, underWay } = yield* blockedRecorder
-      const scope = yield* Scope.make()
-      const submit = yield* Scope.extend(committing(commit), scope)
-      const first = yield* Effect.fork(submit(0))
-      yield* Effect.yieldNow()
-      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* underWay
-      const late = yield* Effect.fork(submit(1))
-      yield* turnOfTheLoop
-      yield* goOn
-      yield* Fiber.join(first)
-      yield* Fiber.join(closing)
-      for (const exit of [yield* Fiber.await(late), yield* Effect.exit(submit(2))]) {
-        assert.isTrue(Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause))
-      }
-      assert.deepStrictEqual(commits, [[0]])
-    }),
+  it.effect(
+    "a ledger command that is submitted after the commit queue has closed is interrupted",
+    () =>
+      Effect.gen(function* () {
+        const { commit, commits, goOn, underWay } = yield* blockedRecorder
+        const scope = yield* Scope.make()
+        const submit = yield* Scope.extend(committing(commit), scope)
+        const first = yield* Effect.fork(submit(0))
+        yield* Effect.yieldNow()
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* underWay
+        const late = yield* Effect.fork(submit(1))
+        yield* turnOfTheLoop
+        yield* goOn
+        yield* Fiber.join(first)
+        yield* Fiber.join(closing)
+        for (const exit of [yield* Fiber.await(late), yield* Effect.exit(submit(2))]) {
+          assert.isTrue(Exit.isFailure(exit) && Cause.isInterruptedOnly(exit.cause))
+        }
+        assert.deepStrictEqual(commits, [[0]])
+      }),
   )
 
-  it.effect("with no queued command commits nothing", () =>
+  it.effect("closing a commit queue without commands commits nothing", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()
       yield* Effect.scoped(committing(commit))

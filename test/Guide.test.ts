@@ -1,4 +1,4 @@
-/** The README and the guide as readers of the repository see them. */
+/** Checks the links, headings and settings of the README and the guide. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -15,7 +15,7 @@ const documents = [
   ...readdirSync(guide).map((file) => join(guide, file)),
 ]
 
-/** The links, the addresses of images and the ids of the headings of a document. */
+/** Returns the links, the image addresses and the heading ids of a document. */
 const read = (file: string) => {
   const marked = new Marked()
   const links = new Array<string>()
@@ -34,7 +34,7 @@ const read = (file: string) => {
 }
 
 describe.each(documents.map((file) => relative(root, file)))("%s", (name) => {
-  it("links to files and headings that exist", () => {
+  it("a document links only to files and headings that exist", () => {
     const file = join(root, name)
     for (const href of read(file).links) {
       const [path = "", id] = href.split("#")
@@ -46,14 +46,14 @@ describe.each(documents.map((file) => relative(root, file)))("%s", (name) => {
 })
 
 describe("the README", () => {
-  it("links to every page of the guide", () => {
+  it("the README links to every page of the guide", () => {
     const { links } = read(join(root, "README.md"))
     for (const file of readdirSync(guide)) assert.include(links, `src/pages/guide/${file}`)
   })
 })
 
 describe("the page about operating", () => {
-  it("lists every setting with its default", () => {
+  it("the operating guide lists every setting with its default", () => {
     const text = readFileSync(join(guide, "operating.md"), "utf8")
     for (const { about } of Object.values(Settings.all)) {
       const value = about.default === undefined ? "–" : `\`${about.default}\``
@@ -65,12 +65,12 @@ describe("the page about operating", () => {
 describe("a page of the guide as HTML", () => {
   const html = (markdown: string) => toHtml(`# Title\n\n${markdown}`, (href) => `to:${href}`).html
 
-  it("escapes what stands in code", () => {
+  it("code in a guide page is escaped in the HTML", () => {
     assert.include(html("```\n<b>&\n```"), "&lt;b&gt;&amp;")
     assert.include(html("`<script>`"), "<code>&lt;script&gt;</code>")
   })
 
-  it("has the ids that GitHub gives its headings", () => {
+  it("the headings of a guide page have the same ids as on GitHub", () => {
     const ids = [...html("## A `b`, c!\n\n## Back-up\n\n## Back-up").matchAll(/ id="(.*?)"/g)]
     assert.deepStrictEqual(
       ids.map(([, id]) => id),
@@ -78,13 +78,13 @@ describe("a page of the guide as HTML", () => {
     )
   })
 
-  it("refuses HTML and images, which the page's policy would not show", () => {
+  it("a guide page that contains HTML or images is refused", () => {
     assert.throws(() => html("<p style='color: red'>"), /contains no HTML/)
     assert.throws(() => html("a <b>word</b>"), /contains no HTML/)
     assert.throws(() => html("![](x.png)"), /shows no images/)
   })
 
-  it("links where it is told to, or not at all", () => {
+  it("the links of a guide page are rewritten, or removed when they have no target", () => {
     assert.include(html("[a](b.md#c)"), '<a href="to:b.md#c">a</a>')
     assert.include(toHtml("# T\n\n[a](b)", () => undefined).html, "<p>a</p>")
   })

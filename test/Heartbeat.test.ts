@@ -33,7 +33,7 @@ const newProcess = Effect.gen(function* () {
 
 type Process = Effect.Effect.Success<typeof newProcess>
 
-/** Passes two seconds; then every living process beats and expires holds. Returns their number. */
+/** Advances two seconds. Then each process beats and sweeps. Returns the number of expired holds. */
 const pass = (...alive: ReadonlyArray<Process>) =>
   Effect.gen(function* () {
     yield* TestClock.adjust("2 seconds")
@@ -55,8 +55,8 @@ const tag = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A,
   Effect.map(Effect.either(effect), (either) => (Either.isLeft(either) ? either.left._tag : "done"))
 
 for (const [name, store] of sqlStores) {
-  layer(store)(`a process on ${name}`, (it) => {
-    it.scoped("that has died loses its holds, keys and row after six seconds", () =>
+  layer(store)(`processes on ${name}`, (it) => {
+    it.scoped("a process that has died loses its holds, keys and row after six seconds", () =>
       Effect.gen(function* () {
         const [gone, one, other] = [yield* newProcess, yield* newProcess, yield* newProcess]
         const account = yield* newAccountWith(20)
@@ -84,41 +84,43 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.scoped("that was frozen cannot settle holds it has lost, and continues to work", () =>
-      Effect.gen(function* () {
-        const [frozen, other] = [yield* newProcess, yield* newProcess]
-        const account = yield* newAccountWith(20)
-        const question = { key: "list-2", fingerprint: "question" }
-        const named = newHold(account, 4, question)
-        const freed = newHold(account, 1, { key: "list-3", fingerprint: "question" })
-        yield* Effect.provide(open(named), frozen.context)
-        yield* Effect.provide(open(freed), frozen.context)
-        const unnamed = yield* Effect.provide(hold(account, 3), frozen.context)
-        yield* other.sweep
-        for (let i = 0; i < 3; i++) yield* pass(other)
-        assert.strictEqual((yield* figures(account)).held, 0)
-        const taken = newHold(account, 4, question)
-        yield* Effect.provide(open(taken), other.context)
+    it.scoped(
+      "a process that was frozen cannot settle the holds it has lost, and continues to work",
+      () =>
+        Effect.gen(function* () {
+          const [frozen, other] = [yield* newProcess, yield* newProcess]
+          const account = yield* newAccountWith(20)
+          const question = { key: "list-2", fingerprint: "question" }
+          const named = newHold(account, 4, question)
+          const freed = newHold(account, 1, { key: "list-3", fingerprint: "question" })
+          yield* Effect.provide(open(named), frozen.context)
+          yield* Effect.provide(open(freed), frozen.context)
+          const unnamed = yield* Effect.provide(hold(account, 3), frozen.context)
+          yield* other.sweep
+          for (let i = 0; i < 3; i++) yield* pass(other)
+          assert.strictEqual((yield* figures(account)).held, 0)
+          const taken = newHold(account, 4, question)
+          yield* Effect.provide(open(taken), other.context)
 
-        for (const late of [named, freed, unnamed]) {
-          const settled = settle(late, 1, "too late")
-          assert.strictEqual(yield* Effect.provide(tag(settled), frozen.context), "HoldExpired")
-        }
-        assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
-        yield* Effect.provide(settle(taken, 4, "the answer"), other.context)
-        const replay = Effect.provide(open(newHold(account, 4, question)), frozen.context)
-        assert.strictEqual(yield* replay, "the answer")
+          for (const late of [named, freed, unnamed]) {
+            const settled = settle(late, 1, "too late")
+            assert.strictEqual(yield* Effect.provide(tag(settled), frozen.context), "HoldExpired")
+          }
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
+          yield* Effect.provide(settle(taken, 4, "the answer"), other.context)
+          const replay = Effect.provide(open(newHold(account, 4, question)), frozen.context)
+          assert.strictEqual(yield* replay, "the answer")
 
-        const next = yield* Effect.provide(hold(account, 5), frozen.context)
-        for (let i = 0; i < 5; i++) assert.strictEqual(yield* pass(frozen, other), 0)
-        assert.includeMembers(yield* rows, [frozen.owner, other.owner])
-        yield* Effect.provide(settle(next, 5), frozen.context)
-        assert.deepInclude(yield* figures(account), { charged: 9, held: 0 })
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }),
+          const next = yield* Effect.provide(hold(account, 5), frozen.context)
+          for (let i = 0; i < 5; i++) assert.strictEqual(yield* pass(frozen, other), 0)
+          assert.includeMembers(yield* rows, [frozen.owner, other.owner])
+          yield* Effect.provide(settle(next, 5), frozen.context)
+          assert.deepInclude(yield* figures(account), { charged: 9, held: 0 })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }),
     )
 
-    it.scoped("is not considered dead when all processes paused for a while", () =>
+    it.scoped("no process is considered dead because all processes paused for a while", () =>
       Effect.gen(function* () {
         const [one, other] = [yield* newProcess, yield* newProcess]
         const account = yield* newAccountWith(5)
@@ -134,7 +136,7 @@ for (const [name, store] of sqlStores) {
     )
 
     it.scoped(
-      "without a row is dead too, but holds without an owner last until their lease ends",
+      "a process without a row counts as dead, but a hold without an owner lasts for its lease",
       () =>
         Effect.gen(function* () {
           const [rowless, other] = [yield* newProcess, yield* newProcess]
@@ -153,7 +155,7 @@ for (const [name, store] of sqlStores) {
         }),
     )
 
-    it.scoped("reports trouble when its last commit is more than ten seconds ago", () =>
+    it.scoped("a process reports trouble when its last commit is more than ten seconds ago", () =>
       Effect.gen(function* () {
         const { context, trouble } = yield* newProcess
         const account = yield* newAccountWith(5)

@@ -1,4 +1,4 @@
-/** Requests that their clients have named, over every store of the ledger. */
+/** Requests with idempotency keys, over every store of the ledger. */
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Duration from "effect/Duration"
@@ -38,13 +38,13 @@ import { lease, type Ports, sqlStores, stores } from "./support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
 
-/** One more request of the account with the same key and, unless given, the same question. */
+/** Makes a request with the same key and, by default, the same fingerprint. */
 const request = (
   account: AccountId,
   { amount = 1, fingerprint = "question", key = "key" } = {},
 ): Hold => newHold(account, amount, { key, fingerprint })
 
-/** The request has the key for itself. */
+/** Opens the hold of a request, which must get its idempotency key. */
 const opened = (hold: Hold) =>
   Effect.map(open(hold), (answer) => {
     assert.isUndefined(answer)
@@ -59,8 +59,8 @@ const aMomentLess = (duration: Duration.DurationInput) =>
 
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`idempotency keys in ${name}`, (it) => {
-    describe("a key that is new", () => {
-      it.effect("of one account is nothing to another", () =>
+    describe("a new idempotency key", () => {
+      it.effect("an idempotency key of one account does not affect another account", () =>
         Effect.gen(function* () {
           const [one, other] = [yield* anAccount, yield* anAccount]
           yield* settle(yield* opened(request(one)), 1, "mine")
@@ -70,47 +70,53 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("is not the same as one in other letters, or with a blank", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          for (const key of ["key", "KEY", "key ", "k"]) yield* opened(request(account, { key }))
-        }),
+      it.effect(
+        "idempotency keys that differ in letter case or a trailing space are different keys",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            for (const key of ["key", "KEY", "key ", "k"]) yield* opened(request(account, { key }))
+          }),
       )
 
-      it.effect("opened twenty times at once is had by exactly one", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const outcomes = yield* Effect.forEach(
-            Array(20).keys(),
-            () => Effect.either(open(request(account))),
-            atOnce,
-          )
-          assert.deepStrictEqual(
-            outcomes.filter(Either.isRight).map(({ right }) => right),
-            [undefined],
-          )
-          for (const loser of outcomes.filter(Either.isLeft)) {
-            assert.instanceOf(loser.left, IdempotencyKeyInUse)
-          }
-          assert.strictEqual((yield* figures(account)).held, 1)
-        }),
+      it.effect(
+        "only one of twenty concurrent requests with the same idempotency key opens a hold",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const outcomes = yield* Effect.forEach(
+              Array(20).keys(),
+              () => Effect.either(open(request(account))),
+              atOnce,
+            )
+            assert.deepStrictEqual(
+              outcomes.filter(Either.isRight).map(({ right }) => right),
+              [undefined],
+            )
+            for (const loser of outcomes.filter(Either.isLeft)) {
+              assert.instanceOf(loser.left, IdempotencyKeyInUse)
+            }
+            assert.strictEqual((yield* figures(account)).held, 1)
+          }),
       )
 
-      it.effect("charged twenty times at once is charged once, and answers all", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const answers = yield* Effect.forEach(
-            Array(20).keys(),
-            (i) => chargeAtOnce(request(account), 1, `answer ${i}`),
-            atOnce,
-          )
-          assert.deepStrictEqual(answers, [undefined, ...Array(19).fill("answer 0")])
-          assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "twenty concurrent charges with one idempotency key charge once, and all get the same answer",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const answers = yield* Effect.forEach(
+              Array(20).keys(),
+              (i) => chargeAtOnce(request(account), 1, `answer ${i}`),
+              atOnce,
+            )
+            assert.deepStrictEqual(answers, [undefined, ...Array(19).fill("answer 0")])
+            assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
-      it.effect("is not taken by a request that the account cannot pay", () =>
+      it.effect("a request that the account cannot pay does not take its idempotency key", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(1)
           const tooMuch = { amount: 2, fingerprint: "too much" }
@@ -126,21 +132,23 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("a request that is in flight", () => {
-      it.effect("keeps others with its key waiting, and is told from another question", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          yield* opened(request(account))
-          const another = { fingerprint: "another question" }
-          for (const ask of [open, (hold: Hold) => chargeAtOnce(hold, 1, "answer")]) {
-            assert.instanceOf(yield* Effect.flip(ask(request(account))), IdempotencyKeyInUse)
-            const error = yield* Effect.flip(ask(request(account, another)))
-            assert.instanceOf(error, IdempotencyKeyReused)
-          }
-          assert.strictEqual((yield* figures(account)).held, 1)
-        }),
+      it.effect(
+        "a repeat of a request in flight fails, with another error if its fingerprint differs",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            yield* opened(request(account))
+            const another = { fingerprint: "another question" }
+            for (const ask of [open, (hold: Hold) => chargeAtOnce(hold, 1, "answer")]) {
+              assert.instanceOf(yield* Effect.flip(ask(request(account))), IdempotencyKeyInUse)
+              const error = yield* Effect.flip(ask(request(account, another)))
+              assert.instanceOf(error, IdempotencyKeyReused)
+            }
+            assert.strictEqual((yield* figures(account)).held, 1)
+          }),
       )
 
-      it.effect("that opens again has its hold and its key, once", () =>
+      it.effect("a request that opens its hold twice has the hold and the key once", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account, { amount: 5 }))
@@ -152,44 +160,48 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("loses its key to the next one when its lease is over, and not before", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const [first, second] = [request(account), request(account)]
-          yield* opened(first)
-          yield* TestClock.adjust(aMomentLess(lease))
-          assert.instanceOf(yield* Effect.flip(open(second)), IdempotencyKeyInUse)
-          yield* TestClock.adjust("1 millis")
-          yield* opened(second)
+      it.effect(
+        "a request loses its idempotency key to the next request only when its lease ends",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const [first, second] = [request(account), request(account)]
+            yield* opened(first)
+            yield* TestClock.adjust(aMomentLess(lease))
+            assert.instanceOf(yield* Effect.flip(open(second)), IdempotencyKeyInUse)
+            yield* TestClock.adjust("1 millis")
+            yield* opened(second)
 
-          // Nobody has swept: the old hold is open, but it pays for nothing any more.
-          assert.instanceOf(yield* Effect.flip(settle(first, 1, "too late")), HoldExpired)
-          yield* release(first)
-          assert.deepInclude(yield* figures(account), { charged: 0, held: 1 })
-          assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
-          yield* settle(second, 1, "in time")
-          assert.strictEqual(yield* open(request(account)), "in time")
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+            // No sweep has run, so the old hold is still open, but it cannot be settled any more.
+            assert.instanceOf(yield* Effect.flip(settle(first, 1, "too late")), HoldExpired)
+            yield* release(first)
+            assert.deepInclude(yield* figures(account), { charged: 0, held: 1 })
+            assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
+            yield* settle(second, 1, "in time")
+            assert.strictEqual(yield* open(request(account)), "in time")
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
-      it.effect("that is gone is taken over once, however many want to", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          yield* opened(request(account))
-          yield* TestClock.adjust(lease)
-          const outcomes = yield* Effect.forEach(
-            Array(20).keys(),
-            () => Effect.either(open(request(account))),
-            atOnce,
-          )
-          assert.strictEqual(outcomes.filter(Either.isRight).length, 1)
-        }),
+      it.effect(
+        "only one of twenty concurrent requests takes over the key of a request whose lease has ended",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            yield* opened(request(account))
+            yield* TestClock.adjust(lease)
+            const outcomes = yield* Effect.forEach(
+              Array(20).keys(),
+              () => Effect.either(open(request(account))),
+              atOnce,
+            )
+            assert.strictEqual(outcomes.filter(Either.isRight).length, 1)
+          }),
       )
     })
 
     describe("a request that is released", () => {
-      it.effect("returns its credits and frees its key", () =>
+      it.effect("releasing a request returns its credits and frees its idempotency key", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account, { amount: 7 }))
@@ -200,7 +212,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("changes nothing after its charge", () =>
+      it.effect("releasing a request after its charge changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account))
@@ -212,16 +224,18 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("leaves a key that another request has", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          yield* opened(request(account))
-          yield* release(request(account))
-          assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
-        }),
+      it.effect(
+        "releasing a request does not free an idempotency key that another request has",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            yield* opened(request(account))
+            yield* release(request(account))
+            assert.instanceOf(yield* Effect.flip(open(request(account))), IdempotencyKeyInUse)
+          }),
       )
 
-      it.effect("gives its key to one that asks in the same commit", () =>
+      it.effect("a released idempotency key can be taken by a request in the same commit", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account))
@@ -240,17 +254,19 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       const stored = (account: AccountId, answer: string, key = "key") =>
         chargeAtOnce(request(account, { key }), 1, answer)
 
-      it.effect("comes back to each request with its key, byte for byte", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const answer = JSON.stringify({ text: "ä \u{1F600} \\ \" ' \n", number: 1e21 })
-          yield* settle(yield* opened(request(account)), 1, answer)
-          assert.strictEqual(yield* open(request(account)), answer)
-          assert.strictEqual(yield* stored(account, "another"), answer)
-        }),
+      it.effect(
+        "a stored answer is returned byte for byte to each request with its idempotency key",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const answer = JSON.stringify({ text: "ä \u{1F600} \\ \" ' \n", number: 1e21 })
+            yield* settle(yield* opened(request(account)), 1, answer)
+            assert.strictEqual(yield* open(request(account)), answer)
+            assert.strictEqual(yield* stored(account, "another"), answer)
+          }),
       )
 
-      it.effect("comes back to an account without credits, and costs nothing", () =>
+      it.effect("a stored answer is returned to an account without credits, at no cost", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(1)
           yield* stored(account, "answer")
@@ -263,7 +279,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("is kept though it cost nothing", () =>
+      it.effect("an answer that cost nothing is also stored", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           yield* chargeAtOnce(request(account, { key: "known" }), 0, "nothing known")
@@ -275,7 +291,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("is there for a day, and then the key is as new", () =>
+      it.effect("a stored answer is kept for a day, and then its idempotency key is free", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           yield* stored(account, "answer")
@@ -286,7 +302,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("outlives the sweep that ends a hold left behind", () =>
+      it.effect("a sweep that ends an abandoned hold keeps other requests' stored answers", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           yield* opened(request(account, { key: "gone" }))
@@ -300,7 +316,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect.prop(
-        "survives any key and any text",
+        "any idempotency key and any answer text can be stored and read",
         { key: fc.stringMatching(/^[ -~]{1,255}$/), answer: fc.json() },
         ({ answer, key }) =>
           Effect.gen(function* () {
@@ -313,26 +329,28 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("a charge and its answer", () => {
-      it.effect("are for each of many at once its own", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`)
-          const charges = (key: string, i: number) =>
-            i % 2 === 0
-              ? chargeAtOnce(request(account, { key, amount: 2 }), 2, `answer to ${key}`)
-              : Effect.flatMap(opened(request(account, { key, amount: 2 })), (held) =>
-                  settle(held, 2, `answer to ${key}`),
-                )
-          yield* Effect.forEach(keys, charges, atOnce)
-          for (const key of keys) {
-            assert.strictEqual(yield* open(request(account, { key })), `answer to ${key}`)
-          }
-          assert.deepInclude(yield* figures(account), { charged: 80, held: 0 })
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "each of many concurrent charges stores the answer for its own idempotency key",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const keys = Array.from({ length: 40 }, (_, i) => `key ${i}`)
+            const charges = (key: string, i: number) =>
+              i % 2 === 0
+                ? chargeAtOnce(request(account, { key, amount: 2 }), 2, `answer to ${key}`)
+                : Effect.flatMap(opened(request(account, { key, amount: 2 })), (held) =>
+                    settle(held, 2, `answer to ${key}`),
+                  )
+            yield* Effect.forEach(keys, charges, atOnce)
+            for (const key of keys) {
+              assert.strictEqual(yield* open(request(account, { key })), `answer to ${key}`)
+            }
+            assert.deepInclude(yield* figures(account), { charged: 80, held: 0 })
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
-      it.effect("are both nothing when the hold has ended", () =>
+      it.effect("a charge whose hold has ended charges nothing and stores no answer", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account))
@@ -345,7 +363,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("are both nothing when the charge exceeds the hold", () =>
+      it.effect("a charge that exceeds its hold charges nothing and stores no answer", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account, { amount: 4 }))
@@ -368,7 +386,7 @@ for (const [name, store] of sqlStores) {
   layer(store)(`the table of idempotency keys in ${name}`, (it) => {
     const rows = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT key FROM receipts`)
 
-    it.effect("is emptied by the sweep, whoever sweeps beside, even of thousands of rows", () =>
+    it.effect("concurrent sweeps delete thousands of expired idempotency keys completely", () =>
       Effect.gen(function* () {
         const account = yield* newAccountWith(5000)
         const keys = Array.from({ length: 2500 }, (_, i) => `key ${i}`)
@@ -389,21 +407,23 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.effect("is swept though an account is in disorder", () =>
-      Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        const [account, broken] = [yield* anAccount, yield* anAccount]
-        yield* chargeAtOnce(request(account), 1, "answer")
-        yield* hold(broken, 1)
-        // The hold cannot go back to a balance that holds nothing.
-        yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
-        yield* TestClock.adjust(day)
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(expire)))
-        assert.deepStrictEqual(yield* rows, [])
-      }),
+    it.effect(
+      "expired idempotency keys are deleted even if the release of an expired hold fails",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const [account, broken] = [yield* anAccount, yield* anAccount]
+          yield* chargeAtOnce(request(account), 1, "answer")
+          yield* hold(broken, 1)
+          // The release of the hold fails, because the balance holds nothing.
+          yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
+          yield* TestClock.adjust(day)
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(expire)))
+          assert.deepStrictEqual(yield* rows, [])
+        }),
     )
 
-    it.effect("has no row for a request that nobody has named", () =>
+    it.effect("a request without an idempotency key leaves no row in the table of keys", () =>
       Effect.gen(function* () {
         const account = yield* anAccount
         yield* chargeAtOnce(newHold(account, 1), 1, "nobody collects it")
@@ -412,7 +432,7 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.effect("is reached by a plain call too, of this layer's ledger only", () =>
+    it.effect("the callback API of the SQL ledger charges and replays like its Effect API", () =>
       Effect.gen(function* () {
         const ledger = yield* CreditLedger
         const account = yield* newAccountWith(1)
@@ -437,7 +457,7 @@ describe("the rules of idempotency keys", () => {
   const account = newHold("account" as AccountId, 0).accountId
   const amounts = fc.tuple(fc.nat(20), fc.nat(20)).map(([a, b]) => [Math.max(a, b), Math.min(a, b)])
 
-  /** Books of an account with some credits and one request before. */
+  /** Makes the books of an account with some credits and one earlier request. */
   const booksWith = (granted: number, former: Hold, answer: string | undefined) => {
     const books = new Books(leaseMs)
     books.grant(account, credits(granted), null, 0)
@@ -454,7 +474,7 @@ describe("the rules of idempotency keys", () => {
   })
 
   it.prop(
-    "a charge does what opening and settling does",
+    "a charge has the same effect on the books as opening and settling a hold",
     {
       amounts,
       granted: fc.integer({ min: 1, max: 40 }),
@@ -490,7 +510,7 @@ describe("the rules of idempotency keys", () => {
   )
 
   it.prop(
-    "opening and releasing leaves the books as they were",
+    "opening and releasing a hold leaves the books unchanged",
     { held: fc.integer({ min: 1, max: 40 }), granted: fc.integer({ min: 1, max: 40 }) },
     ({ granted, held }) => {
       const former = newHold(account, 1, { key: "one", fingerprint: "question" })

@@ -74,11 +74,11 @@ describe("a valid body has no issues", () => {
     ["a URL of 500 characters of two code units each", { urls: ["😀".repeat(500)] }],
     ["half of a surrogate pair", { urls: ["\uD83D"] }],
     ["unknown fields", { urls: [url], limit: 5, success: false, __proto__: { urls: [] } }],
-  ])("%s", (_, body) => {
+  ])("a body with %s has no issues", (_, body) => {
     assert.deepStrictEqual(issuesOf(body), [])
   })
 
-  it("and unknown fields are removed", () => {
+  it("unknown fields are removed from a valid body", () => {
     assert.deepStrictEqual(decodeWhole({ urls: [url], more: 1 }), Either.right({ urls: [url] }))
   })
 })
@@ -90,7 +90,7 @@ describe("a violated constraint gives one issue with a path", () => {
     ["an empty URL", { urls: [""] }, urlTooShort("0")],
     ["a URL of 1,001 characters", { urls: [url, "a".repeat(1001)] }, urlTooLong("1")],
     [
-      "a URL of 1,001 code units, though 501 characters",
+      "a URL of 501 characters and 1,001 code units",
       { urls: [`a${"😀".repeat(500)}`] },
       urlTooLong("0"),
     ],
@@ -105,27 +105,27 @@ describe("a violated constraint gives one issue with a path", () => {
         path: ["urls"],
       },
     ],
-    ["urls null", { urls: null }, wrongType("array", "null", ["urls"])],
-    ["urls a string", { urls: url }, wrongType("array", "string", ["urls"])],
-    ["urls an object", { urls: { 0: url } }, wrongType("array", "object", ["urls"])],
-    ["a URL null", { urls: [null] }, wrongType("string", "null", ["urls", "0"])],
-    ["a URL a number", { urls: [url, 7] }, wrongType("string", "number", ["urls", "1"])],
-    ["a URL a boolean", { urls: [true] }, wrongType("string", "boolean", ["urls", "0"])],
-    ["a URL an array", { urls: [[url]] }, wrongType("string", "array", ["urls", "0"])],
-    ["a URL an object", { urls: [{ url }] }, wrongType("string", "object", ["urls", "0"])],
-    ["a body null", null, wrongType("object", "null", [])],
-    ["a body an array", [url], wrongType("object", "array", [])],
-    ["a body an empty array", [], wrongType("object", "array", [])],
-    ["a body a string", url, wrongType("object", "string", [])],
-    ["a body a number", 7, wrongType("object", "number", [])],
-    ["a body a boolean", false, wrongType("object", "boolean", [])],
-  ])("%s", (_, body, issue) => {
+    ["null as urls", { urls: null }, wrongType("array", "null", ["urls"])],
+    ["a string as urls", { urls: url }, wrongType("array", "string", ["urls"])],
+    ["an object as urls", { urls: { 0: url } }, wrongType("array", "object", ["urls"])],
+    ["null as a URL", { urls: [null] }, wrongType("string", "null", ["urls", "0"])],
+    ["a number as a URL", { urls: [url, 7] }, wrongType("string", "number", ["urls", "1"])],
+    ["a boolean as a URL", { urls: [true] }, wrongType("string", "boolean", ["urls", "0"])],
+    ["an array as a URL", { urls: [[url]] }, wrongType("string", "array", ["urls", "0"])],
+    ["an object as a URL", { urls: [{ url }] }, wrongType("string", "object", ["urls", "0"])],
+    ["null as its body", null, wrongType("object", "null", [])],
+    ["an array as its body", [url], wrongType("object", "array", [])],
+    ["an empty array as its body", [], wrongType("object", "array", [])],
+    ["a string as its body", url, wrongType("object", "string", [])],
+    ["a number as its body", 7, wrongType("object", "number", [])],
+    ["a boolean as its body", false, wrongType("object", "boolean", [])],
+  ])("a request with %s has one issue, with the path of the value", (_, body, issue) => {
     assert.deepStrictEqual(issuesOf(body), [issue])
   })
 })
 
 describe("all violations are reported at once", () => {
-  it("those of the elements, in their order", () => {
+  it("all invalid URLs of a request are reported, in their order", () => {
     assert.deepStrictEqual(issuesOf({ urls: ["", 3, url, null, "a".repeat(1001), {}] }), [
       urlTooShort("0"),
       wrongType("string", "number", ["urls", "1"]),
@@ -135,7 +135,7 @@ describe("all violations are reported at once", () => {
     ])
   })
 
-  it("those of the array and of its elements", () => {
+  it("a list that is too long is reported together with the invalid URLs in it", () => {
     const issues = issuesOf({ urls: ["", ...Array(49).fill(url), false] })
     assert.sameDeepMembers(
       [...issues],
@@ -145,7 +145,7 @@ describe("all violations are reported at once", () => {
 })
 
 describe("a body that is not JSON", () => {
-  it("malformed JSON has a message and an empty path", () => {
+  it("the issue for malformed JSON has a message and an empty path", () => {
     assert.deepStrictEqual(invalidJson("The body is not valid JSON"), {
       code: "invalid_json",
       message: "The body is not valid JSON",
@@ -153,7 +153,7 @@ describe("a body that is not JSON", () => {
     })
   })
 
-  it("another content type has an issue of its own", () => {
+  it("the issue for a wrong Content-Type has its own code and an empty path", () => {
     const { code, path } = invalidContentType
     assert.deepStrictEqual([code, path], ["invalid_content_type", []])
   })
@@ -178,7 +178,7 @@ describe("any body", () => {
   )
 
   it.prop(
-    "is decoded, or has at least one issue that matches the contract",
+    "any JSON body is either decoded or has at least one issue that matches the contract",
     { body: fc.oneof(nearlyValid, fc.jsonValue()) },
     ({ body }) => {
       const decoded = decode(body)
@@ -198,7 +198,7 @@ describe("any body", () => {
   )
 
   it.prop(
-    "has one issue for each bad element, and one for the size of the array",
+    "a request has one issue for each invalid URL, and one for a wrong number of URLs",
     { urls: fc.array(element, { maxLength: 60, size: "max" }) },
     ({ urls }) => {
       const paths = issuesOf({ urls }).map(({ path }) => path.join("."))
@@ -210,7 +210,7 @@ describe("any body", () => {
   )
 
   it.prop(
-    "of up to 100 items has the same issues as from the schema's own decoder",
+    "a list of up to 100 items has the same issues as the schema's own decoder gives",
     { urls: fc.array(element, { maxLength: 100, size: "max" }) },
     ({ urls }) => {
       const whole = decodeWhole({ urls })
@@ -227,19 +227,22 @@ describe("a long list", () => {
   it.each<[name: string, item: unknown, count: number]>([
     ["numbers", 1, 101],
     ["empty strings", "", 101],
-    ["strings that are valid", "a", 1],
-  ])("of %s: only the first 100 items and the length are validated", (_, item, count) => {
-    const issues = issuesOf({ urls: Array(170_000).fill(item) })
-    assert.lengthOf(issues, count)
-    assert.deepInclude(issues, urlsTooMany)
-    assert.isBelow(JSON.stringify(issues).length, 64 * 1024)
-  })
+    ["valid strings", "a", 1],
+  ])(
+    "only the first 100 items and the length of a long list of %s are validated",
+    (_, item, count) => {
+      const issues = issuesOf({ urls: Array(170_000).fill(item) })
+      assert.lengthOf(issues, count)
+      assert.deepInclude(issues, urlsTooMany)
+      assert.isBelow(JSON.stringify(issues).length, 64 * 1024)
+    },
+  )
 
   const decodeBytes = Body.bytesDecoder(Schema.Struct({ tags: Schema.Array(Schema.String) }))
   const decodeTags = (tags: ReadonlyArray<unknown>) =>
     decodeBytes(Buffer.from(JSON.stringify({ tags })))
 
-  it("without a maximum length: an item after the first 100 is validated", () => {
+  it("a list without a maximum length is validated beyond its first 100 items", () => {
     const tags = [...Array(200).fill("a"), 7]
     const decoded = Either.flip(decodeTags(tags))
     assert.deepStrictEqual(
@@ -248,7 +251,7 @@ describe("a long list", () => {
     )
   })
 
-  it("without a maximum length: all items are decoded", () => {
+  it("a list without a maximum length is decoded completely", () => {
     const tags = Array(200).fill("a")
     assert.deepStrictEqual(decodeTags(tags), Either.right({ tags }))
   })

@@ -4,9 +4,9 @@ import { Lru } from "../src/Lru.ts"
 
 const keys = FastCheck.array(FastCheck.integer({ min: 0, max: 30 }), { maxLength: 200 })
 
-describe("a memory of limited size", () => {
+describe("an LRU cache", () => {
   it.prop(
-    "never exceeds it",
+    "an LRU cache never exceeds its capacity",
     [keys, FastCheck.integer({ min: 2, max: 20 })],
     ([sets, capacity]) => {
       const memory = new Lru<number, number>(capacity)
@@ -18,7 +18,7 @@ describe("a memory of limited size", () => {
   )
 
   it.prop(
-    "keeps what was used within half of it",
+    "an LRU cache keeps every key that is among the latest uses, up to half of its capacity",
     [keys, FastCheck.integer({ min: 2, max: 20 })],
     ([uses, capacity]) => {
       const memory = new Lru<number, number>(capacity)
@@ -35,7 +35,7 @@ describe("a memory of limited size", () => {
     },
   )
 
-  it("forgets what was not used for longest first", () => {
+  it("an LRU cache drops the least recently used key first", () => {
     const memory = new Lru<string, number>(4)
     memory.set("a", 1)
     memory.set("b", 2)
@@ -47,7 +47,7 @@ describe("a memory of limited size", () => {
     assert.strictEqual(memory.get("a"), 1)
   })
 
-  it("gives the latest value, and none that was deleted", () => {
+  it("an LRU cache returns the latest value of a key, and nothing for a deleted key", () => {
     const memory = new Lru<string, number>(4)
     memory.set("a", 1)
     memory.set("b", 2)

@@ -1,4 +1,4 @@
-/** One suite for every store of figures. */
+/** The test suite of the port MetricsCache. It runs over memory and every database. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -28,7 +28,7 @@ for (const [name, layer] of stores) {
       it.effect(title, () => Effect.provide(body, layer))
 
     test(
-      "gives back what was put, by provider and page",
+      "the metrics cache returns stored figures by provider and page",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         const { spamScore: _, ...metrics } = figures("", 0).metrics
@@ -46,7 +46,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "what is put again takes the place of the former",
+      "figures that are stored again replace the old ones",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         yield* cache.put([figures("example.com/", 10)])
@@ -58,7 +58,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "gives nothing older than asked for, and sweeps it away",
+      "the metrics cache returns no figures older than the given time, and a sweep deletes them",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         const all = Arr.makeBy(2500, (i) => figures(`example.com/${i}`, i + 1))

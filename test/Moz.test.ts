@@ -34,7 +34,7 @@ const decodeCall = Schema.decodeUnknownSync(
 
 describe("requests to Moz", () => {
   it.scoped(
-    "a lookup is one JSON-RPC call, with the token in a header and an absolute URL for each target",
+    "a Moz lookup is one JSON-RPC call with the token in a header and an absolute URL per target",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -64,7 +64,7 @@ describe("requests to Moz", () => {
   )
 
   it.scoped(
-    "more than 50 targets go in calls of at most 50, and a failed call fails only its targets",
+    "a lookup of over 50 targets takes several Moz calls, and each fails only its own targets",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -89,7 +89,7 @@ describe("requests to Moz", () => {
       }),
   )
 
-  it.scoped("a quota whose reset time is out of range is malformed", () =>
+  it.scoped("a Moz quota whose reset time is out of range is reported as Malformed", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script({
@@ -103,7 +103,7 @@ describe("requests to Moz", () => {
     }),
   )
 
-  it.scoped("the quota lookup returns the quota of rows and costs no row", () =>
+  it.scoped("the Moz quota lookup returns the quota of rows and costs no row", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       yield* lookup(moz, "example.com", "example.org")
@@ -122,7 +122,7 @@ describe("requests to Moz", () => {
 describe("answers from Moz", () => {
   const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
 
-  it.scoped("results in any order are matched to their targets", () =>
+  it.scoped("Moz results in any order are matched to their targets", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
@@ -131,7 +131,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("an echoed URL in another spelling is matched to its target", () =>
+  it.scoped("a URL that Moz echoes in another spelling is matched to its target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(
@@ -143,7 +143,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("only the targets that are missing from the answer fail", () =>
+  it.scoped("a target that is missing from Moz's answer fails, and the other targets succeed", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.partial((page) => page !== "example.com/b"))
@@ -151,7 +151,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("only the targets that Moz refuses fail", () =>
+  it.scoped("a target that Moz refuses fails, and the other targets succeed", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
@@ -161,7 +161,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("results for other URLs and malformed items are ignored", () =>
+  it.scoped("Moz results for other URLs and malformed items are ignored", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const stray = (query: string) => ({ site_query: { original_site_query: { query } } })
@@ -181,7 +181,7 @@ describe("answers from Moz", () => {
   )
 
   for (const spam_score of [undefined, null, -1, 101, "3", {}]) {
-    it.scoped(`a spam score of ${JSON.stringify(spam_score)} is left out`, () =>
+    it.scoped(`an invalid spam score of ${JSON.stringify(spam_score)} from Moz is left out`, () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
         moz.script(FakeMoz.metrics(() => ({ spam_score })))
@@ -200,7 +200,7 @@ describe("answers from Moz", () => {
     { page_authority: null },
     { page_authority: undefined },
   ]) {
-    it.scoped(`figures with ${JSON.stringify(bad)} fail only their target`, () =>
+    it.scoped(`Moz figures with ${JSON.stringify(bad)} fail only their target`, () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
         moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
@@ -214,7 +214,7 @@ describe("answers from Moz", () => {
     FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, {}),
   )
   it.prop(
-    "authorities must be scores, and an invalid spam score is left out",
+    "Moz authorities must be valid scores, and an invalid spam score is left out",
     [
       FastCheck.record({
         domain_authority: figure,
@@ -241,7 +241,7 @@ describe("answers from Moz", () => {
     },
   )
 
-  it.scoped("a figure that overflows to infinity fails its target", () =>
+  it.scoped("a Moz figure that overflows to infinity fails its target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script({
@@ -253,7 +253,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("fractions and the bounds 0 and 100 are valid figures", () =>
+  it.scoped("fractions and the bounds 0 and 100 are valid Moz figures", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(
@@ -267,7 +267,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("an answer that arrives byte by byte is read", () =>
+  it.scoped("a Moz answer that arrives byte by byte is read", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeVendor.drip, FakeVendor.delay(1))
@@ -277,12 +277,18 @@ describe("answers from Moz", () => {
   )
 })
 
-describe("a failed call", () => {
+describe("a failed Moz call", () => {
   const { rpcError, rpcFailure } = FakeMoz
   const cases: ReadonlyArray<readonly [string, FakeVendor.Fault]> = [
     ...FakeVendor.failures,
-    ["Malformed", FakeVendor.rewrite("wrong id", (json) => ({ ...Object(json), id: "another" }))],
-    ["Malformed", FakeVendor.rewrite("no list", (json) => ({ ...Object(json), result: {} }))],
+    [
+      "Malformed",
+      FakeVendor.rewrite("wrong JSON-RPC id", (json) => ({ ...Object(json), id: "another" })),
+    ],
+    [
+      "Malformed",
+      FakeVendor.rewrite("result without a list", (json) => ({ ...Object(json), result: {} })),
+    ],
     ["Refused", rpcFailure(400, rpcError(-32652, 400, "param-is-missing"))],
     ["Refused", rpcFailure(200, rpcError(-32652, 400, "param-is-missing"))],
     ["Refused", rpcFailure(200, { code: -32600, httpStatus: 400, message: "Invalid Request" })],
@@ -294,18 +300,20 @@ describe("a failed call", () => {
     ["Unavailable", rpcFailure(200, rpcError(-32602, 500, "unexpected"))],
   ]
   for (const [reason, fault] of cases) {
-    it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        moz.script(fault)
-        const error = yield* Effect.flip(lookup(moz, "example.com/a"))
-        assert.containSubset(error, { _tag: "ProviderError", provider: "moz", reason })
-        assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [checked("example.com/a")])
-      }),
+    it.scoped(
+      `the Moz fault "${fault.name}" is reported as ${reason}, and the next call works`,
+      () =>
+        Effect.gen(function* () {
+          const moz = yield* FakeMoz.make
+          moz.script(fault)
+          const error = yield* Effect.flip(lookup(moz, "example.com/a"))
+          assert.containSubset(error, { _tag: "ProviderError", provider: "moz", reason })
+          assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [checked("example.com/a")])
+        }),
     )
   }
 
-  it.scoped("a refused connection is Unreachable", () =>
+  it.scoped("a refused connection to Moz is reported as Unreachable", () =>
     Effect.gen(function* () {
       const { url } = yield* Effect.scoped(FakeMoz.make)
       const layer = Moz.layer({ url, token: Redacted.make("x") })
@@ -314,7 +322,7 @@ describe("a failed call", () => {
     }),
   )
 
-  it.effect("a token that is not a valid header value stays out of the error", () =>
+  it.effect("a Moz token that is not a valid header value does not appear in the error", () =>
     Effect.gen(function* () {
       const layer = Moz.layer({ url: "http://localhost/", token: Redacted.make("a\nsecret") })
       const error = yield* Effect.flip(lookup({ layer }, "example.com"))
@@ -322,7 +330,7 @@ describe("a failed call", () => {
     }),
   )
 
-  it.scoped("the error has the Retry-After, from seconds or a date, at most an hour", () =>
+  it.scoped("a Moz error has the Retry-After in seconds or from a date, at most an hour", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       // TestClock starts at the epoch.
@@ -341,7 +349,7 @@ describe("a failed call", () => {
     }),
   )
 
-  it.scoped("an interrupted lookup closes its connection", () =>
+  it.scoped("an interrupted Moz lookup closes its connection", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       const arrived = Promise.withResolvers<void>()
@@ -361,7 +369,7 @@ describe("a failed call", () => {
   )
 })
 
-it.scoped("no error, log or trace contains the token", () =>
+it.scoped("no error, log or trace contains the Moz token", () =>
   Effect.gen(function* () {
     const fake = yield* FakeMoz.make
     const inQuery = "a/token+in the query"
@@ -369,8 +377,8 @@ it.scoped("no error, log or trace contains the token", () =>
     const layer = Moz.layer({ url, token: Redacted.make(FakeMoz.token) })
     const moz = { ...fake, layer }
     const base64 = Buffer.from(FakeMoz.token).toString("base64")
-    const said: Array<unknown> = []
-    const logger = Logger.map(Logger.structuredLogger, (entry) => void said.push(entry))
+    const recorded: Array<unknown> = []
+    const logger = Logger.map(Logger.structuredLogger, (entry) => void recorded.push(entry))
     const tracer = Tracer.make({
       context: (f) => f(),
       span: (name, parent, context, links, startTime, kind) => ({
@@ -385,11 +393,11 @@ it.scoped("no error, log or trace contains the token", () =>
         sampled: true,
         status: { _tag: "Started", startTime },
         attributes: new Map(),
-        attribute: (key, value) => void said.push([key, String(value)]),
+        attribute: (key, value) => void recorded.push([key, String(value)]),
         event: () => {},
         addLinks: () => {},
         // Prints the cause as an exporter does.
-        end: (_, exit) => void said.push(Exit.isFailure(exit) && Cause.pretty(exit.cause)),
+        end: (_, exit) => void recorded.push(Exit.isFailure(exit) && Cause.pretty(exit.cause)),
       }),
     })
     moz.script(
@@ -410,9 +418,9 @@ it.scoped("no error, log or trace contains the token", () =>
       Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
     )
     assert.lengthOf(answers.filter(Either.isLeft), 6)
-    said.push(...answers)
-    assert.isAbove(said.length, 10)
-    const text = inspect(said)
+    recorded.push(...answers)
+    assert.isAbove(recorded.length, 10)
+    const text = inspect(recorded)
     assert.include(text, "url.full")
     for (const secret of [FakeMoz.token, inQuery, encodeURIComponent(inQuery), base64]) {
       assert.notInclude(text, secret)
@@ -420,7 +428,7 @@ it.scoped("no error, log or trace contains the token", () =>
   }),
 )
 
-it.scoped("Moz's text is logged as one line without invisible characters", () =>
+it.scoped("text from Moz is logged as one line without invisible characters", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMoz.make
     const message =

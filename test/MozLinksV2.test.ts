@@ -10,7 +10,7 @@ const checked = (page: string) => Outcome.Checked({ metrics: FakeMozLinksV2.figu
 
 const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
 
-it.scoped("sends targets without a scheme and the token in a header", () =>
+it.scoped("Moz Links v2 gets targets without a scheme, and the token in a header", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     assert.deepStrictEqual(
@@ -27,7 +27,7 @@ it.scoped("sends targets without a scheme and the token in a header", () =>
   }),
 )
 
-it.scoped("sends an old account's id and secret as HTTP Basic", () =>
+it.scoped("Moz Links v2 gets an old account's id and secret as HTTP Basic", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     yield* lookup({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
@@ -38,7 +38,7 @@ it.scoped("sends an old account's id and secret as HTTP Basic", () =>
   }),
 )
 
-it.scoped("an answer with another number of results is malformed", () =>
+it.scoped("a Moz Links v2 answer with a wrong number of results is reported as Malformed", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     moz.script(
@@ -53,7 +53,7 @@ it.scoped("an answer with another number of results is malformed", () =>
   }),
 )
 
-it.scoped("a malformed result fails only its target", () =>
+it.scoped("a malformed Moz Links v2 result fails only its target", () =>
   Effect.gen(function* () {
     const moz = yield* FakeMozLinksV2.make
     moz.script(FakeMozLinksV2.results(([first, ...rest]) => [first, null, ...rest.slice(1)]))
@@ -62,7 +62,7 @@ it.scoped("a malformed result fails only its target", () =>
 )
 
 describe("a refused call", () => {
-  it.scoped("is split in halves until the bad target is found", () =>
+  it.scoped("a refused Moz Links v2 call is split in halves until the bad target is found", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMozLinksV2.make
       const good = Arr.makeBy(49, (i) => `example.com/${i}`)
@@ -77,7 +77,7 @@ describe("a refused call", () => {
     }),
   )
 
-  it.scoped("is not split without end when Moz refuses every target", () =>
+  it.scoped("a refused Moz Links v2 call is not split endlessly if Moz refuses every target", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMozLinksV2.make
       moz.always(FakeVendor.answer(400, `{"message":"no"}`))
@@ -89,13 +89,15 @@ describe("a refused call", () => {
 })
 
 for (const [reason, fault] of FakeVendor.failures) {
-  it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMozLinksV2.make
-      moz.script(fault)
-      const error = yield* Effect.flip(lookup(moz, ...urls))
-      assert.containSubset(error, { provider: "moz-links-v2", reason })
-      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
-    }),
+  it.scoped(
+    `the Moz Links v2 fault "${fault.name}" is reported as ${reason}, and the next call works`,
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMozLinksV2.make
+        moz.script(fault)
+        const error = yield* Effect.flip(lookup(moz, ...urls))
+        assert.containSubset(error, { provider: "moz-links-v2", reason })
+        assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      }),
   )
 }

@@ -10,22 +10,24 @@ const checked = (domain: string) => {
   return Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
 }
 
-it.scoped("sends each domain once, and gives its figure to all its pages", () =>
-  Effect.gen(function* () {
-    const opr = yield* FakeOpenPageRank.make
-    assert.deepStrictEqual(
-      yield* lookup(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
-      ["example.co.uk", "example.co.uk", "example.org"].map(checked),
-    )
-    assert.deepStrictEqual(opr.asked(), [["example.co.uk", "example.org"]])
-    assert.containSubset(opr.calls[0], {
-      method: "GET",
-      headers: { "api-opr": FakeOpenPageRank.key },
-    })
-  }),
+it.scoped(
+  "Open PageRank gets each domain once, and its rank counts for all pages of the domain",
+  () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      assert.deepStrictEqual(
+        yield* lookup(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
+        ["example.co.uk", "example.co.uk", "example.org"].map(checked),
+      )
+      assert.deepStrictEqual(opr.asked(), [["example.co.uk", "example.org"]])
+      assert.containSubset(opr.calls[0], {
+        method: "GET",
+        headers: { "api-opr": FakeOpenPageRank.key },
+      })
+    }),
 )
 
-it.scoped("an unknown domain fails instead of getting 0", () =>
+it.scoped("a domain that Open PageRank does not know fails instead of getting 0", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     assert.deepStrictEqual(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
@@ -43,7 +45,7 @@ for (const change of [
   { domain: 7 },
   { status_code: "200" },
 ]) {
-  it.scoped(`an item with ${JSON.stringify(change)} fails only its domain`, () =>
+  it.scoped(`an Open PageRank item with ${JSON.stringify(change)} fails only its domain`, () =>
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
       opr.script(FakeOpenPageRank.item("example.com", change))
@@ -55,7 +57,7 @@ for (const change of [
   )
 }
 
-it.scoped("an error status in the body fails the call", () =>
+it.scoped("an error status in the body of an Open PageRank answer fails the call", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
     opr.script(FakeVendor.answer(200, `{"status_code":429,"error":"slow down"}`))
@@ -64,13 +66,15 @@ it.scoped("an error status in the body fails the call", () =>
 )
 
 for (const [reason, fault] of FakeVendor.failures) {
-  it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
-    Effect.gen(function* () {
-      const opr = yield* FakeOpenPageRank.make
-      opr.script(fault)
-      const error = yield* Effect.flip(lookup(opr, "example.com"))
-      assert.containSubset(error, { provider: "open-page-rank", reason })
-      assert.deepStrictEqual(yield* lookup(opr, "example.com"), [checked("example.com")])
-    }),
+  it.scoped(
+    `the Open PageRank fault "${fault.name}" is reported as ${reason}, and the next call works`,
+    () =>
+      Effect.gen(function* () {
+        const opr = yield* FakeOpenPageRank.make
+        opr.script(fault)
+        const error = yield* Effect.flip(lookup(opr, "example.com"))
+        assert.containSubset(error, { provider: "open-page-rank", reason })
+        assert.deepStrictEqual(yield* lookup(opr, "example.com"), [checked("example.com")])
+      }),
   )
 }

@@ -14,8 +14,8 @@ const outcomes: Array<Outcome> = [
 const written = ({ begin, end, rows }: OutcomeFormat.OutcomeFormat) =>
   begin + rows(outcomes.slice(0, 2), true) + rows(outcomes.slice(2), false) + end
 
-describe("outcomes are written", () => {
-  it("as a table without terminal control characters", () => {
+describe("the output formats of a bulk check", () => {
+  it("the table of outcomes contains no terminal control characters", () => {
     assert.strictEqual(
       written(OutcomeFormat.formats.table),
       [
@@ -30,7 +30,7 @@ describe("outcomes are written", () => {
     )
   })
 
-  it("as CSV without cells that a spreadsheet would run as formulas", () => {
+  it("the CSV of outcomes contains no cells that a spreadsheet would run as formulas", () => {
     assert.strictEqual(
       written(OutcomeFormat.formats.csv),
       [
@@ -45,7 +45,7 @@ describe("outcomes are written", () => {
     )
   })
 
-  it("as JSON lines or as one JSON document, without changes", () => {
+  it("outcomes are unchanged as a JSON document and as JSON lines", () => {
     const { json, ndjson } = OutcomeFormat.formats
     assert.deepStrictEqual(JSON.parse(written(json)), outcomes)
     const lines = written(ndjson).trimEnd().split("\n")
@@ -58,7 +58,7 @@ describe("outcomes are written", () => {
     assert.deepStrictEqual(JSON.parse(document), { outcomes, summary: {} })
   })
 
-  it("in the format of the file's extension", () => {
+  it("the output format of a bulk check follows from the extension of the output file", () => {
     const names = ["a.csv", "b.CSV", "a.json", "a.jsonl", "a.ndjson", "a.txt", "csv", "a.table"]
     assert.deepStrictEqual(names.map(OutcomeFormat.ofFile), [
       "csv",

@@ -15,23 +15,25 @@ const passwordIn = (content: string, mode = 0o600) =>
     return passwordFor(login, file)
   })
 
-it.scoped("is of the first line of the file that fits", () =>
-  Effect.gen(function* () {
-    for (const [content, password] of [
-      ["db.example.com:5432:authority:alice:one\n", "one"],
-      ["# a comment\n\n*:*:*:bob:two\r\n*:*:*:alice:three\r\n*:*:*:*:four", "three"],
-      [String.raw`*:*:*:*:a\:b\\c` + "\n", String.raw`a:b\c`],
-      ["*:*:*:alice:", ""],
-      ["*:5433:*:alice:other\n", undefined],
-      ["*:*", undefined],
-      ["", undefined],
-    ] as const) {
-      assert.strictEqual(yield* passwordIn(content), password, content)
-    }
-  }),
+it.scoped(
+  "the password comes from the first line of the password file that matches the login",
+  () =>
+    Effect.gen(function* () {
+      for (const [content, password] of [
+        ["db.example.com:5432:authority:alice:one\n", "one"],
+        ["# a comment\n\n*:*:*:bob:two\r\n*:*:*:alice:three\r\n*:*:*:*:four", "three"],
+        [String.raw`*:*:*:*:a\:b\\c` + "\n", String.raw`a:b\c`],
+        ["*:*:*:alice:", ""],
+        ["*:5433:*:alice:other\n", undefined],
+        ["*:*", undefined],
+        ["", undefined],
+      ] as const) {
+        assert.strictEqual(yield* passwordIn(content), password, content)
+      }
+    }),
 )
 
-it.scoped("is none where others may read the file, and where there is no file", () =>
+it.scoped("a password file that is missing or readable by others is ignored", () =>
   Effect.gen(function* () {
     assert.isUndefined(yield* passwordIn("*:*:*:*:one", 0o640))
     assert.isUndefined(passwordFor(login, "/no/such/file"))

@@ -1,4 +1,4 @@
-/** What is said of a PostgreSQL that refuses, each on a real one. */
+/** The error messages when a real PostgreSQL server refuses something. */
 import { execFileSync } from "node:child_process"
 import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -29,14 +29,14 @@ const asOwner = (url: string, ...statements: ReadonlyArray<string>) =>
 
 const migrate = (url: string) => Layer.provide(Migrations.layer, client(url))
 
-/** Why the program cannot start on it. */
+/** Returns the error of a start on this database. */
 const startOn = (url: string) =>
   Layer.launch(migrate(url)).pipe(
     Effect.flip,
     Effect.map(({ message }) => message),
   )
 
-/** Why nothing can be written to it. */
+/** Returns the error of a write to this database. */
 const writeTo = (url: string) =>
   Effect.flatMap(Health, ({ write }) => Effect.flip(write)).pipe(
     Effect.map(({ message }) => message),
@@ -46,7 +46,7 @@ const writeTo = (url: string) =>
 const withUser = (url: string, user: string, password = "") =>
   url.replace("authority:authority@", password === "" ? `${user}@` : `${user}:${password}@`)
 
-/** A database with our tables, and a role on it that owns nothing. */
+/** Creates a database and a role that owns nothing in it. */
 const withRole = Effect.gen(function* () {
   const owner = Redacted.value(yield* temporaryDatabase)
   const role = `role_${new URL(owner).pathname.slice(-12)}`
@@ -57,9 +57,9 @@ const withRole = Effect.gen(function* () {
 const mayUseTables = (role: string) =>
   `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`
 
-describe("a role", () => {
+describe("a PostgreSQL role", () => {
   it.scopedLive(
-    "that may not create tables is told which schema to grant",
+    "a PostgreSQL role that may not create tables gets an error that names the grant",
     () =>
       Effect.gen(function* () {
         const { url } = yield* withRole
@@ -72,7 +72,7 @@ describe("a role", () => {
   )
 
   it.scopedLive(
-    "that may use no schema is told so",
+    "a PostgreSQL role that may use no schema gets an error that names the grant",
     () =>
       Effect.gen(function* () {
         const { owner, url } = yield* withRole
@@ -86,7 +86,7 @@ describe("a role", () => {
   )
 
   it.scopedLive(
-    "that may not use a table is told which, and what to grant",
+    "a PostgreSQL role that may not use a table gets an error with the table and the grant",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
@@ -108,7 +108,7 @@ describe("a role", () => {
   )
 
   it.scopedLive(
-    "that may not migrate is told that a migration is due",
+    "a PostgreSQL role that may not migrate gets an error that a migration is due",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
@@ -128,7 +128,7 @@ describe("a role", () => {
   )
 
   it.scopedLive(
-    "that may not write, or has no connection left, is told what to set",
+    "a read-only PostgreSQL role, or one without connections, gets an error with the fix",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
@@ -149,7 +149,7 @@ describe("a role", () => {
   )
 })
 
-/** A server with TLS, and a way in for each kind of password. */
+/** A server with TLS and a role for each password method. */
 const server = { url: "", certificate: "" }
 let stop = async () => {}
 
@@ -196,10 +196,10 @@ beforeAll(async () => {
 
 afterAll(() => stop())
 
-describe("a connection", () => {
+describe("a PostgreSQL connection", () => {
   for (const role of ["scram", "md5", "plain"]) {
     it.effect(
-      `with a wrong password, or none, is refused by the name of the setting: ${role}`,
+      `a wrong or missing ${role} password is refused with an error that names the setting`,
       () =>
         Effect.gen(function* () {
           const url = `${server.url}/postgres`
@@ -217,7 +217,7 @@ describe("a connection", () => {
   }
 
   it.effect(
-    "to what is not there says what is missing",
+    "a missing PostgreSQL database, host or port gives an error that says what is missing",
     () =>
       Effect.gen(function* () {
         assert.match(
@@ -241,7 +241,7 @@ describe("a connection", () => {
   )
 
   it.scopedLive(
-    "by TLS says what is wrong with it",
+    "a TLS failure to PostgreSQL gives an error with its cause and the setting to change",
     () =>
       Effect.gen(function* () {
         const url = `${server.url}/postgres`
@@ -268,7 +268,7 @@ describe("a connection", () => {
   )
 
   it.effect(
-    "is encrypted where the server can, and says so to the doctor",
+    "a PostgreSQL connection is encrypted if the server supports TLS, and the doctor sees it",
     () =>
       Effect.gen(function* () {
         const url = `${server.url}/postgres`

@@ -1,4 +1,4 @@
-/** The client for programs that do not use Effect, against the service. */
+/** Tests the promise client, for programs without Effect, against the service. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import {
@@ -12,7 +12,7 @@ import { start } from "./support/TestServer.ts"
 const make = (server: { readonly url: string; readonly key: string }) =>
   AuthorityMetrics({ baseUrl: server.url, apiKey: server.key, patienceMs: 0 })
 
-/** What a promise rejects with. */
+/** Returns the error that a promise rejects with. */
 const rejection = (promise: Promise<unknown>) =>
   Effect.promise(() =>
     promise.then(
@@ -21,8 +21,8 @@ const rejection = (promise: Promise<unknown>) =>
     ),
   )
 
-describe("with promises", () => {
-  it.scopedLive("a batch is checked, and the credits told", () =>
+describe("the promise client", () => {
+  it.scopedLive("the promise client checks a batch and returns the available credits", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = make(server)
@@ -38,7 +38,7 @@ describe("with promises", () => {
     }),
   )
 
-  it.scopedLive("a call rejects with an error of its own class", () =>
+  it.scopedLive("the promise client rejects with the error class of the failure", () =>
     Effect.gen(function* () {
       const server = yield* start({ credits: 0 })
       const client = make(server)
@@ -55,7 +55,7 @@ describe("with promises", () => {
     }),
   )
 
-  it.scopedLive("a signal ends a call, which rejects with the signal's reason", () =>
+  it.scopedLive("an abort signal ends a call of the promise client with the signal's reason", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = make(server)
@@ -78,7 +78,7 @@ describe("with promises", () => {
     }),
   )
 
-  it.scopedLive("a list of any length is checked as it is read, and no further", () =>
+  it.scopedLive("the promise client reads a list only as far as its outcomes are consumed", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = make(server)

@@ -13,7 +13,7 @@ import * as Sqlite from "../src/sql/Sqlite.ts"
 import * as FakeMoz from "../scripts/support/FakeMoz.ts"
 import { targets } from "./support/lookup.ts"
 
-/** The provider of a program that was started with these variables. */
+/** Makes the provider of a program with these environment variables. */
 const started = (environment: Readonly<Record<string, string>>) =>
   Provider.layer.pipe(
     Layer.provide(Settings.from(environment)),
@@ -21,7 +21,7 @@ const started = (environment: Readonly<Record<string, string>>) =>
     Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
   )
 
-describe("the provider of the settings", () => {
+describe("the provider that the settings name", () => {
   const needs = {
     moz: "AUTHORITY_MOZ_TOKEN",
     "moz-links-v2": "AUTHORITY_MOZ_LINKS_V2_TOKEN",
@@ -30,7 +30,7 @@ describe("the provider of the settings", () => {
     "sandbox,moz": "AUTHORITY_MOZ_TOKEN",
   }
   for (const [names, variable] of Object.entries(needs)) {
-    it.effect(`${names} does not start without ${variable}`, () =>
+    it.effect(`the provider ${names} does not start without ${variable}`, () =>
       Effect.gen(function* () {
         const layer = started({ AUTHORITY_PROVIDER: names })
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
@@ -41,7 +41,7 @@ describe("the provider of the settings", () => {
   }
 
   for (const names of [",", "moz,", "alexa", "moz,moz"]) {
-    it.effect(`"${names}" is no list of providers`, () =>
+    it.effect(`the provider list "${names}" is refused`, () =>
       Effect.gen(function* () {
         const layer = started({ AUTHORITY_PROVIDER: names, AUTHORITY_MOZ_TOKEN: "x" })
         const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
@@ -50,25 +50,27 @@ describe("the provider of the settings", () => {
     )
   }
 
-  it.scopedLive("moz, dataset: the list answers what Moz does not", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.script(FakeMoz.partial((page) => page !== "example.org/"))
-      const layer = started({
-        AUTHORITY_PROVIDER: "moz, dataset",
-        AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-        AUTHORITY_MOZ_URL: moz.url,
-      })
-      yield* Effect.gen(function* () {
-        const provider = yield* MetricsProvider
-        const rankings = yield* Rankings
-        yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]))
-        assert.deepStrictEqual(yield* provider.lookup(targets("example.org", "example.com")), [
-          Outcome.Checked({ metrics: { domainAuthority: 75, pageAuthority: 75 } }),
-          Outcome.Checked({ metrics: FakeMoz.figures("example.com/") }),
-        ])
-        assert.strictEqual(provider.name, "moz,dataset")
-      }).pipe(Effect.provide(layer))
-    }),
+  it.scopedLive(
+    'the provider list "moz, dataset" takes from the dataset what Moz does not have',
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(FakeMoz.partial((page) => page !== "example.org/"))
+        const layer = started({
+          AUTHORITY_PROVIDER: "moz, dataset",
+          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+          AUTHORITY_MOZ_URL: moz.url,
+        })
+        yield* Effect.gen(function* () {
+          const provider = yield* MetricsProvider
+          const rankings = yield* Rankings
+          yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]))
+          assert.deepStrictEqual(yield* provider.lookup(targets("example.org", "example.com")), [
+            Outcome.Checked({ metrics: { domainAuthority: 75, pageAuthority: 75 } }),
+            Outcome.Checked({ metrics: FakeMoz.figures("example.com/") }),
+          ])
+          assert.strictEqual(provider.name, "moz,dataset")
+        }).pipe(Effect.provide(layer))
+      }),
   )
 })

@@ -36,7 +36,7 @@ const majestic = [
 const tranco = "1,google.com\r\n2,Example.ORG\r\n"
 
 describe("RankList", () => {
-  it.effect("Common Crawl's reversed names are put in normal order", () =>
+  it.effect("Common Crawl's reversed host names are put into normal order", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* read(commonCrawl, "common-crawl"), {
         rows: [
@@ -48,7 +48,7 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("Majestic's names are read in ASCII form", () =>
+  it.effect("Majestic's domain names are read in their ASCII form", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(majestic, "majestic")
       assert.deepStrictEqual(rows, [
@@ -58,7 +58,7 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("Tranco is read without a header", () =>
+  it.effect("a Tranco list is read without a header line", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(tranco, "tranco")
       assert.deepStrictEqual(rows, [
@@ -68,26 +68,28 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("broken lines are reported by number, and the other lines are read", () =>
-    Effect.gen(function* () {
-      const text = [
-        "1,a.com",
-        "",
-        "x,b.com",
-        "3,c.com",
-        "4",
-        "5,-",
-        "6,d e.com",
-        "0,f.com",
-        "9,g.com",
-      ]
-      const { broken, rows } = yield* read(text.join("\n"), "tranco")
-      assert.deepStrictEqual(
-        rows.map(({ name }) => name),
-        ["a.com", "c.com", "g.com"],
-      )
-      assert.deepStrictEqual(broken, [3, 5, 6, 7, 8])
-    }),
+  it.effect(
+    "broken lines of a rank list are reported by number, and the other lines are read",
+    () =>
+      Effect.gen(function* () {
+        const text = [
+          "1,a.com",
+          "",
+          "x,b.com",
+          "3,c.com",
+          "4",
+          "5,-",
+          "6,d e.com",
+          "0,f.com",
+          "9,g.com",
+        ]
+        const { broken, rows } = yield* read(text.join("\n"), "tranco")
+        assert.deepStrictEqual(
+          rows.map(({ name }) => name),
+          ["a.com", "c.com", "g.com"],
+        )
+        assert.deepStrictEqual(broken, [3, 5, 6, 7, 8])
+      }),
   )
 
   const files = {
@@ -100,16 +102,18 @@ describe("RankList", () => {
   for (const format of RankList.Format.literals) {
     for (const [name, text] of Object.entries(files)) {
       if (name === format) continue
-      it.effect(`a file in ${name} format is refused as ${format} at its first line`, () =>
-        Effect.gen(function* () {
-          const error = yield* Effect.flip(read(text, format))
-          assert.include(error.message, `not in the format ${format}`)
-        }),
+      it.effect(
+        `a rank list in the format ${format} is refused at its first line if the file is ${name}`,
+        () =>
+          Effect.gen(function* () {
+            const error = yield* Effect.flip(read(text, format))
+            assert.include(error.message, `not in the format ${format}`)
+          }),
       )
     }
   }
 
-  it.effect("a file without line ends is refused before it fills the memory", () =>
+  it.effect("a rank list without line ends is refused before it fills the memory", () =>
     Effect.gen(function* () {
       let pieces = 0
       const endless = Stream.repeatEffect(
@@ -127,7 +131,7 @@ describe("RankList", () => {
   )
 
   it.effect.prop(
-    "chunk borders and the limit do not change the rows",
+    "chunk borders and the row limit do not change the rows of a rank list",
     {
       pieceSize: FastCheck.integer({ min: 1, max: 50 }),
       top: FastCheck.integer({ min: 1, max: 20 }),

@@ -42,14 +42,14 @@ for (const [name, layer] of stores) {
       it.effect(title, () => Effect.provide(body, layer))
 
     test(
-      "has no ranks before the first import",
+      "no name has a rank before the first import",
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* ranks("example.com"), {})
       }),
     )
 
     test(
-      "a new list replaces the old one",
+      "an imported rank list replaces the old one",
       Effect.gen(function* () {
         yield* replace(Stream.make(list(["a.com", 1], ["b.com", 2]), list(["c.com", 3])))
         assert.deepStrictEqual(yield* ranks("a.com", "c.com", "x.com"), { "a.com": 1, "c.com": 3 })
@@ -59,7 +59,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "if a name occurs twice, the better rank counts",
+      "the better rank counts if a rank list has a name twice",
       Effect.gen(function* () {
         yield* replace(
           Stream.make(list(["a.com", 5], ["a.com", 2], ["b.com", 1]), list(["a.com", 3])),
@@ -69,7 +69,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "the old list stays in use until the new one is complete, and when the import fails",
+      "the old rank list stays in use until the new one is complete, and when the import fails",
       Effect.gen(function* () {
         yield* replace(Stream.make(list(["a.com", 1])))
         const seen: Array<unknown> = []
@@ -90,7 +90,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "imports a list in many chunks",
+      "a rank list of 25,000 names is imported in chunks",
       Effect.gen(function* () {
         const many = Arr.makeBy(25_000, (i) => ({ name: `n${i}.com`, rank: i + 1 }))
         yield* replace(Stream.fromIterable(Arr.chunksOf(many, 4000)))

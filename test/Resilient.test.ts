@@ -34,9 +34,9 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
 
 const answered = { _tag: "Right", right: [checked("example.com/")] }
 
-describe("a retry", () => {
+describe("retries of vendor calls", () => {
   for (const reason of ["Unreachable", "Unavailable", "Throttled", "Timeout"] as const) {
-    it.effect(`happens after ${reason}`, () =>
+    it.effect(`a vendor call is retried after ${reason}`, () =>
       Effect.gen(function* () {
         const { asking, vendor } = setUp()
         vendor.script(fails(reason), fails(reason), fails(reason))
@@ -47,7 +47,7 @@ describe("a retry", () => {
   }
 
   for (const reason of ["Refused", "Malformed"] as const) {
-    it.effect(`does not happen after ${reason}`, () =>
+    it.effect(`a vendor call is not retried after ${reason}`, () =>
       Effect.gen(function* () {
         const { asking, vendor } = setUp()
         vendor.script(fails(reason))
@@ -57,7 +57,7 @@ describe("a retry", () => {
     )
   }
 
-  it.effect("happens after a call that times out", () =>
+  it.effect("a vendor call that times out is retried", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp()
       vendor.script(hang)
@@ -68,7 +68,7 @@ describe("a retry", () => {
     }),
   )
 
-  it.effect("waits as long as the vendor asks", () =>
+  it.effect("a retry waits for the vendor's Retry-After", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
@@ -80,7 +80,7 @@ describe("a retry", () => {
     }),
   )
 
-  it.effect("does not happen after the deadline", () =>
+  it.effect("a vendor call is not retried if the Retry-After exceeds the deadline", () =>
     Effect.gen(function* () {
       const { lookup, vendor } = setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
@@ -91,7 +91,7 @@ describe("a retry", () => {
   )
 })
 
-it.effect("a retry keeps the deadline when the clock is set back", () =>
+it.effect("the retries of a vendor call keep the deadline when the clock is set back", () =>
   Effect.gen(function* () {
     const { adjust, clock, putBack } = yield* settable
     yield* Effect.gen(function* () {
@@ -113,45 +113,45 @@ it.effect("a retry keeps the deadline when the clock is set back", () =>
 describe("the circuit breaker", () => {
   const failing = { failures: 3, retries: 0 }
 
-  it.effect("opens after consecutive failures, and fails fast while it is open", () =>
-    Effect.gen(function* () {
-      const { asking, vendor } = setUp(failing)
-      const { always, script } = vendor
-      script(fails("Unavailable"), fails("Unavailable"), ScriptedVendor.right)
-      always(fails("Unavailable"))
-      for (let i = 0; i < 6; i++) yield* asking(0)
-      assert.lengthOf(vendor.calls, 6)
-      const failed = yield* asking(0)
-      assert.containSubset(failed, { left: { reason: "Unavailable" } })
-      assert.include(JSON.stringify(failed), "not asked")
-      assert.lengthOf(vendor.calls, 6)
-    }),
-  )
-
   it.effect(
-    "lets one trial call through after the cooldown, which closes or reopens the circuit",
+    "the circuit opens after consecutive failures, and lookups fail fast while it is open",
     () =>
       Effect.gen(function* () {
-        const { asking, lookup, vendor } = setUp(failing)
-        vendor.always(fails("Unreachable"))
-        for (let i = 0; i < 9; i++) yield* asking(0)
-        assert.lengthOf(vendor.calls, 3)
-        yield* TestClock.adjust("15 seconds")
-        for (let i = 0; i < 9; i++) yield* asking(0)
-        assert.lengthOf(vendor.calls, 4)
-
-        yield* TestClock.adjust("15 seconds")
-        vendor.always(ScriptedVendor.after("1 second"))
-        const trial = yield* Effect.fork(lookup)
-        yield* Effect.yieldNow()
-        assert.containSubset(yield* asking(0), { _tag: "Left" })
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(yield* trial, answered.right)
-        assert.containSubset(yield* asking("1 second"), answered)
+        const { asking, vendor } = setUp(failing)
+        const { always, script } = vendor
+        script(fails("Unavailable"), fails("Unavailable"), ScriptedVendor.right)
+        always(fails("Unavailable"))
+        for (let i = 0; i < 6; i++) yield* asking(0)
+        assert.lengthOf(vendor.calls, 6)
+        const failed = yield* asking(0)
+        assert.containSubset(failed, { left: { reason: "Unavailable" } })
+        assert.include(JSON.stringify(failed), "not asked")
+        assert.lengthOf(vendor.calls, 6)
       }),
   )
 
-  it.effect("reports why it is open until the cooldown ends", () =>
+  it.effect("one trial call after the cooldown closes or reopens the circuit", () =>
+    Effect.gen(function* () {
+      const { asking, lookup, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      for (let i = 0; i < 9; i++) yield* asking(0)
+      assert.lengthOf(vendor.calls, 3)
+      yield* TestClock.adjust("15 seconds")
+      for (let i = 0; i < 9; i++) yield* asking(0)
+      assert.lengthOf(vendor.calls, 4)
+
+      yield* TestClock.adjust("15 seconds")
+      vendor.always(ScriptedVendor.after("1 second"))
+      const trial = yield* Effect.fork(lookup)
+      yield* Effect.yieldNow()
+      assert.containSubset(yield* asking(0), { _tag: "Left" })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* trial, answered.right)
+      assert.containSubset(yield* asking("1 second"), answered)
+    }),
+  )
+
+  it.effect("an open circuit reports its reason until the cooldown ends", () =>
     Effect.gen(function* () {
       const { asking, circuits, vendor } = setUp(failing)
       vendor.always(fails("Unreachable"))
@@ -168,7 +168,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("allows another trial call after an interrupted one", () =>
+  it.effect("an open circuit allows another trial call after an interrupted one", () =>
     Effect.gen(function* () {
       const { asking, lookup, vendor } = setUp(failing)
       vendor.always(fails("Unreachable"))
@@ -183,7 +183,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("keeps the cooldown when the clock is set back", () =>
+  it.effect("the cooldown of an open circuit ends in time when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {
@@ -198,7 +198,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("stops the retries when it opens", () =>
+  it.effect("the retries of a vendor call stop when the circuit opens", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp({ failures: 2, retries: 3 })
       vendor.always(fails("Unavailable"))
@@ -207,7 +207,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("stops calls after the maximum number of refusals in a time span", () =>
+  it.effect("calls to a vendor stop after the maximum number of refusals in a time span", () =>
     Effect.gen(function* () {
       const { asking, vendor } = setUp({ retries: 0, refusals: { max: 40, per: "5 minutes" } })
       for (let i = 0; i < 200; i++) {

@@ -33,7 +33,7 @@ const median = (figures: ReadonlyArray<number>) =>
 
 describe("the sandbox", () => {
   it.prop(
-    "gives a URL the same figures at any position and beside any other URLs",
+    "the sandbox gives a URL the same figures at any position and beside any other URLs",
     [FastCheck.uniqueArray(urls, { minLength: 1, maxLength: 20 })],
     ([list]) => {
       const alone = list.flatMap((url) => outcomesOf(url))
@@ -42,14 +42,14 @@ describe("the sandbox", () => {
     },
   )
 
-  it.prop("gives whole figures on the scale", [urls], ([url]) => {
+  it.prop("the sandbox gives whole figures within the scale", [urls], ([url]) => {
     const metrics = metricsOf(url)
     assert.isTrue(isWithinScale(metrics))
     for (const figure of Object.values(metrics)) assert.isTrue(Number.isInteger(figure))
   })
 
   it.prop(
-    "gives all pages of a domain its authority, and its home page the highest page authority",
+    "sandbox pages share their domain's authority, and no page ranks above the home page",
     [urls],
     ([url]) => {
       const [target] = targets(url)
@@ -62,7 +62,7 @@ describe("the sandbox", () => {
     },
   )
 
-  it("gives most domains low figures, and a few domains high ones", () => {
+  it("the sandbox gives most domains low figures, and a few domains high figures", () => {
     const all = Array.from({ length: 10_000 }, (_, i) => metricsOf(`name-${i}.com`))
     const authorities = all.map(({ domainAuthority }) => domainAuthority)
     const spam = all.map(({ spamScore = Number.NaN }) => spamScore)
@@ -74,7 +74,7 @@ describe("the sandbox", () => {
   })
 
   it.each(["example.com", "https://en.wikipedia.org/wiki/Domain", "www.google.com", "github.com"])(
-    "gives %s a high authority and a low spam score",
+    "the sandbox gives %s a high authority and a low spam score",
     (url) => {
       const { domainAuthority, spamScore } = metricsOf(url)
       assert.isAtLeast(domainAuthority, 90)
@@ -82,7 +82,7 @@ describe("the sandbox", () => {
     },
   )
 
-  it("simulates failures and a missing spam score", () => {
+  it("the sandbox simulates failures and a missing spam score", () => {
     const outcomes = outcomesOf(
       "provider-error.example.com",
       "server-error.example.com/page",
@@ -93,7 +93,7 @@ describe("the sandbox", () => {
     assert.notProperty(metricsOf("no-spam-score.example.com"), "spamScore")
   })
 
-  it.effect("answers for its slow host after five seconds, never at once", () =>
+  it.effect("the sandbox answers for its slow host after five seconds", () =>
     Effect.gen(function* () {
       const list = ["example.com", "slow.example.com"]
       assert.isUndefined(Sandbox.outcomesOf(targets(...list)))

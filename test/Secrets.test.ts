@@ -4,7 +4,7 @@ import * as Secrets from "../src/telemetry/Secrets.ts"
 
 const hex = (code: number, length: number) => code.toString(16).padStart(length, "0")
 
-/** The ways in which somebody may write a secret that he was given. */
+/** The encodings in which a provider may echo a secret. */
 const spellings: Record<string, (secret: string, before: string, after: string) => string> = {
   plain: (secret, before, after) => before + secret + after,
   percent: (secret, before, after) => encodeURIComponent(before + secret + after),
@@ -25,9 +25,9 @@ const spellings: Record<string, (secret: string, before: string, after: string) 
 
 const secret = fc.string({ unit: "grapheme", minLength: 8, maxLength: 60 })
 
-describe("what somebody else wrote", () => {
+describe("text from a provider", () => {
   it.prop(
-    "shows no secret, however it is spelt",
+    "a secret is removed from a text in any common encoding",
     { secret, before: fc.string({ maxLength: 10 }), after: fc.string({ maxLength: 10 }) },
     ({ after, before, secret }) => {
       const remove = Secrets.remover(["another secret", secret])
@@ -42,13 +42,13 @@ describe("what somebody else wrote", () => {
     { fastCheck: { numRuns: 30 } },
   )
 
-  it.prop("is left as it is without a secret", { text: fc.string() }, ({ text }) => {
+  it.prop("a text without a secret is left unchanged", { text: fc.string() }, ({ text }) => {
     assert.strictEqual(Secrets.remover(["a secret of this test"])(text), text)
     assert.strictEqual(Secrets.remover([""])(text), text)
   })
 })
 
-describe("an address", () => {
+describe("secrets in an address", () => {
   it.each([
     ["https://api.moz.com/jsonrpc", "https://api.moz.com/jsonrpc"],
     ["https://host/?key=SECRET", "https://host/?key=…"],
@@ -61,11 +61,11 @@ describe("an address", () => {
     ["https://user:SEC/RET?SEC#RET@host/", "https://user:…@host/"],
     ["sqlite:authority.db", "sqlite:authority.db"],
     ["600/1m", "600/1m"],
-  ])("is shown without its secrets: %s", (address, shown) => {
+  ])("the address %s is shown without its secrets", (address, shown) => {
     assert.strictEqual(Secrets.hideIn(address), shown)
   })
 
-  it("names what may be a secret in it", () => {
+  it("all parts of an address that may be secrets are found", () => {
     assert.deepStrictEqual(
       Secrets.partsOf("https://user:pass%20word@host/path?key=SEC%2FRET&v=2&BARETOKEN"),
       ["user", "pass%20word", "SEC/RET", "BARETOKEN"],

@@ -10,7 +10,7 @@ const settingsOf = (environment: Record<string, string>) =>
   Effect.provide(Settings.Settings, Settings.from(environment))
 
 /** Returns the error message for an invalid environment. */
-const complaint = (environment: Record<string, string>) =>
+const errorOf = (environment: Record<string, string>) =>
   Effect.map(Effect.flip(settingsOf(environment)), ({ message }) => message)
 
 const defaults = {
@@ -27,13 +27,13 @@ const defaults = {
 } as const
 
 describe("an empty environment", () => {
-  it.effect("gives the default settings", () =>
+  it.effect("an empty environment gives the default settings", () =>
     Effect.gen(function* () {
       assert.deepInclude(yield* settingsOf({}), defaults)
     }),
   )
 
-  it.effect("is the same as one with empty or blank variables", () =>
+  it.effect("an empty or blank environment variable counts as unset", () =>
     Effect.gen(function* () {
       const names = Object.values(Settings.all).map(({ about }) => about.name)
       const unset = yield* settingsOf({})
@@ -44,7 +44,7 @@ describe("an empty environment", () => {
     }),
   )
 
-  it.effect("gives the defaults that `about` documents", () =>
+  it.effect("each setting's documented default is its real default", () =>
     Effect.gen(function* () {
       const documented = Object.values(Settings.all).flatMap(({ about }) =>
         about.default === undefined ? [] : [[about.name, about.default] as const],
@@ -84,14 +84,14 @@ describe("a valid value", () => {
       "corsOrigins",
       ["https://a.example", "http://localhost:3000"],
     ],
-  ])("%s=%s", ([name, value, key, decoded]) =>
+  ])("the setting %s accepts the value %s", ([name, value, key, decoded]) =>
     Effect.gen(function* () {
       assert.deepStrictEqual((yield* settingsOf({ [name]: value }))[key], decoded)
     }),
   )
 })
 
-describe("an invalid value gives one sentence that names the setting", () => {
+describe("an invalid setting", () => {
   it.effect.each<[name: string, expectation: string, values: ReadonlyArray<string>]>([
     [
       "AUTHORITY_PORT",
@@ -149,10 +149,10 @@ describe("an invalid value gives one sentence that names the setting", () => {
       "expected origins such as https://app.example.com, separated by commas, or *",
       ["app.example.com", "https://a.example/", "https://a.example,", "https://a.example/path"],
     ],
-  ])("%s", ([name, expectation, values]) =>
+  ])("an invalid %s gives one sentence that names the setting", ([name, expectation, values]) =>
     Effect.gen(function* () {
       for (const value of values) {
-        const message = yield* complaint({ [name]: value })
+        const message = yield* errorOf({ [name]: value })
         assert.isTrue(message.startsWith(`${name}: ${expectation}`), `${value} gave: ${message}`)
         assert.notInclude(message, "\n")
         assert.notInclude(message, "; ", `${value} gave more than one sentence: ${message}`)
@@ -160,9 +160,9 @@ describe("an invalid value gives one sentence that names the setting", () => {
     }),
   )
 
-  it.effect("and several invalid values are reported together", () =>
+  it.effect("several invalid settings are reported together", () =>
     Effect.gen(function* () {
-      const message = yield* complaint({
+      const message = yield* errorOf({
         AUTHORITY_PORT: "http",
         AUTHORITY_CREDIT_PRICE: "0",
         AUTHORITY_LOG_FORMAT: "xml",
@@ -177,20 +177,20 @@ describe("an invalid value gives one sentence that names the setting", () => {
   )
 })
 
-describe("a secret", () => {
+describe("a secret in the settings", () => {
   const secrets = Object.values(Settings.all).flatMap(({ about }) =>
     about.isSecret ? [about.name] : [],
   )
   const given = Object.fromEntries(secrets.map((name) => [name, `hush-${name}`]))
 
-  it.effect("is available to the program", () =>
+  it.effect("a secret setting is available to the program", () =>
     Effect.gen(function* () {
       const { mozToken } = yield* settingsOf({ AUTHORITY_MOZ_TOKEN: "hush" })
       assert.strictEqual(mozToken && Redacted.value(mozToken), "hush")
     }),
   )
 
-  it.effect("is hidden when the settings are printed in any way", () =>
+  it.effect("a secret setting is hidden when the settings are printed in any way", () =>
     Effect.gen(function* () {
       assert.include(secrets, "AUTHORITY_MOZ_TOKEN")
       const settings = yield* settingsOf(given)
@@ -202,7 +202,7 @@ describe("a secret", () => {
     }),
   )
 
-  it.effect("is hidden in the errors of other settings", () =>
+  it.effect("a secret setting is hidden in the errors of other settings", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip(settingsOf({ ...given, AUTHORITY_PORT: "http" }))
       assert.notInclude(error.message, "hush")

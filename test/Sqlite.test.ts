@@ -23,39 +23,41 @@ import {
 } from "../scripts/support/ledger.ts"
 import { newFile, sqliteFile, temporaryFolder } from "./support/Stores.ts"
 
-describe("what was written to a file", () => {
-  it.scoped("is there when the file is opened again", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const before = yield* Effect.gen(function* () {
-        const account = yield* (yield* Accounts).create(AccountName.make("kept"))
-        const { key, record } = yield* (yield* ApiKeys).issue({
-          account: account.id,
-          label: "kept",
-        })
-        yield* grant(account.id, 100, "kept")
-        yield* charge(account.id, 30)
-        const open = yield* hold(account.id, 10)
-        const entries = yield* statement(account.id)
-        return { account, key, record, open, entries, figures: yield* figures(account.id) }
-      }).pipe(Effect.provide(sqliteFile(file)))
+describe("data in a SQLite file", () => {
+  it.scoped(
+    "accounts, keys, statement and holds are unchanged when a SQLite file is opened again",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const before = yield* Effect.gen(function* () {
+          const account = yield* (yield* Accounts).create(AccountName.make("kept"))
+          const { key, record } = yield* (yield* ApiKeys).issue({
+            account: account.id,
+            label: "kept",
+          })
+          yield* grant(account.id, 100, "kept")
+          yield* charge(account.id, 30)
+          const open = yield* hold(account.id, 10)
+          const entries = yield* statement(account.id)
+          return { account, key, record, open, entries, figures: yield* figures(account.id) }
+        }).pipe(Effect.provide(sqliteFile(file)))
 
-      yield* Effect.gen(function* () {
-        const { account, entries, key, open, record } = before
-        const keys = yield* ApiKeys
-        assert.deepStrictEqual(yield* (yield* Accounts).find("kept"), account)
-        assert.strictEqual((yield* keys.authenticate(key)).accountId, account.id)
-        assert.deepStrictEqual(yield* keys.list(account.id), [Either.right(record)])
-        assert.deepStrictEqual(yield* figures(account.id), before.figures)
-        assert.deepStrictEqual(yield* statement(account.id), entries)
-        yield* settle(open, 7)
-        assert.strictEqual((yield* figures(account.id)).charged, 37)
-        assert.deepStrictEqual(yield* problemsOf(account.id), [])
-      }).pipe(Effect.provide(sqliteFile(file)))
-    }),
+        yield* Effect.gen(function* () {
+          const { account, entries, key, open, record } = before
+          const keys = yield* ApiKeys
+          assert.deepStrictEqual(yield* (yield* Accounts).find("kept"), account)
+          assert.strictEqual((yield* keys.authenticate(key)).accountId, account.id)
+          assert.deepStrictEqual(yield* keys.list(account.id), [Either.right(record)])
+          assert.deepStrictEqual(yield* figures(account.id), before.figures)
+          assert.deepStrictEqual(yield* statement(account.id), entries)
+          yield* settle(open, 7)
+          assert.strictEqual((yield* figures(account.id)).charged, 37)
+          assert.deepStrictEqual(yield* problemsOf(account.id), [])
+        }).pipe(Effect.provide(sqliteFile(file)))
+      }),
   )
 
-  it.scoped("is there although it was still queued when the store was closed", () =>
+  it.scoped("commands that are queued when the SQLite store closes are still committed", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       const [account, asked] = yield* Effect.gen(function* () {
@@ -78,34 +80,38 @@ describe("what was written to a file", () => {
   )
 })
 
-describe("a backup", () => {
-  it.scopedLive("comes to its end while others write, and has what was acknowledged before", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const account = yield* Effect.gen(function* () {
-        const id = yield* newAccountWith(1_000_000)
-        yield* Effect.forEach(Array(3000).keys(), () => grant(id, 1), { concurrency: "unbounded" })
-        const writer = yield* Effect.fork(Effect.forever(charge(id, 1)))
-        yield* Sqlite.backup(file, `${file}.backup`)
-        yield* Fiber.interrupt(writer)
-        return id
-      }).pipe(Effect.provide(sqliteFile(file)))
-      yield* Effect.gen(function* () {
-        assert.strictEqual((yield* figures(account)).granted, 1_003_000)
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(sqliteFile(`${file}.backup`)))
-    }),
+describe("a SQLite backup", () => {
+  it.scopedLive(
+    "a SQLite backup finishes during writes and contains everything acknowledged before it",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const account = yield* Effect.gen(function* () {
+          const id = yield* newAccountWith(1_000_000)
+          yield* Effect.forEach(Array(3000).keys(), () => grant(id, 1), {
+            concurrency: "unbounded",
+          })
+          const writer = yield* Effect.fork(Effect.forever(charge(id, 1)))
+          yield* Sqlite.backup(file, `${file}.backup`)
+          yield* Fiber.interrupt(writer)
+          return id
+        }).pipe(Effect.provide(sqliteFile(file)))
+        yield* Effect.gen(function* () {
+          assert.strictEqual((yield* figures(account)).granted, 1_003_000)
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(sqliteFile(`${file}.backup`)))
+      }),
   )
 })
 
-describe("the files of a database", () => {
+describe("the files of a SQLite database", () => {
   const withUmask = (umask: number) =>
     Effect.acquireRelease(
       Effect.sync(() => process.umask(umask)),
       (former) => Effect.sync(() => process.umask(former)),
     )
 
-  /** By name, as `ls` shows them. */
+  /** Returns the permissions of each file, in octal. */
   const modes = (folder: string) =>
     Object.fromEntries(
       readdirSync(folder).map((name) => [
@@ -115,24 +121,26 @@ describe("the files of a database", () => {
     )
 
   for (const umask of [0o000, 0o077, 0o777]) {
-    it.scoped(`are their owner's alone under the umask ${umask.toString(8)}, a backup too`, () =>
-      Effect.gen(function* () {
-        const file = yield* newFile
-        yield* withUmask(umask)
-        yield* Layer.build(sqliteFile(file))
-        assert.deepStrictEqual(modes(dirname(file)), {
-          "authority.db": "600",
-          "authority.db-shm": "600",
-          "authority.db-wal": "600",
-        })
-        yield* Sqlite.backup(file, `${file}.backup`)
-        assert.strictEqual(modes(dirname(file))["authority.db.backup"], "600")
-        assert.strictEqual(process.umask(), umask)
-      }),
+    it.scoped(
+      `database and backup are readable only by their owner under the umask ${umask.toString(8)}`,
+      () =>
+        Effect.gen(function* () {
+          const file = yield* newFile
+          yield* withUmask(umask)
+          yield* Layer.build(sqliteFile(file))
+          assert.deepStrictEqual(modes(dirname(file)), {
+            "authority.db": "600",
+            "authority.db-shm": "600",
+            "authority.db-wal": "600",
+          })
+          yield* Sqlite.backup(file, `${file}.backup`)
+          assert.strictEqual(modes(dirname(file))["authority.db.backup"], "600")
+          assert.strictEqual(process.umask(), umask)
+        }),
     )
   }
 
-  it.scoped("keep the mode that somebody has given them", () =>
+  it.scoped("a database file keeps the permissions that an operator has given it", () =>
     Effect.gen(function* () {
       const file = yield* newFile
       yield* Effect.provide(newAccountWith(1), sqliteFile(file))
@@ -147,29 +155,31 @@ describe("the files of a database", () => {
   )
 })
 
-describe("two processes on one file", () => {
-  // Waiting for the other one's lock takes real time.
-  it.scopedLive("take turns, and together never hold more than there is", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const one = yield* Layer.build(sqliteFile(file))
-      const other = yield* Layer.build(sqliteFile(file))
-      const account = yield* Effect.provide(newAccountWith(20), one)
-      const outcomes = yield* Effect.forEach(
-        Array(40).keys(),
-        (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
-        { concurrency: "unbounded" },
-      )
-      assert.strictEqual(outcomes.filter(Either.isRight).length, 20)
-      const { available, held } = yield* Effect.provide(figures(account), other)
-      assert.deepStrictEqual([held, available], [20, 0])
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
-    }),
+describe("two processes on one SQLite file", () => {
+  // Waiting for the lock of the other process takes real time.
+  it.scopedLive(
+    "two processes on one SQLite file together never hold more than the account has",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const one = yield* Layer.build(sqliteFile(file))
+        const other = yield* Layer.build(sqliteFile(file))
+        const account = yield* Effect.provide(newAccountWith(20), one)
+        const outcomes = yield* Effect.forEach(
+          Array(40).keys(),
+          (i) => Effect.either(Effect.provide(hold(account, 1), i % 2 === 0 ? one : other)),
+          { concurrency: "unbounded" },
+        )
+        assert.strictEqual(outcomes.filter(Either.isRight).length, 20)
+        const { available, held } = yield* Effect.provide(figures(account), other)
+        assert.deepStrictEqual([held, available], [20, 0])
+        assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
+      }),
   )
 })
 
-describe("a connection", () => {
-  it.scoped("waits for the disk, and keeps to foreign keys", () =>
+describe("a SQLite connection", () => {
+  it.scoped("a SQLite connection uses WAL, full synchronous commits and foreign keys", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const [journal] = yield* sql`PRAGMA journal_mode`
@@ -182,43 +192,45 @@ describe("a connection", () => {
     }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, Sqlite.layer)))),
   )
 
-  it.scoped("of a transaction that fails writes nothing of it, and the next one works", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      yield* sql`CREATE TABLE t (n INTEGER NOT NULL)`
-      const failed = yield* sql`INSERT INTO t VALUES (1)`.pipe(
-        Effect.zipRight(sql`INSERT INTO t VALUES (NULL)`),
-        sql.withTransaction,
-        Effect.exit,
-      )
-      assert.isTrue(Exit.isFailure(failed))
-      yield* sql.withTransaction(sql`INSERT INTO t VALUES (2)`)
-      assert.deepStrictEqual(yield* sql`SELECT n FROM t`, [{ n: 2 }])
-    }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, Sqlite.layer)))),
+  it.scoped(
+    "a SQLite transaction that fails writes nothing, and the next transaction succeeds",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`CREATE TABLE t (n INTEGER NOT NULL)`
+        const failed = yield* sql`INSERT INTO t VALUES (1)`.pipe(
+          Effect.zipRight(sql`INSERT INTO t VALUES (NULL)`),
+          sql.withTransaction,
+          Effect.exit,
+        )
+        assert.isTrue(Exit.isFailure(failed))
+        yield* sql.withTransaction(sql`INSERT INTO t VALUES (2)`)
+        assert.deepStrictEqual(yield* sql`SELECT n FROM t`, [{ n: 2 }])
+      }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, Sqlite.layer)))),
   )
 })
 
-describe("a file that cannot be opened is a failure in words", () => {
+describe("a SQLite file that cannot be opened", () => {
   const openingFails = (filename: string) =>
     Effect.map(Effect.flip(Layer.build(sqliteFile(filename))), String)
 
-  it.scoped("when its folder does not exist", () =>
+  it.scoped("opening a SQLite file in a missing folder fails with an error that says so", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
-      const said = yield* openingFails(join(folder, "none", "authority.db"))
-      assert.include(said, "directory does not exist")
+      const error = yield* openingFails(join(folder, "none", "authority.db"))
+      assert.include(error, "directory does not exist")
     }),
   )
 
-  it.scoped("when it is a folder", () =>
+  it.scoped("opening a folder as a SQLite file fails with an error that names the setting", () =>
     Effect.gen(function* () {
       assert.include(yield* openingFails(yield* temporaryFolder), "AUTHORITY_DATABASE_URL")
     }),
   )
 })
 
-describe("a ledger whose database breaks", () => {
-  it.scoped("dies, and works again once it is mended", () =>
+describe("a ledger whose SQLite database breaks", () => {
+  it.scoped("a hold on a broken SQLite database dies, and holds work again after a repair", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const account = yield* newAccountWith(10)
@@ -231,7 +243,7 @@ describe("a ledger whose database breaks", () => {
     }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
   )
 
-  it.scoped("charges nothing of a commit that failed halfway", () =>
+  it.scoped("a commit that fails halfway charges nothing, and its hold can be settled later", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const account = yield* newAccountWith(10)

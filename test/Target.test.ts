@@ -60,13 +60,16 @@ describe("a submitted string is parsed to a target", () => {
     ["_dmarc.example.com", "_dmarc.example.com", "example.com", "_dmarc.example.com/"],
     ["1.com", "1.com", "1.com", "1.com/"],
     ["xn--fa-hia.de", "xn--fa-hia.de", "xn--fa-hia.de", "xn--fa-hia.de/"],
-  ])("%j", (input, host, domain, page) => {
-    const target = ok(input)
-    assert.deepStrictEqual([target.host, target.domain, target.page], [host, domain, page])
-    assert.strictEqual(target.url, `https://${page}`)
-  })
+  ])(
+    "the string %j is parsed to a target with the expected host, domain and page",
+    (input, host, domain, page) => {
+      const target = ok(input)
+      assert.deepStrictEqual([target.host, target.domain, target.page], [host, domain, page])
+      assert.strictEqual(target.url, `https://${page}`)
+    },
+  )
 
-  it("a label has at most 63 characters, and a host at most 253", () => {
+  it("a host label may have 63 characters, and a host 253", () => {
     assert.strictEqual(ok(`${label63}.com`).host, `${label63}.com`)
     assert.strictEqual(longestHost.length, 253)
     assert.strictEqual(ok(longestHost).host, longestHost)
@@ -87,7 +90,7 @@ describe("a host with non-ASCII letters is converted to ASCII", () => {
     ["example\uFF61com", "example.com"],
     ["example.com\u3002", "example.com"],
     ["exam\u00ADple.com", "example.com"],
-  ])("%j", (input, host) => {
+  ])("the host %j is converted to ASCII", (input, host) => {
     assert.strictEqual(ok(input).host, host)
   })
 })
@@ -95,29 +98,29 @@ describe("a host with non-ASCII letters is converted to ASCII", () => {
 describe("two URLs that give the same or different targets", () => {
   it.each([
     ["the scheme", "http://example.com/a", "https://example.com/a"],
-    ["no scheme", "example.com/a", "https://example.com/a"],
-    ["letter case of the scheme and the host", "HtTp://EXAMPLE.Com/a", "https://example.com/a"],
+    ["a missing scheme", "example.com/a", "https://example.com/a"],
+    ["the letter case of scheme and host", "HtTp://EXAMPLE.Com/a", "https://example.com/a"],
     ["a trailing dot of the host", "example.com./a", "example.com/a"],
     ["the default port of https", "https://example.com:443/a", "https://example.com/a"],
     ["the default port of http", "http://example.com:80/a", "http://example.com/a"],
     ["a default port without a scheme", "example.com:443/a", "example.com:80/a"],
     ["an empty port", "example.com:/a", "example.com/a"],
     ["a fragment", "example.com/a#b", "example.com/a"],
-    ["no path", "example.com", "example.com/"],
+    ["a missing path", "example.com", "example.com/"],
     ["an empty query", "example.com/a?", "example.com/a"],
-    ["the spelling of the host", "https://faß.de", "xn--fa-hia.de"],
-  ])("%s makes no difference", (_, one, other) => {
+    ["the Unicode or ASCII form of the host", "https://faß.de", "xn--fa-hia.de"],
+  ])("two URLs that differ only in %s have the same target", (_, one, other) => {
     assert.strictEqual(ok(one).page, ok(other).page)
   })
 
   it.each([
-    ["www", "www.example.com", "example.com"],
-    ["a path", "example.com/a", "example.com/"],
-    ["letter case of a path", "example.com/A", "example.com/a"],
-    ["a trailing slash of a path", "example.com/a/", "example.com/a"],
-    ["a query", "example.com/?a", "example.com/"],
-    ["another ending", "example.co.uk", "example.com"],
-  ])("%s makes a difference", (_, one, other) => {
+    ["the prefix www", "www.example.com", "example.com"],
+    ["the path", "example.com/a", "example.com/"],
+    ["the letter case of the path", "example.com/A", "example.com/a"],
+    ["a trailing slash of the path", "example.com/a/", "example.com/a"],
+    ["the query", "example.com/?a", "example.com/"],
+    ["the domain ending", "example.co.uk", "example.com"],
+  ])("two URLs that differ in %s have different targets", (_, one, other) => {
     assert.notStrictEqual(ok(one).page, ok(other).page)
   })
 })
@@ -199,7 +202,7 @@ describe("a string that is not a public web address is refused", () => {
         ":@example.com",
       ],
     ],
-    ["a user before a port", scheme, ["user:pw@example.com", "user:80@example.com"]],
+    ["a user name before a port", scheme, ["user:pw@example.com", "user:80@example.com"]],
     [
       "a port that is not the default",
       port,
@@ -214,7 +217,7 @@ describe("a string that is not a public web address is refused", () => {
     ],
     ["an invalid port", unparseable, ["example.com:65536", "https://example.com:http/"]],
     [
-      "a label that is not valid in DNS",
+      "an invalid DNS label",
       host,
       [
         "-bad-.com",
@@ -232,9 +235,9 @@ describe("a string that is not a public web address is refused", () => {
         "a_b.com",
       ],
     ],
-    ["a host above 253 characters", host, [`a${longestHost}`, `a.${longestHost}`]],
+    ["a host of more than 253 characters", host, [`a${longestHost}`, `a.${longestHost}`]],
     [
-      "a special-use name",
+      "a special-use domain",
       ending,
       [
         "localhost",
@@ -252,9 +255,9 @@ describe("a string that is not a public web address is refused", () => {
         "A.ONION.",
       ],
     ],
-    ["an unknown ending", ending, ["example.notatld", "example.c0m", "example.com.nope"]],
+    ["an unknown domain ending", ending, ["example.notatld", "example.c0m", "example.com.nope"]],
     [
-      "a control character, which WHATWG URL would silently remove",
+      "a control character",
       control,
       [
         "exam\tple.com",
@@ -267,14 +270,14 @@ describe("a string that is not a public web address is refused", () => {
         "https://example.com/\u001Ba",
       ],
     ],
-  ])("%s", (_, problem, inputs) => {
+  ])("a string with %s is refused because it is not a public web address", (_, problem, inputs) => {
     assert.deepStrictEqual(
       inputs.map((input) => [input, problemOf(input)]),
       inputs.map((input) => [input, problem]),
     )
   })
 
-  it("the message shows invisible characters of the input", () => {
+  it("the message for a refused URL shows its invisible characters", () => {
     const message = Either.match(Target.parse("exam\tple.com"), {
       onLeft: (invalid) => invalid.message,
       onRight: () => "",
@@ -290,7 +293,7 @@ const codeUnits = (maxLength: number, min = 0) =>
     .map((units) => String.fromCharCode(...units))
 
 /** Characters with a special meaning in a URL. */
-const telling = fc.constantFrom(
+const special = fc.constantFrom(
   ..."abz019-_.:/\\@?#[]%&=+~*'\"<>| \t\n\0ßü。．",
   "%2e",
   "%2F",
@@ -306,20 +309,20 @@ const nearlyUrl = fc
     fc.constantFrom("example.com", "www.example.co.uk", "faß.de", "a_b.example.org", "", "[::1]"),
     fc.constantFrom("", ".", ":80", ":443", ":8080", ":"),
     fc.constantFrom("", "/", "?", "#", "\\"),
-    fc.oneof(fc.string({ unit: telling, maxLength: 20 }), codeUnits(20)),
+    fc.oneof(fc.string({ unit: special, maxLength: 20 }), codeUnits(20)),
   )
   .map((parts) => parts.join(""))
 
 describe("any string", () => {
   const anything = fc.oneof(
     { weight: 1, arbitrary: codeUnits(1000).filter((text) => text !== "") },
-    { weight: 2, arbitrary: fc.string({ unit: telling, minLength: 1, maxLength: 30 }) },
+    { weight: 2, arbitrary: fc.string({ unit: special, minLength: 1, maxLength: 30 }) },
     { weight: 1, arbitrary: fc.webUrl({ withFragments: true, withQueryParameters: true }) },
     { weight: 3, arbitrary: nearlyUrl },
   )
 
   it.prop(
-    "parsing does not throw, and a target's URL parses to the same target",
+    "any string parses without a throw, and the URL of a target parses to the same target",
     { input: anything },
     ({ input }) => {
       const parsed = Target.parse(input)
@@ -339,7 +342,7 @@ describe("any string", () => {
   )
 
   it.prop(
-    "a path with non-ASCII characters is a page of its host",
+    "any path of non-ASCII characters is a page of its host",
     { tail: codeUnits(900, 0x80) },
     ({ tail }) => {
       const { host, page } = ok(`example.com/${tail}`)

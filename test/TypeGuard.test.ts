@@ -23,20 +23,28 @@ const bodies = FastCheck.oneof(
   FastCheck.jsonValue(),
 )
 
-describe("a guard", () => {
-  it.prop("accepts the same bodies as the decoder", [bodies], ([body]) => {
-    assert.strictEqual(isBatch(body), Either.isRight(decodeBatch(body)))
-  })
+describe("a compiled type guard", () => {
+  it.prop(
+    "a compiled type guard accepts the same bodies as the schema's decoder",
+    [bodies],
+    ([body]) => {
+      assert.strictEqual(isBatch(body), Either.isRight(decodeBatch(body)))
+    },
+  )
 
-  it.prop("accepts every valid body", [Arbitrary.make(BatchRequest)], ([body]) => {
-    assert.isTrue(isBatch(body))
-  })
+  it.prop(
+    "a compiled type guard accepts every valid body",
+    [Arbitrary.make(BatchRequest)],
+    ([body]) => {
+      assert.isTrue(isBatch(body))
+    },
+  )
 
   const Figures = Schema.Struct({ score: Score, note: Schema.Unknown })
   const decodeFigures = TypeGuard.decoder(Figures)
 
   it.prop(
-    "has a decoder with the same result as the schema's own decoder",
+    "a compiled decoder has the same result as the schema's own decoder",
     [
       FastCheck.oneof(
         FastCheck.record(
@@ -57,7 +65,7 @@ describe("a guard", () => {
     },
   )
 
-  it("checks the length limits of lists and strings", () => {
+  it("a compiled type guard checks the length limits of lists and strings", () => {
     const urls = (count: number, length: number) => ({
       urls: Array(count).fill("x".repeat(length)),
     })
@@ -69,7 +77,7 @@ describe("a guard", () => {
     assert.isFalse(isBatch(urls(1, 1001)))
   })
 
-  it("runs a filter that does more than limit a length", () => {
+  it("a compiled type guard runs filters that do more than limit a length", () => {
     const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
     assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
     const isWord = TypeGuard.make(
@@ -90,14 +98,14 @@ describe("a guard", () => {
     ])
   })
 
-  it("accepts null where the schema allows null", () => {
+  it("a compiled type guard accepts null where the schema allows null", () => {
     const isText = TypeGuard.make(Schema.NullOr(Schema.String))
     assert.deepStrictEqual([null, "", 1, undefined].map(isText), [true, true, false, false])
     const isTime = TypeGuard.make(Schema.Union(Schema.DateFromString, Schema.String))
     assert.isFalse(isTime("2026-01-01"))
   })
 
-  it("returns false for schemas that only the decoder supports", () => {
+  it("a compiled type guard returns false for schemas that only the decoder supports", () => {
     const transformed = TypeGuard.make(
       Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })),
     )

@@ -39,7 +39,7 @@ const expectRefusal = (content: string, message: RegExp, column?: string) =>
   })
 
 describe("a list with one URL per line", () => {
-  it.effect("may have any line ends, with or without one after the last line", () =>
+  it.effect("a URL list may have any line ends, with or without one after the last line", () =>
     Effect.gen(function* () {
       const expected = ["example.com", "https://example.org/a,b?c#d", "bücher.example"]
       yield* expectUrls(expected.join("\n"), expected)
@@ -49,11 +49,12 @@ describe("a list with one URL per line", () => {
     }),
   )
 
-  it.effect("ignores a byte order mark, blank lines, comments and surrounding spaces", () =>
-    expectUrls("\uFEFFa.com\n\n  \n# no\n  # nor this\n\tb.com \n#\n", ["a.com", "b.com"]),
+  it.effect(
+    "a URL list is read without byte order mark, blank lines, comments and surrounding spaces",
+    () => expectUrls("\uFEFFa.com\n\n  \n# no\n  # nor this\n\tb.com \n#\n", ["a.com", "b.com"]),
   )
 
-  it.effect("may be UTF-16 as Windows writes it", () =>
+  it.effect("a URL list may be in UTF-16, as Windows writes it", () =>
     Effect.gen(function* () {
       const little = Buffer.from("\uFEFFa.com\r\nbücher.example\r\n", "utf16le")
       yield* expectUrls(little, ["a.com", "bücher.example"])
@@ -61,11 +62,11 @@ describe("a list with one URL per line", () => {
     }),
   )
 
-  it.effect("is rejected before it fills the memory when it has no line ends", () =>
+  it.effect("a URL list without line ends is rejected before it fills the memory", () =>
     expectRefusal("x".repeat(1_100_000), /a line of over a million characters/),
   )
 
-  it.effect("yields every line once and in order, for any chunks and batch size", () =>
+  it.effect("a URL list yields every line once and in order, for any chunks and batch size", () =>
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(
@@ -89,15 +90,16 @@ describe("a list with one URL per line", () => {
 describe("the column of a CSV", () => {
   const csv = '\uFEFFName,URL\r\n"A, Inc.",a.com\r\n\r\n# no\r\n"B ""b""","https://b.com/x,y#z"\r\n'
 
-  it.effect("is found by its name in the first row, in any letter case", () =>
-    expectUrls(csv, ["a.com", "https://b.com/x,y#z"], "url"),
+  it.effect(
+    "the URL column of a CSV is found by its name in the first row, in any letter case",
+    () => expectUrls(csv, ["a.com", "https://b.com/x,y#z"], "url"),
   )
 
-  it.effect("is found by its number, and then the first row is data", () =>
+  it.effect("the URL column of a CSV is found by its number, and then the first row is data", () =>
     expectUrls(csv, ["URL", "a.com", "https://b.com/x,y#z"], "2"),
   )
 
-  it.effect("may be separated by semicolons or tabs, with multi-line cells and short rows", () =>
+  it.effect("a CSV list may have semicolons or tabs, cells of several lines, and short rows", () =>
     Effect.gen(function* () {
       yield* expectUrls('"x,y";url\n1;a.com\n2\n3;"b.com"\n4;\n', ["a.com", "b.com"], "url")
       yield* expectUrls("id\turl\n1\ta.com/x;y,z\n", ["a.com/x;y,z"], "url")
@@ -107,7 +109,7 @@ describe("the column of a CSV", () => {
     }),
   )
 
-  it.effect("is reported when it is missing, along with the columns that exist", () =>
+  it.effect("a CSV column that is missing is reported along with the columns that exist", () =>
     Effect.gen(function* () {
       yield* expectRefusal(csv, /no column "site"; its first row is \["Name","URL"\]/, "site")
       yield* expectRefusal(csv, /2 column\(s\), and so no column 3/, "3")

@@ -95,7 +95,7 @@ export const rpcFailure = (httpStatus: number, error: object) => ({
     httpStatus,
     JSON.stringify({ id: "does-not-matter", jsonrpc: "2.0", error }),
   ),
-  name: `error in ${httpStatus}`,
+  name: `JSON-RPC error with HTTP ${httpStatus}`,
 })
 
 export const rpcError = (code: number, status: number, issue: string) => ({

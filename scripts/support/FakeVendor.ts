@@ -86,13 +86,13 @@ const send = (response: Http.ServerResponse, { body, headers, status }: Reply) =
 export const none: Fault = { name: "none", apply: send }
 
 /** Never answers. */
-export const hang: Fault = { name: "hang", apply: () => {} }
+export const hang: Fault = { name: "no answer", apply: () => {} }
 
 /** Answers rightly, but only once `release` is called. */
 export const held = () => {
   const waiting: Array<() => void> = []
   const fault: Fault = {
-    name: "held",
+    name: "delayed answer",
     apply: (response, reply) => void waiting.push(() => send(response, reply)),
   }
   return { fault, waiting, release: () => waiting.splice(0).forEach((answer) => answer()) }
@@ -100,19 +100,19 @@ export const held = () => {
 
 /** Answers rightly after a while, in real time. */
 export const delay = (ms: number): Fault => ({
-  name: `delay ${ms} ms`,
+  name: `answer after ${ms} ms`,
   apply: (response, reply) => void setTimeout(() => send(response, reply), ms),
 })
 
 /** Breaks the connection before the answer. */
 export const reset: Fault = {
-  name: "reset",
+  name: "connection reset",
   apply: (response) => void response.socket?.resetAndDestroy(),
 }
 
 /** Breaks the connection in the middle of the answer. */
 export const cut: Fault = {
-  name: "cut",
+  name: "connection cut",
   apply: (response, { body, status }) => {
     response.writeHead(status, { "content-length": Buffer.byteLength(body) })
     response.write(body.slice(0, body.length / 2), () => response.socket?.destroy())
@@ -121,7 +121,7 @@ export const cut: Fault = {
 
 /** The right answer in pieces of a few bytes. */
 export const drip: Fault = {
-  name: "drip",
+  name: "answer byte by byte",
   apply: (response, { body, headers, status }) => {
     response.writeHead(status, { "content-type": "application/json", ...headers })
     const bytes = Buffer.from(body)
@@ -133,31 +133,31 @@ export const drip: Fault = {
   },
 }
 
-/** Says that the answer is shorter than it is. */
+/** Sends a Content-Length that is too short. */
 export const shortLength: Fault = {
-  name: "short length",
+  name: "Content-Length too short",
   apply: (response, { body, status }) => {
     const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-length: ${Math.floor(body.length / 2)}\r\n\r\n`
     response.socket?.end(head + body)
   },
 }
 
-/** Says that the answer is longer than it is. */
+/** Sends a Content-Length that is too long. */
 export const longLength: Fault = {
-  name: "long length",
+  name: "Content-Length too long",
   apply: (response, { body, status }) => {
     const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-length: ${body.length + 100}\r\n\r\n`
     response.socket?.end(head + body)
   },
 }
 
-/** Another answer altogether. */
+/** Sends another answer. */
 export const answer = (
   status: number,
   body: string,
   headers: Record<string, string> = {},
 ): Fault => ({
-  name: `answer ${status}`,
+  name: `HTTP ${status} with the body "${body.slice(0, 20)}"`,
   apply: (response) => send(response, { status, body, headers }),
 })
 
@@ -170,19 +170,19 @@ export const rewrite = (name: string, change: (json: unknown) => unknown): Fault
 
 export const throttled = (retryAfter: string): Fault => ({
   ...answer(429, `{"message":"slow down"}`, { "retry-after": retryAfter }),
-  name: "throttled",
+  name: "HTTP 429",
 })
 
-export const unavailable: Fault = { ...answer(500, "Internal Server Error"), name: "unavailable" }
+export const unavailable: Fault = { ...answer(500, "Internal Server Error"), name: "HTTP 500" }
 
 export const html: Fault = {
   ...answer(200, "<!doctype html><title>Maintenance</title>", { "content-type": "text/html" }),
-  name: "html",
+  name: "HTML page",
 }
 
-export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "garbage" }
+export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "malformed JSON" }
 
-export const nothing: Fault = { ...answer(200, ""), name: "nothing" }
+export const nothing: Fault = { ...answer(200, ""), name: "empty body" }
 
 /** Valid JSON that overflows the stack of whoever walks through it. */
 const deep = "[".repeat(200_000) + "]".repeat(200_000)
@@ -190,7 +190,7 @@ const deep = "[".repeat(200_000) + "]".repeat(200_000)
 /** The right answer, with a field that is nested too deeply. */
 const deepAnswer = (name: string, before: string, after: string): Fault => ({
   ...answer(200, before + deep + after),
-  name: `deep ${name}`,
+  name: `deeply nested ${name}`,
 })
 
 export const deepAnswers: ReadonlyArray<Fault> = [
@@ -208,12 +208,12 @@ export const deepAnswers: ReadonlyArray<Fault> = [
 ]
 
 export const tooLarge: Fault = {
-  name: "too large",
+  name: "body of 3 MiB",
   apply: (response) =>
     send(response, { status: 200, body: `{"filler":"${"x".repeat(3 * 1024 * 1024)}"}` }),
 }
 
-/** The ways to fail that every vendor has, and how an adapter tells them. */
+/** The faults that every vendor can have, and the reason that an adapter must report. */
 export const failures: ReadonlyArray<readonly [reason: ProviderError["reason"], Fault]> = [
   ["Unreachable", reset],
   ["Unreachable", cut],
@@ -224,7 +224,10 @@ export const failures: ReadonlyArray<readonly [reason: ProviderError["reason"], 
   ["Malformed", nothing],
   ["Malformed", tooLarge],
   ...deepAnswers.map((fault) => ["Malformed", fault] as const),
-  ["Unavailable", { ...answer(500, `{"message":${deep}}`), name: "deep complaint" }],
+  [
+    "Unavailable",
+    { ...answer(500, `{"message":${deep}}`), name: "HTTP 500 with a deeply nested message" },
+  ],
   ["Malformed", answer(200, "[]")],
   ["Malformed", answer(200, "null")],
   ["Malformed", answer(204, "")],

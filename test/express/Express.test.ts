@@ -1,4 +1,4 @@
-/** The fast path changes no answer and no book: the same requests with it and without it. */
+/** Sends the same requests with and without the fast path, and compares answers and books. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
@@ -22,7 +22,7 @@ import {
 } from "../support/requests.ts"
 import type { Answer } from "../../scripts/support/Wire.ts"
 
-/** What must be the same: the clocks of the services stand still, so only ids and Node's date differ. */
+/** The parts of an answer that must be equal: everything but the request id and the date. */
 const comparable = ({
   headers: { date, "x-request-id": id, ...headers },
   status,
@@ -35,29 +35,29 @@ const comparable = ({
   hasRequestId: id !== undefined,
 })
 
-/** Sends the requests one after another; the answers, and what is written down of them. */
+/** Sends the requests one after another. Returns the answers and the books. */
 const outcomeOf = (service: Service, asks: ReadonlyArray<Ask>, credits: number) =>
   Effect.gen(function* () {
     const agent = yield* keptConnection
     const client = yield* service.newClient(credits)
-    /** What the fast path has answered. */
-    const sooner: Array<string> = []
+    /** The answers of the fast path. */
+    const byFastPath: Array<string> = []
     const answers = yield* Effect.forEach(asks, (ask) =>
       Effect.gen(function* () {
         const before = service.answered()
         const answer = yield* service.send(requestOf(ask, client.key, agent))
-        if (service.answered() > before) sooner.push(kindOf(answer))
+        if (service.answered() > before) byFastPath.push(kindOf(answer))
         return answer
       }),
     )
     const books = yield* numberedBooks(service, client, answers)
-    return { same: { answers: answers.map(comparable), books }, sooner }
+    return { same: { answers: answers.map(comparable), books }, byFastPath }
   }).pipe(Effect.scoped)
 
 const kindOf = ({ headers, status }: Answer) =>
   headers["idempotent-replayed"] === undefined ? `${status}` : `${status} replayed`
 
-/** Requests have ids of their own; in both services the same ones must be charged. */
+/** Replaces request ids by numbers, so that the books of both services can be compared. */
 const numberedBooks = (service: Service, { account }: Client, answers: ReadonlyArray<Answer>) => {
   const numbers = new Map(answers.map(({ headers }, i) => [headers["x-request-id"], i]))
   return Effect.map(service.booksOf(account), ({ entries, keys, ...balance }) => ({
@@ -76,12 +76,12 @@ const numberedBooks = (service: Service, { account }: Client, answers: ReadonlyA
   }))
 }
 
-/** The second of these is answered by the fast path, for the first one makes the key known. */
+/** The first request caches the API key, so the fast path answers the second one. */
 const warmUp = [plain("known-1.example.com"), plain("known-2.example.com")]
 
 const named = (...urls: ReadonlyArray<string>): Ask => ({ ...plain(...urls), idempotencyKey: "a" })
 
-/** Charged, replayed, refused with 422 and, at two credits a check, refused with 402. */
+/** Charged, replayed, refused with 422, and (at a price of two) refused with 402. */
 const oneOfEach = {
   credits: 7,
   asks: [
@@ -92,7 +92,7 @@ const oneOfEach = {
   ],
 }
 
-/** A few requests, each of which may come again and again. */
+/** A sequence of requests from a small pool, so that requests repeat. */
 const sequence = fc.record({
   credits: fc.oneof(fc.constant(1000), fc.integer({ min: 1, max: 20 })),
   asks: fc
@@ -103,8 +103,8 @@ const sequence = fc.record({
     .map(({ picks, pool }) => picks.flatMap((pick) => pool[pick % pool.length] ?? [])),
 })
 
-/** The kinds of answers that the fast path has given. */
-const isTheSame = (options: Omit<Options, "provider">, numRuns: number) =>
+/** Compares both modes on random sequences. Returns the kinds of answers of the fast path. */
+const compareModes = (options: Omit<Options, "provider">, numRuns: number) =>
   Effect.gen(function* () {
     const providers = { express: newProvider(), router: newProvider() }
     const express = yield* start("express", { ...options, provider: providers.express.layer })
@@ -117,9 +117,9 @@ const isTheSame = (options: Omit<Options, "provider">, numRuns: number) =>
         const other = yield* outcomeOf(router, all, credits)
         assert.deepStrictEqual(one.same, other.same)
         assert.deepStrictEqual(providers.express.calls, providers.router.calls)
-        assert.deepStrictEqual(other.sooner, [])
-        if (options.corsOrigins === undefined) assert.isNotEmpty(one.sooner)
-        for (const kind of one.sooner) seen.add(kind)
+        assert.deepStrictEqual(other.byFastPath, [])
+        if (options.corsOrigins === undefined) assert.isNotEmpty(one.byFastPath)
+        for (const kind of one.byFastPath) seen.add(kind)
       }),
     )
     assert.deepStrictEqual((yield* express.verify).problems, [])
@@ -127,22 +127,22 @@ const isTheSame = (options: Omit<Options, "provider">, numRuns: number) =>
     return seen
   })
 
-describe("requests one after another", () => {
+describe("sequential requests", () => {
   const timeout = 120_000
 
   it.scopedLive(
-    "get the same answers and leave the same books with the fast path and without it",
+    "sequential requests give the same answers and books with and without the fast path",
     () =>
       Effect.gen(function* () {
-        const seen = yield* isTheSame({ price: 2 }, 60)
+        const seen = yield* compareModes({ price: 2 }, 60)
         assert.sameMembers([...seen], ["200", "200 replayed", "402", "422"])
       }),
     timeout,
   )
 
   it.scopedLive(
-    "do so up to a rate limit and above it",
-    () => isTheSame({ rateLimit: { requests: 5, per: Duration.minutes(10) } }, 30),
+    "rate-limited requests give the same answers with and without the fast path",
+    () => compareModes({ rateLimit: { requests: 5, per: Duration.minutes(10) } }, 30),
     timeout,
   )
 
@@ -152,17 +152,17 @@ describe("requests one after another", () => {
     ["*"],
   ]) {
     it.scopedLive(
-      `do so where pages of ${corsOrigins.join(" and ")} may ask`,
+      `requests of pages from ${corsOrigins.join(" and ")} are the same with and without the fast path`,
       () =>
         Effect.gen(function* () {
-          assert.isEmpty(yield* isTheSame({ corsOrigins }, 20))
+          assert.isEmpty(yield* compareModes({ corsOrigins }, 20))
         }),
       timeout,
     )
   }
 })
 
-/** Requests that race: known figures and bought ones, named by a few keys and unnamed. */
+/** Concurrent requests for known and bought figures, with a few idempotency keys or without. */
 const racing = fc.record({
   credits: fc.oneof(fc.constant(10_000), fc.integer({ min: 1, max: 40 })),
   races: fc.array(
@@ -181,7 +181,7 @@ const racing = fc.record({
   ),
 })
 
-/** What clients ask under one name: nearly always the first list. */
+/** The lists that clients send with each idempotency key, nearly always the first one. */
 const lists: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   a: [["known-1.example.com", "localhost", "known-2.example.com"], ["known-2.example.com"]],
   b: [["bought-1.example.com", "known-1.example.com"], ["known-1.example.com"]],
@@ -192,9 +192,9 @@ const isBought = (urls: ReadonlyArray<string>) => urls.some((url) => url.startsW
 
 const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.creditsUsed
 
-describe("requests at the same time", () => {
+describe("concurrent requests", () => {
   it.scopedLive(
-    "get answers that the router may give, and each is charged once for what it was answered",
+    "concurrent requests get answers that the router could give, and are charged once",
     () =>
       Effect.gen(function* () {
         const express = yield* start("express", { provider: newProvider().layer })
@@ -207,7 +207,7 @@ describe("requests at the same time", () => {
               name,
               urls: (name === undefined ? urls : lists[name]?.[list]) ?? urls,
             }))
-            // The key is known to the fast path from here on.
+            // From here on the API key is cached for the fast path.
             yield* express.send(requestOf(plain("localhost"), key))
             const before = express.answered()
             const answers = yield* Effect.forEach(
@@ -294,15 +294,19 @@ describe("the fast path", () => {
       return service.answered()
     })
 
-  it.scopedLive("answers where ledger, key store and provider are our own", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* askTwice({}), 1)
-    }),
+  it.scopedLive(
+    "the fast path answers requests if ledger, key store and provider are the program's own",
+    () =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* askTwice({}), 1)
+      }),
   )
 
-  it.scopedLive.each(copies)("answers nothing where the %s is somebody else's", ([, replace]) =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* askTwice({ replace }), 0)
-    }),
+  it.scopedLive.each(copies)(
+    "the fast path answers no request when the %s is a custom one",
+    ([, replace]) =>
+      Effect.gen(function* () {
+        assert.strictEqual(yield* askTwice({ replace }), 0)
+      }),
   )
 })

@@ -1,4 +1,4 @@
-/** What goes wrong on the way, and what the operator sees of each request: the same in both modes. */
+/** Faults, stored rows, logs, metrics and spans are the same with and without the fast path. */
 import { assert, describe, it } from "@effect/vitest"
 import { SqlError } from "@effect/sql/SqlError"
 import * as Deferred from "effect/Deferred"
@@ -12,7 +12,7 @@ import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ask, newProvider, plain, requestOf } from "../support/requests.ts"
 import { type Answer, eventually } from "../../scripts/support/Wire.ts"
 
-/** A service and a client whose key the fast path knows. */
+/** Starts a service with a client whose API key is cached, so that the fast path can answer. */
 const startWarm = (mode: Mode, options: Partial<Parameters<typeof start>[1]> = {}) =>
   Effect.gen(function* () {
     const service = yield* start(mode, { provider: newProvider().layer, ...options })
@@ -22,7 +22,7 @@ const startWarm = (mode: Mode, options: Partial<Parameters<typeof start>[1]> = {
     return { ...service, books: service.booksOf(account), send, key }
   })
 
-/** Who answered what was asked since the service was started. */
+/** Checks how many requests the fast path has answered since the start. */
 const isAnsweredBy = (mode: Mode, { answered }: Pick<Service, "answered">, count: number) =>
   assert.strictEqual(answered(), mode === "express" ? count : 0)
 
@@ -33,10 +33,11 @@ const linesOf = (log: ReadonlyArray<string>, { headers }: Answer) =>
     .map((line) => JSON.parse(line))
     .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
 
-describe.each(modes)("with %s", (mode) => {
+describe.each(modes)("faults with %s", (mode) => {
   for (const name of [undefined, "a"]) {
-    const title = name === undefined ? "stands" : "is what it gets when it asks again"
-    it.scopedLive(`the charge of a client that hangs up during the commit ${title}`, () =>
+    const title =
+      name === undefined ? "is charged" : "gets the stored answer when it repeats the request"
+    it.scopedLive(`a client that hangs up during the commit ${title}`, () =>
       Effect.gen(function* () {
         const transactions: Transactions = {}
         const { books, openConnections, send, ...service } = yield* startWarm(mode, {
@@ -73,13 +74,13 @@ describe.each(modes)("with %s", (mode) => {
     )
   }
 
-  it.scopedLive("a commit that fails is a 500 that says nothing, and charges nothing", () =>
+  it.scopedLive("a failing commit gives a 500 without details and charges nothing", () =>
     Effect.gen(function* () {
       const transactions: Transactions = {}
       const { books, log, send, ...service } = yield* startWarm(mode, { transactions })
       const before = yield* books
       transactions.around = () =>
-        // The type of the ledger's own statements, which fail with what the driver says.
+        // The ledger's transactions fail with this error, but the generic type does not show it.
         Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never
       const answer = yield* send(known("a"))
       assert.strictEqual(answer.status, 500)
@@ -101,7 +102,7 @@ describe.each(modes)("with %s", (mode) => {
     }),
   )
 
-  it.scopedLive("a stored answer that nobody can read is a 500, and stays as it is", () =>
+  it.scopedLive("an unreadable stored answer gives a 500 and stays unchanged", () =>
     Effect.gen(function* () {
       const { books, log, send, sql, ...service } = yield* startWarm(mode)
       assert.strictEqual((yield* send(known("a"))).status, 200)
@@ -118,7 +119,7 @@ describe.each(modes)("with %s", (mode) => {
 })
 
 describe.each(modes)("what is stored with %s", (mode) => {
-  /** Every key, and the number of the other rows. */
+  /** Returns all idempotency keys and the numbers of holds and entries. */
   const rowsOf = ({ sql }: Pick<Service, "sql">) =>
     Effect.gen(function* () {
       const keys = yield* sql`SELECT * FROM receipts ORDER BY account_id, key`
@@ -129,22 +130,24 @@ describe.each(modes)("what is stored with %s", (mode) => {
 
   const bought = (name: string): Ask => ({ ...plain("bought-1.example.com"), idempotencyKey: name })
 
-  it.scopedLive("a batch of invalid URLs stores nothing, and its key is validated", () =>
-    Effect.gen(function* () {
-      const { send, ...service } = yield* startWarm(mode)
-      const before = yield* rowsOf(service)
-      const invalid = plain("localhost", "192.0.2.1")
-      for (const idempotencyKey of ["a", "a", '"b"']) {
-        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
-      }
-      for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
-        assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
-      }
-      assert.deepStrictEqual(yield* rowsOf(service), before)
-    }),
+  it.scopedLive(
+    "a batch of invalid URLs stores nothing, and gets 400 for an invalid idempotency key",
+    () =>
+      Effect.gen(function* () {
+        const { send, ...service } = yield* startWarm(mode)
+        const before = yield* rowsOf(service)
+        const invalid = plain("localhost", "192.0.2.1")
+        for (const idempotencyKey of ["a", "a", '"b"']) {
+          assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 200)
+        }
+        for (const idempotencyKey of ["", "two words", "k".repeat(256)]) {
+          assert.strictEqual((yield* send({ ...invalid, idempotencyKey })).status, 400)
+        }
+        assert.deepStrictEqual(yield* rowsOf(service), before)
+      }),
   )
 
-  it.scopedLive("a 402 stores nothing", () =>
+  it.scopedLive("a 402 stores no hold, no ledger entry and no idempotency key", () =>
     Effect.gen(function* () {
       const { send, ...service } = yield* startWarm(mode, { price: 101 })
       const before = yield* rowsOf(service)
@@ -155,37 +158,39 @@ describe.each(modes)("what is stored with %s", (mode) => {
     }),
   )
 
-  it.scopedLive("a 500 stores nothing, and hold and key are freed in one commit", () =>
-    Effect.gen(function* () {
-      const transactions: Transactions = {}
-      const { send, ...service } = yield* startWarm(mode, { transactions })
-      const before = yield* rowsOf(service)
-      for (const [ask, fails, count] of [
-        [known("a"), 1, 1],
-        [bought("b"), 1, 1],
-        // The second of two commits, and the release.
-        [bought("c"), 2, 3],
-      ] as const) {
-        let commits = 0
-        transactions.around = (transaction) =>
-          Effect.suspend(() =>
-            ++commits === fails
-              ? // The type of the ledger's own statements, which fail with what the driver says.
-                (Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never)
-              : transaction,
-          )
-        assert.strictEqual((yield* send(ask)).status, 500)
-        assert.strictEqual(commits, count)
-        assert.deepStrictEqual(yield* rowsOf(service), before)
-      }
-      delete transactions.around
-      const again = yield* send(bought("c"))
-      assert.strictEqual(again.status, 200)
-      assert.isUndefined(again.headers["idempotent-replayed"])
-    }),
+  it.scopedLive(
+    "a 500 stores nothing, and releases its hold and idempotency key in one commit",
+    () =>
+      Effect.gen(function* () {
+        const transactions: Transactions = {}
+        const { send, ...service } = yield* startWarm(mode, { transactions })
+        const before = yield* rowsOf(service)
+        for (const [ask, fails, count] of [
+          [known("a"), 1, 1],
+          [bought("b"), 1, 1],
+          // The second of two commits fails. The third commit is the release.
+          [bought("c"), 2, 3],
+        ] as const) {
+          let commits = 0
+          transactions.around = (transaction) =>
+            Effect.suspend(() =>
+              ++commits === fails
+                ? // The ledger's transactions fail with this error, but the generic type does not show it.
+                  (Effect.fail(new SqlError({ cause: new Error("the disk is on fire") })) as never)
+                : transaction,
+            )
+          assert.strictEqual((yield* send(ask)).status, 500)
+          assert.strictEqual(commits, count)
+          assert.deepStrictEqual(yield* rowsOf(service), before)
+        }
+        delete transactions.around
+        const again = yield* send(bought("c"))
+        assert.strictEqual(again.status, 200)
+        assert.isUndefined(again.headers["idempotent-replayed"])
+      }),
   )
 
-  it.scopedLive("a 409 and a 422 leave the key as it is", () =>
+  it.scopedLive("a 409 and a 422 leave the stored idempotency key unchanged", () =>
     Effect.gen(function* () {
       const reached = yield* Deferred.make<void>()
       const goOn = yield* Deferred.make<void>()
@@ -220,7 +225,7 @@ describe.each(modes)("what is stored with %s", (mode) => {
   )
 })
 
-/** Requests that the fast path answers, and one of each kind that it leaves alone. */
+/** Requests that the fast path answers, and requests of each kind that it leaves to the router. */
 const asked: ReadonlyArray<Ask> = [
   known(),
   plain("known-1.example.com", "localhost", "unrated.example.com", "known-2.example.com"),
@@ -238,10 +243,10 @@ const asked: ReadonlyArray<Ask> = [
 
 const statuses = [200, 200, 200, 200, 422, 400, 200, 402, 200, 200, 401, 404]
 
-/** How many of them the fast path answers. */
+/** The number of these requests that the fast path answers. */
 const answeredSooner = 7
 
-/** Every count that this process made so far, but for how long something took. */
+/** Returns the value of every counter and the count of every histogram of this process. */
 const counts = Effect.map(Metric.snapshot, (pairs) => {
   const found = new Map<string, number>()
   for (const { metricKey, metricState } of pairs) {
@@ -253,7 +258,7 @@ const counts = Effect.map(Metric.snapshot, (pairs) => {
   return found
 })
 
-/** What the requests have added to the counts. */
+/** Returns what the requests add to the counts. */
 const counted = <A, E, R>(requests: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const before = yield* counts
@@ -265,15 +270,15 @@ const counted = <A, E, R>(requests: Effect.Effect<A, E, R>) =>
       .toSorted(([one], [other]) => (one < other ? -1 : 1))
   })
 
-/** The first value as the others, which are none too few. */
+/** Checks that there is one value per mode and that all are equal. Returns the first. */
 const areTheSame = <A>([first, ...others]: ReadonlyArray<A>) => {
   assert.lengthOf(others, modes.length - 1)
   for (const other of others) assert.deepStrictEqual(first, other)
   return first ?? assert.fail("nothing to compare")
 }
 
-describe("in both modes", () => {
-  it.scopedLive("each request leaves the same line in the log at debug", () =>
+describe("telemetry in both modes", () => {
+  it.scopedLive("the fast path writes the same log lines as the router", () =>
     Effect.gen(function* () {
       const lines = yield* Effect.forEach(modes, (mode) =>
         Effect.gen(function* () {
@@ -304,7 +309,7 @@ describe("in both modes", () => {
     }),
   )
 
-  it.scopedLive("the requests add the same to the metrics", () =>
+  it.scopedLive("the fast path adds the same counts to the metrics as the router", () =>
     Effect.gen(function* () {
       const added = yield* Effect.forEach(modes, (mode) =>
         Effect.gen(function* () {
@@ -322,36 +327,38 @@ describe("in both modes", () => {
     }),
   )
 
-  it.scopedLive("each request has a span of its own, under the caller's trace", () =>
-    Effect.gen(function* () {
-      const traceId = "0af7651916cd43dd8448eb211c80319c"
-      const spanId = "b7ad6b7169203331"
-      const more = { traceparent: `00-${traceId}-${spanId}-01` }
-      const spans = yield* Effect.forEach(modes, (mode) =>
-        Effect.gen(function* () {
-          const recorded: Array<Tracer.Span> = []
-          const { send, ...service } = yield* startWarm(mode, { tracer: recorder(recorded) })
-          recorded.length = 0
-          yield* Effect.forEach(asked, (ask, i) => send(i % 2 === 0 ? { ...ask, more } : ask))
-          isAnsweredBy(mode, service, answeredSooner)
-          return recorded.filter(({ name }) => name.startsWith("http.server")).map(described)
-        }),
-      )
-      const requests = areTheSame(spans)
-      // The path that is unknown may hold a secret, so it has none.
-      assert.deepStrictEqual(
-        requests.map(({ attributes }) => attributes["http.response.status_code"]),
-        statuses.filter((status) => status !== 404),
-      )
-      for (const [i, { kind, name, parent, status }] of requests.entries()) {
-        assert.deepStrictEqual([name, kind, status], ["http.server POST", "server", "Ended"])
-        assert.deepStrictEqual(parent, i % 2 === 0 ? { traceId, spanId } : undefined)
-      }
-    }),
+  it.scopedLive(
+    "the fast path records the same spans as the router, under the caller's trace",
+    () =>
+      Effect.gen(function* () {
+        const traceId = "0af7651916cd43dd8448eb211c80319c"
+        const spanId = "b7ad6b7169203331"
+        const more = { traceparent: `00-${traceId}-${spanId}-01` }
+        const spans = yield* Effect.forEach(modes, (mode) =>
+          Effect.gen(function* () {
+            const recorded: Array<Tracer.Span> = []
+            const { send, ...service } = yield* startWarm(mode, { tracer: recorder(recorded) })
+            recorded.length = 0
+            yield* Effect.forEach(asked, (ask, i) => send(i % 2 === 0 ? { ...ask, more } : ask))
+            isAnsweredBy(mode, service, answeredSooner)
+            return recorded.filter(({ name }) => name.startsWith("http.server")).map(described)
+          }),
+        )
+        const requests = areTheSame(spans)
+        // An unknown path may contain a secret, so it has no span.
+        assert.deepStrictEqual(
+          requests.map(({ attributes }) => attributes["http.response.status_code"]),
+          statuses.filter((status) => status !== 404),
+        )
+        for (const [i, { kind, name, parent, status }] of requests.entries()) {
+          assert.deepStrictEqual([name, kind, status], ["http.server POST", "server", "Ended"])
+          assert.deepStrictEqual(parent, i % 2 === 0 ? { traceId, spanId } : undefined)
+        }
+      }),
   )
 })
 
-/** Keeps every span. */
+/** A tracer that records every span. */
 const recorder = (recorded: Array<Tracer.Span>) =>
   Tracer.make({
     context: (f) => f(),
@@ -384,7 +391,7 @@ const recorder = (recorded: Array<Tracer.Span>) =>
     },
   })
 
-/** A span without what differs from run to run. */
+/** Returns a span without the parts that differ from run to run. */
 const described = ({ attributes, kind, name, parent, status }: Tracer.Span) => {
   const varying = ["http.request.header.host", "http.response.header.x-request-id"]
   return {

@@ -1,4 +1,4 @@
-/** A file of SQLite that stops answering. */
+/** A SQLite file whose database stops answering. */
 import { join } from "node:path"
 import { describe } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -9,16 +9,16 @@ import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { temporaryFolder } from "../support/Stores.ts"
 import { suite } from "../support/undecided.ts"
 
-/** Another connection has the file's write lock. */
+/** `freeze` takes the write lock of the file with another connection. */
 const lockedSqlite = Effect.gen(function* () {
   const file = join(yield* temporaryFolder, "authority.db")
   const sql = Context.get(yield* Layer.build(Sqlite.layer(file)), SqlClient.SqlClient)
   return {
     client: Sqlite.layer(file),
     freeze: Effect.orDie(sql`BEGIN IMMEDIATE`),
-    // Without a transaction it fails.
+    // ROLLBACK fails when no transaction is open.
     thaw: Effect.ignore(sql`ROLLBACK`),
   }
 })
 
-describe("a locked file of SQLite", () => suite(lockedSqlite, { reads: true }))
+describe("a locked SQLite file", () => suite(lockedSqlite, { reads: true }))

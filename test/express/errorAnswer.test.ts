@@ -1,4 +1,4 @@
-/** Errors of the fast path beside those of the router, which the contract's schemas encode. */
+/** Compares the errors of the fast path with those of the router. */
 import { assert, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -16,7 +16,7 @@ import { start } from "../support/Modes.ts"
 import { forAll } from "../support/properties.ts"
 import { newProvider, plain, requestOf } from "../support/requests.ts"
 
-/** Without a key, so no timeout below names a request id that differs. */
+/** Without an idempotency key, so that no message contains a request id. */
 const request = { requestId: RequestId.make("request-1"), idempotencyKey: undefined }
 
 const refusal: fc.Arbitrary<Refusal | StoreTimeout> = fc.oneof(
@@ -28,10 +28,10 @@ const refusal: fc.Arbitrary<Refusal | StoreTimeout> = fc.oneof(
   fc.constant(new StoreTimeout({ mayCharge: false })),
 )
 
-/** What the ledger makes of a charge. */
+/** The result of every charge. */
 let outcome: Effect.Effect<never, Refusal | StoreTimeout>
 
-/** The router, over a ledger that admits nobody. */
+/** A request to the router over a ledger whose charges end with `outcome`. */
 const router = Effect.gen(function* () {
   const service = yield* start("router", {
     provider: newProvider().layer,
@@ -48,7 +48,7 @@ const router = Effect.gen(function* () {
   )
 })
 
-it.scopedLive("a refused request gets the router's status and bytes", () =>
+it.scopedLive("the fast path answers a refused request with the router's status and bytes", () =>
   Effect.gen(function* () {
     const answer = yield* router
     yield* forAll(refusal, { numRuns: 50 }, (refusal) =>
@@ -63,7 +63,7 @@ it.scopedLive("a refused request gets the router's status and bytes", () =>
   }),
 )
 
-it.scopedLive("a defect gets the router's status and bytes", () =>
+it.scopedLive("the fast path answers a defect with the router's status and bytes", () =>
   Effect.gen(function* () {
     const answer = yield* router
     outcome = Effect.dieMessage("a bug")

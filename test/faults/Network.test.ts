@@ -32,7 +32,7 @@ import {
   settle,
   statement,
 } from "../../scripts/support/ledger.ts"
-import { saidBy } from "../support/load.ts"
+import { storeFailureMessage } from "../support/load.ts"
 import * as Proxy from "../../scripts/support/Proxy.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
@@ -51,8 +51,8 @@ const behindProxy = Effect.gen(function* () {
   return { proxy, direct, context }
 })
 
-const saidOf = (exit: Exit.Exit<unknown, unknown>) =>
-  Exit.isFailure(exit) ? saidBy(exit.cause) : "nothing failed"
+const failureOf = (exit: Exit.Exit<unknown, unknown>) =>
+  Exit.isFailure(exit) ? storeFailureMessage(exit.cause) : "nothing failed"
 
 const unreachable = /^the database cannot be reached/
 
@@ -214,7 +214,7 @@ describe("a network that drops every packet", () => {
           [Effect.exit(charge(account, 1)), Effect.exit(figures(account))],
           { concurrency: "unbounded" },
         )
-        for (const exit of exits) assert.match(saidOf(exit), unreachable)
+        for (const exit of exits) assert.match(failureOf(exit), unreachable)
         proxy.setSilent(false)
         yield* charge(account, 1)
         assert.strictEqual((yield* figures(account)).charged, 1)
@@ -238,7 +238,10 @@ describe("a statement that takes too long", () => {
           sql.withTransaction,
           Effect.flip,
         )
-        assert.match(saidBy(Cause.die(Failure.describe(error))), /^the database is too slow/)
+        assert.match(
+          storeFailureMessage(Cause.die(Failure.describe(error))),
+          /^the database is too slow/,
+        )
       }),
   )
 })
@@ -258,7 +261,7 @@ describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its
       const { context, proxy } = yield* behindProxy
       yield* Effect.gen(function* () {
         const account = yield* newAccountWith(10)
-        assert.match(saidOf(yield* cutOff(proxy, open(newHold(account, 3, key)))), unreachable)
+        assert.match(failureOf(yield* cutOff(proxy, open(newHold(account, 3, key)))), unreachable)
         proxy.setDown(false)
         const next = newHold(account, 4, key)
         yield* eventually(

@@ -55,7 +55,7 @@ describe.each([
   ["a locked file of SQLite", sqlite],
 ] as const)("an outage of %s", (_, database) => {
   it.scopedLive(
-    "after a database outage, every idempotency key gets its answer and is charged once",
+    "every idempotency key gets its answer after a database outage and is charged once",
     () =>
       Effect.gen(function* () {
         const { comeBack, goAway, stores, url } = yield* database

@@ -41,7 +41,8 @@ describe("PostgreSQL restarts under load", () => {
         load.isOver = true
         yield* Fiber.join(clients)
 
-        for (const said of new Set(load.failures)) assert.match(said, /^the database cannot be/)
+        for (const message of new Set(load.failures))
+          assert.match(message, /^the database cannot be/)
         yield* nothingIsLost(load, account)
         yield* endLeases
         yield* expire
@@ -70,7 +71,7 @@ describe("broken PostgreSQL connections", () => {
         }
         load.isOver = true
         yield* Fiber.join(clients)
-        for (const said of new Set(load.failures)) assert.notMatch(said, /^not described/)
+        for (const message of new Set(load.failures)) assert.notMatch(message, /^not described/)
         yield* nothingIsLost(load, account)
         yield* charge(account, 1)
       }).pipe(Effect.provide(postgresDatabase(url)))

@@ -48,9 +48,9 @@ describe("many connections through a PgBouncer that rejects logins", () => {
           (i) => Effect.flip(Effect.delay(sql`SELECT 1`, i)),
           { concurrency: 40 },
         )
-        const said = new Set(errors.map((error) => Failure.describe(error).message))
+        const messages = new Set(errors.map((error) => Failure.describe(error).message))
         assert.deepStrictEqual(
-          [...said].filter((one) => !one.startsWith("the database cannot be reached")),
+          [...messages].filter((one) => !one.startsWith("the database cannot be reached")),
           [],
         )
       }),

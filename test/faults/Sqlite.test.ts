@@ -18,7 +18,7 @@ import {
   settle,
   statement,
 } from "../../scripts/support/ledger.ts"
-import { newLoad, nothingIsLost, run, saidBy } from "../support/load.ts"
+import { newLoad, nothingIsLost, run, storeFailureMessage } from "../support/load.ts"
 import { newFile, sqliteFile } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
 
@@ -28,7 +28,7 @@ const ledger = Layer.unwrapScoped(Effect.map(newFile, sqliteFile))
 /** Returns the message of the store's failure. */
 const failureMessage = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.map(Effect.exit(effect), (exit) =>
-    Exit.isFailure(exit) ? saidBy(exit.cause) : assert.fail("it did not fail"),
+    Exit.isFailure(exit) ? storeFailureMessage(exit.cause) : assert.fail("it did not fail"),
   )
 
 const pragma = (name: string) =>
@@ -55,8 +55,8 @@ describe("a full SQLite database", () => {
         load.isOver = true
         yield* Fiber.join(clients)
         assert.isAbove(load.acknowledged.length, 0)
-        for (const said of new Set(load.failures)) {
-          assert.match(said, /^the disk of the database is full: free some space/)
+        for (const message of new Set(load.failures)) {
+          assert.match(message, /^the disk of the database is full: free some space/)
         }
         yield* nothingIsLost(load, account)
 
@@ -90,13 +90,13 @@ describe("a SQLite file that cannot be written", () => {
       const account = yield* newAccountWith(10)
       const held = yield* hold(account, 4)
       yield* pragma("query_only = ON")
-      const said = [
+      const messages = [
         yield* failureMessage(hold(account, 1)),
         yield* failureMessage(settle(held, 4)),
         yield* failureMessage(grant(account, 1)),
       ]
-      for (const sentence of said) {
-        assert.match(sentence, /cannot be written: check the permissions/)
+      for (const message of messages) {
+        assert.match(message, /cannot be written: check the permissions/)
       }
       assert.deepInclude(yield* figures(account), { charged: 0, held: 4, available: 6 })
       assert.strictEqual((yield* statement(account)).length, 1)
@@ -187,8 +187,10 @@ describe("a damaged SQLite file", () => {
       }).pipe(Effect.provide(sqliteFile(file)))
       // The first pages contain the schema and the accounts, which the statement needs.
       damage(file, 4096 * 20, statSync(file).size)
-      const said = yield* failureMessage(statement(account)).pipe(Effect.provide(sqliteFile(file)))
-      assert.match(said, /damaged, or is no SQLite database: restore a backup/)
+      const message = yield* failureMessage(statement(account)).pipe(
+        Effect.provide(sqliteFile(file)),
+      )
+      assert.match(message, /damaged, or is no SQLite database: restore a backup/)
     }),
   )
 })

@@ -148,15 +148,15 @@ describe("serve on a standby", () => {
         proxy.turnTo(pair.standby.url)
         const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: Redacted.value(proxy.url) }
         const running = yield* start(cwd, ["serve"], settings)
-        const said = () => running.stdout() + running.stderr()
+        const output = () => running.stdout() + running.stderr()
         yield* eventually("the service waits", () =>
-          said().includes("Waiting up to 30s for a primary."),
+          output().includes("Waiting up to 30s for a primary."),
         )
         yield* Effect.sleep("2 seconds")
-        assert.notMatch(said(), /Listening/)
+        assert.notMatch(output(), /Listening/)
         proxy.turnTo(pair.primary.url)
-        yield* eventually("the service listens", () => said().includes("Listening"))
-        assert.lengthOf(said().match(/standby/g) ?? [], 1)
+        yield* eventually("the service listens", () => output().includes("Listening"))
+        assert.lengthOf(output().match(/standby/g) ?? [], 1)
       }),
     timeout,
   )

@@ -14,7 +14,7 @@ const outcome: fc.Arbitrary<Outcome> = fc.oneof(
     .map((reason) => Outcome.Failed({ reason, detail: "for the log" })),
 )
 const check = fc.tuple(fc.string({ unit: "binary", maxLength: 1000 }), outcome)
-const told = fc
+const report = fc
   .record({
     checks: fc.array(check, { minLength: 1, maxLength: 50 }),
     creditsUsed: fc.maxSafeNat().map((n) => Credits.make(n)),
@@ -34,10 +34,10 @@ const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse), {
 describe("the JSON of a batch answer", () => {
   it.prop(
     "a batch answer fits the contract and has the outcome of each URL",
-    { told },
-    ({ told }) => {
-      const { data, quota, success } = decode(BatchAnswer.json(told).body)
-      const checks = told.urls.map((url, i) => ({ url, outcome: told.outcomes[i] }))
+    { report },
+    ({ report }) => {
+      const { data, quota, success } = decode(BatchAnswer.json(report).body)
+      const checks = report.urls.map((url, i) => ({ url, outcome: report.outcomes[i] }))
       assert.deepStrictEqual(
         data.successUrls,
         checks.flatMap(({ outcome, url }) =>
@@ -50,16 +50,16 @@ describe("the JSON of a batch answer", () => {
           outcome?._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
         ),
       )
-      assert.deepStrictEqual([success, quota], [true, { creditsUsed: told.creditsUsed }])
+      assert.deepStrictEqual([success, quota], [true, { creditsUsed: report.creditsUsed }])
     },
   )
 
   it.prop(
     "a batch answer has the same bytes as the contract's schema encodes",
-    { told },
-    ({ told }) => {
-      const checks = told.urls.flatMap((url, i) => {
-        const outcome = told.outcomes[i]
+    { report },
+    ({ report }) => {
+      const checks = report.urls.flatMap((url, i) => {
+        const outcome = report.outcomes[i]
         return outcome === undefined ? [] : [{ url, outcome }]
       })
       const encoded = encode({
@@ -72,18 +72,18 @@ describe("the JSON of a batch answer", () => {
             outcome._tag === "Failed" ? [{ url, reason: outcome.reason }] : [],
           ),
         },
-        quota: { creditsUsed: told.creditsUsed },
+        quota: { creditsUsed: report.creditsUsed },
       })
-      const answer = BatchAnswer.json(told)
+      const answer = BatchAnswer.json(report)
       assert.strictEqual(answer.body, JSON.stringify(encoded))
       // The second call reuses the cached text of the first one.
-      assert.deepStrictEqual(BatchAnswer.json(told), answer)
+      assert.deepStrictEqual(BatchAnswer.json(report), answer)
       assert.strictEqual(BatchAnswer.byteLength(answer), Buffer.byteLength(answer.body))
     },
   )
 
-  it.prop("a batch answer knows whether its text is pure ASCII", { told }, ({ told }) => {
-    const { body, isAscii } = BatchAnswer.json(told)
+  it.prop("a batch answer knows whether its text is pure ASCII", { report }, ({ report }) => {
+    const { body, isAscii } = BatchAnswer.json(report)
     assert.strictEqual(isAscii, Buffer.byteLength(body) === body.length)
   })
 
@@ -91,7 +91,7 @@ describe("the JSON of a batch answer", () => {
     "a batch answer always has the given figures of a URL, also when they change",
     { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
     ({ former, latter, url }) => {
-      const told = [former, latter, former].map((metrics) =>
+      const report = [former, latter, former].map((metrics) =>
         BatchAnswer.json({
           urls: [url],
           outcomes: [Outcome.Checked({ metrics })],
@@ -99,7 +99,7 @@ describe("the JSON of a batch answer", () => {
         }),
       )
       assert.deepStrictEqual(
-        told.map(({ body }) => decode(body).data.successUrls),
+        report.map(({ body }) => decode(body).data.successUrls),
         [former, latter, former].map((metrics) => [{ url, ...metrics }]),
       )
     },

@@ -91,7 +91,7 @@ describe("a client that never closes its side of the connection", () => {
     }),
   )
 
-  it("by default, a client that sends nothing loses its connection within 20 seconds", () => {
+  it("a client that sends nothing loses its connection within 20 seconds by default", () => {
     // Node looks for timed-out connections once a second.
     assert.isBelow(defaultLimits.headersMs + 1000 + defaultLimits.refusedMs, 20_000)
     assert.isAtMost(defaultLimits.refusedMs, 1000)

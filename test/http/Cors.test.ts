@@ -19,7 +19,7 @@ const corsHeaders = ({ headers }: Answer) =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("access-control")))
 
 describe("without allowed origins", () => {
-  it.scopedLive("without allowed origins, no page of another origin gets CORS headers", () =>
+  it.scopedLive("no page of another origin gets CORS headers when no origins are allowed", () =>
     Effect.gen(function* () {
       const { key, send } = yield* start()
       const asked = yield* send(preflight(origin))
@@ -67,7 +67,7 @@ describe("with allowed origins", () => {
     }),
   )
 
-  it.scopedLive("a page of an origin that is not allowed gets no permission", () =>
+  it.scopedLive("a page of an origin that is not allowed may not send requests", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins })
       const answer = yield* send(preflight("https://evil.example.net"))
@@ -79,7 +79,7 @@ describe("with allowed origins", () => {
     }),
   )
 
-  it.scopedLive("the origin * allows every page", () =>
+  it.scopedLive("the allowed origin * lets every page send requests", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins: ["*"] })
       const answer = yield* send(preflight("https://anyone.example.net"))

@@ -23,9 +23,9 @@ it.scopedLive("the root path leads a browser to the console and other clients to
   }),
 )
 
-describe.each(paths)("the page %s", (path) => {
+describe.each(paths)("the web page %s", (path) => {
   it.scopedLive(
-    "a page is one HTML document whose security policy allows only its own script and style",
+    "a web page is one HTML document whose security policy allows only its own script and style",
     () =>
       Effect.gen(function* () {
         const { send } = yield* start()
@@ -61,7 +61,7 @@ describe.each(paths)("the page %s", (path) => {
       }),
   )
 
-  it.scopedLive("a page is served with headers that keep other sites from embedding it", () =>
+  it.scopedLive("a web page is served with headers that keep other sites from embedding it", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers } = yield* send({ path })
@@ -77,7 +77,7 @@ describe.each(paths)("the page %s", (path) => {
     }),
   )
 
-  it.scopedLive("a page with a known ETag is answered with 304 and no body", () =>
+  it.scopedLive("a web page with a known ETag is answered with 304 and no body", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers } = yield* send({ path })
@@ -89,7 +89,7 @@ describe.each(paths)("the page %s", (path) => {
     }),
   )
 
-  it.scopedLive("a page is compressed to less than 60 KB for a browser that accepts gzip", () =>
+  it.scopedLive("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
     Effect.gen(function* () {
       const { send, url } = yield* start()
       const plain = yield* send({ path })
@@ -114,7 +114,7 @@ describe.each(paths)("the page %s", (path) => {
     }),
   )
 
-  it.scopedLive("a page's address with a trailing slash redirects to the one without it", () =>
+  it.scopedLive("a web page's address with a trailing slash redirects to the one without it", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers, status } = yield* send({ path: `${path}/?a=b` })
@@ -124,7 +124,7 @@ describe.each(paths)("the page %s", (path) => {
     }),
   )
 
-  it.scopedLive("a page accepts only GET", () =>
+  it.scopedLive("a web page accepts only GET", () =>
     Effect.gen(function* () {
       const { send } = yield* start()
       const { headers, status } = yield* send({ path, method: "POST" })
@@ -189,7 +189,7 @@ describe("the guide under /docs", () => {
 })
 
 describe("the build of the pages", () => {
-  it("two builds of the pages give the same bytes", async () => {
+  it("two builds of the web pages give the same bytes", async () => {
     assert.deepStrictEqual(await makePages(), await makePages())
   })
 })

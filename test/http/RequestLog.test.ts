@@ -13,9 +13,9 @@ const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
     .filter(({ message }) => message === "Answered.")
     .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
   assert.lengthOf(lines, 1)
-  const { durationMs, ...told } = lines[0].annotations
+  const { durationMs, ...fields } = lines[0].annotations
   assert.isNumber(durationMs)
-  return told
+  return fields
 }
 
 describe("the request log at level debug", () => {
@@ -54,8 +54,8 @@ describe("the request log at level debug", () => {
         const named = batch(key, '{"urls":["example.com"]}', { "idempotency-key": "one" })
         const [first, again] = [yield* send(named), yield* send(named)]
         assert.strictEqual(again.headers["idempotent-replayed"], "true")
-        const { requestId: _, ...told } = lineOf(log, first)
-        assert.deepInclude(lineOf(log, again), told)
+        const { requestId: _, ...fields } = lineOf(log, first)
+        assert.deepInclude(lineOf(log, again), fields)
       }),
   )
 

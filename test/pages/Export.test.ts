@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { csv } from "../../src/pages/Export.ts"
 
 describe("the CSV export", () => {
-  it("has a header row and a byte order mark, so that spreadsheets detect UTF-8", () => {
+  it("the CSV export has a header row and a byte order mark, so that spreadsheets detect UTF-8", () => {
     assert.strictEqual(
       csv([
         {
@@ -23,7 +23,7 @@ describe("the CSV export", () => {
   })
 
   it.each(['=HYPERLINK("http://evil.example")', "+1", "-1", "@SUM(1)", "\t=1", "\r=1"])(
-    "does not contain a formula that a spreadsheet would run: %j",
+    "the CSV export quotes a URL that a spreadsheet would run as a formula: %j",
     (url) => {
       const [, line = ""] = csv([{ place: 1, url, reason: "INVALID_URL" }]).split("\r\n")
       assert.match(line, /^"?'/)

@@ -31,7 +31,7 @@ const refused = (status: number, retryAfterMs?: number): Answer<never> => ({
 
 const lost: Answer<never> = { _tag: "Lost" }
 
-/** Makes a run whose batches `check` answers, and whose waits end at once. */
+/** Starts a run whose batches `check` answers and whose waits end immediately. */
 const start = (
   urls: ReadonlyArray<string>,
   check: (request: Request) => Answer<Batch> | Promise<Answer<Batch>>,
@@ -72,8 +72,8 @@ const start = (
 
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
-describe("a run", () => {
-  it("sends the list in batches of fifty, each with its own idempotency key, and keeps its order", async () => {
+describe("a console run", () => {
+  it("a console run sends batches of fifty with an idempotency key each, and keeps the order", async () => {
     const urls = [...sites(60), "localhost", ...sites(59)]
     const { requests, rest, run } = start(urls, figuresOf)
     await rest()
@@ -94,7 +94,7 @@ describe("a run", () => {
     )
   })
 
-  it("has at most four batches in flight", async () => {
+  it("a console run has at most four batches in flight", async () => {
     let now = 0
     let most = 0
     const { rest } = start(sites(1000), async (request) => {
@@ -107,7 +107,7 @@ describe("a run", () => {
     assert.strictEqual(most, 4)
   })
 
-  it("never sends a URL that is too long for the API", async () => {
+  it("a console run never sends a URL that is too long for the API", async () => {
     const { requests, rest, run } = start([`${"a".repeat(1000)}.com`], figuresOf)
     await rest()
     assert.lengthOf(requests, 0)
@@ -116,10 +116,10 @@ describe("a run", () => {
   })
 
   it.each([
-    ["nothing", lost] as const,
+    ["a lost answer", lost] as const,
     ["a 500", refused(500)] as const,
     ["a 409", refused(409)] as const,
-  ])("sends a batch again with the same idempotency key after %s", async (_, first) => {
+  ])("a console run repeats a batch with the same idempotency key after %s", async (_, first) => {
     let isFirst = true
     const { requests, rest, run } = start(sites(3), (request) => {
       const answer = isFirst ? first : figuresOf(request)
@@ -133,7 +133,7 @@ describe("a run", () => {
     assert.strictEqual(run.creditsUsed, 3)
   })
 
-  it("waits as long as the Retry-After of a rate limit says", async () => {
+  it("a console run waits for the Retry-After of a rate limit", async () => {
     let isFirst = true
     const { rest, run, waits } = start(sites(3), (request) => {
       const answer = isFirst ? refused(429, 12_000) : figuresOf(request)
@@ -145,7 +145,7 @@ describe("a run", () => {
     assert.deepStrictEqual(waits, [12_000])
   })
 
-  it("waits for an earlier attempt as long as the service says, and shows no estimate meanwhile", async () => {
+  it("a console run waits for the Retry-After of a 409, and shows no time estimate meanwhile", async () => {
     let tries = 0
     const seen: Array<unknown> = []
     const { requests, rest, run, waits } = start(
@@ -163,7 +163,7 @@ describe("a run", () => {
     assert.isUndefined(run.delay)
   })
 
-  it("stops when the server does not return, keeps its results, and continues with the same keys", async () => {
+  it("a console run halts when the server is gone, and resumes with the same idempotency keys", async () => {
     let answersLeft = 1
     const { requests, rest, run } = start(sites(120), (request) =>
       answersLeft-- > 0 ? figuresOf(request) : lost,
@@ -182,14 +182,14 @@ describe("a run", () => {
     assert.deepStrictEqual(new Set(requests.map(({ name }) => name)), names)
   })
 
-  it("reports that the device is offline, and does not retry", async () => {
+  it("a console run on an offline device reports that it is offline, and does not retry", async () => {
     const { requests, rest, run } = start(sites(3), () => lost, { isOnline: () => false })
     await rest()
     assert.deepStrictEqual(run.halt, { kind: "offline" })
     assert.lengthOf(requests, 1)
   })
 
-  it("stops at once when the API key is refused, and continues with another", async () => {
+  it("a console run halts when its API key is refused, and resumes with another key", async () => {
     const { rest, run } = start(sites(120), (request) =>
       request.key === "am_other" ? figuresOf(request) : refused(401),
     )
@@ -202,7 +202,7 @@ describe("a run", () => {
   })
 
   it.each([1, 3])(
-    "spends the last credits at a price of %d, reports the rest, and continues after a grant",
+    "a console run at a price of %d spends the last credits, and resumes after a grant",
     async (price) => {
       let available = 130 * price + (price - 1)
       const { rest, run } = start(
@@ -230,13 +230,13 @@ describe("a run", () => {
     },
   )
 
-  it("shows the service's message when it refuses a request for another reason", async () => {
+  it("a console run shows the service's message when the service refuses a request with a 422", async () => {
     const { rest, run } = start(sites(3), () => refused(422))
     await rest()
     assert.deepStrictEqual(run.halt, { kind: "refused", message: "No." })
   })
 
-  it("when stopped, sends no more batches but keeps the answers to those in flight", async () => {
+  it("a stopped console run sends no more batches, but keeps the answers to those in flight", async () => {
     const answers: Array<() => void> = []
     const { requests, rest, run } = start(
       sites(500),
@@ -251,7 +251,7 @@ describe("a run", () => {
     assert.deepStrictEqual([run.checked, run.waiting], [200, 300])
   })
 
-  it("when stopped twice, aborts the batches in flight, and sends them again when continued", async () => {
+  it("a console run that is stopped twice aborts its batches, and repeats them when it resumes", async () => {
     let isHanging = true
     const { requests, rest, run } = start(sites(60), (request) =>
       isHanging

@@ -82,7 +82,7 @@ const expectNothingLeft = (cwd: string) =>
 
 describe("a bulk check that is stopped", () => {
   it.scopedLive(
-    "a check killed three times in 10,000 lines charges each success once and keeps the order",
+    "a bulk check that is killed three times charges each success once and keeps the order",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, spent } = yield* service(20_000)
@@ -115,7 +115,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a check stopped by Ctrl-C exits with 1 and explains how to resume, also from stdin",
+    "a bulk check stopped by Ctrl-C exits with 1 and explains how to resume, also from stdin",
     () =>
       Effect.gen(function* () {
         const { books, cwd, key, spent, url } = yield* service(20_000)
@@ -143,7 +143,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a check that runs out of credits reports how many URLs are left, and resumes after a grant",
+    "a bulk check without credits reports how many URLs are left, and resumes after a grant",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(1025)
@@ -169,7 +169,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a check whose API key was revoked resumes with another key",
+    "a bulk check whose API key was revoked resumes with another key",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, key, keyId, list, spent } = yield* service(20_000)
@@ -200,7 +200,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a check resumed with a different list charges nothing, and resumes with the original list",
+    "a bulk check resumed with a different list charges nothing, and resumes with the original list",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
@@ -223,7 +223,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a check resumed after more than a day reports which batches may be charged again",
+    "a bulk check resumed after more than a day reports which batches may be charged again",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list } = yield* service(50)
@@ -244,7 +244,7 @@ describe("a bulk check that is stopped", () => {
 
 describe("the bulk check and a service that fails", () => {
   it.scopedLive(
-    "a check waits for a service that is killed and restarted, and is charged once",
+    "a bulk check waits for a service that is killed and restarted, and is charged once",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
@@ -268,7 +268,7 @@ describe("the bulk check and a service that fails", () => {
   )
 
   it.scopedLive(
-    "a check retries a batch whose hold survived a killed service until the hold is released",
+    "a bulk check waits until the hold of a killed service is released, and is charged once",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
@@ -294,7 +294,7 @@ describe("the bulk check and a service that fails", () => {
   )
 
   it.scopedLive(
-    "a check ends when the service is away longer than --patience, and can be resumed later",
+    "a bulk check ends when the service is away longer than --patience, and can be resumed later",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
@@ -318,7 +318,7 @@ describe("the bulk check and a service that fails", () => {
   )
 
   it.scopedLive(
-    "a check with a wrong key or address fails with one line and creates no journal",
+    "a bulk check with a wrong key or address fails with one line and creates no journal",
     () =>
       Effect.gen(function* () {
         const { cwd, key, list, url } = yield* service(10)
@@ -340,7 +340,7 @@ describe("the bulk check and a service that fails", () => {
 
 describe("the output of the bulk check", () => {
   it.scopedLive(
-    "a check with an output path that cannot be written fails before any charge",
+    "a bulk check with an output path that cannot be written fails before any charge",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
@@ -357,7 +357,7 @@ describe("the output of the bulk check", () => {
   )
 
   it.scopedLive(
-    "a closed output pipe or a full disk stops a check, and no paid outcome is lost",
+    "a closed output pipe or a full disk stops a bulk check, and no paid outcome is lost",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, key, list } = yield* service(20_000)
@@ -386,7 +386,7 @@ describe("the output of the bulk check", () => {
   )
 
   it.scopedLive(
-    "a second check of the same list fails while the first one runs",
+    "a second bulk check of the same list fails while the first one runs",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list, spent } = yield* service(100)

@@ -31,7 +31,7 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
 
 describe("the roles and grants of the guide", () => {
   it.scopedLive(
-    "with the guide's grants, the owner role migrates and a lesser role serves",
+    "the grants of the guide let the owner role migrate and a lesser role serve",
     () =>
       Effect.gen(function* () {
         const server = yield* Effect.acquireRelease(

@@ -35,7 +35,7 @@ export const make = Effect.gen(function* () {
 
 /** A failure with HTTP status 200, of the whole call or of its task. */
 export const failure = (where: "call" | "task", code: number) =>
-  FakeVendor.rewrite(`${code} at the ${where}`, (json) => {
+  FakeVendor.rewrite(`status_code ${code} of the ${where}`, (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)
     const status = { status_code: code, status_message: "It did not work." }
     return where === "call"

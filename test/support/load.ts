@@ -37,14 +37,14 @@ const one = (load: Load, account: AccountId) =>
     Effect.exit,
     Effect.map((exit) => {
       if (Exit.isSuccess(exit)) load.acknowledged.push(exit.value)
-      else load.failures.push(saidBy(exit.cause))
+      else load.failures.push(storeFailureMessage(exit.cause))
     }),
     // Lets the other clients run, even if nothing here was asynchronous.
     Effect.zipRight(Effect.sleep(1)),
   )
 
 /** Returns the message of a store failure, as the operator sees it. */
-export const saidBy = (cause: Cause.Cause<unknown>): string => {
+export const storeFailureMessage = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   return error instanceof StoreFailure ? error.message : `not described: ${String(error)}`
 }

@@ -1,6 +1,6 @@
 /**
- * A database of an older version serves this one: the books verify, keys work, stored answers
- * replay byte for byte. Stored answers live for a day, so loading sets their end anew.
+ * This version runs on a database that an older version wrote: the books verify, keys work, stored
+ * answers are replayed. Stored answers last for a day, so loading renews their end.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -24,7 +24,7 @@ const Balance = Schema.Struct({
 
 const Batch = { apiKey: Schema.String, body: Schema.String }
 
-/** What the older version answered. */
+/** The answers and balances that were recorded with the older version. */
 const Recorded = Schema.Struct({
   balances: Schema.Array(Balance),
   apiKeys: Schema.Array(
@@ -61,7 +61,7 @@ const textOf = (dialect: "sqlite" | "postgres") =>
   `${read(`47bc1c2.${dialect}.sql`)}
 UPDATE receipts SET expires_at = ${Date.now() + hourMs} WHERE body IS NOT NULL;`
 
-/** Each loads the text into a fresh database and returns its URL. */
+/** Load the old data into a new database and return its URL. */
 const databases = {
   sqlite: (cwd: string) =>
     Effect.sync(() => {
@@ -81,7 +81,7 @@ const databases = {
     }),
 }
 
-/** The program on a fresh copy of the older database. */
+/** Runs the program on a new copy of the older database. */
 const program = (dialect: "sqlite" | "postgres") =>
   Effect.gen(function* () {
     const cwd = yield* folder
@@ -119,64 +119,70 @@ const send = (
     body,
   })
 
-/** This version stores no answer of a batch of invalid URLs only, and makes it anew each time. */
+/** This version stores no answer for a batch of only invalid URLs. */
 const isOnlyInvalid = ({ idempotencyKey }: { readonly idempotencyKey: string }) =>
   idempotencyKey === "only-invalid"
 
 for (const dialect of ["sqlite", "postgres"] as const) {
   const { abandoned, answers, apiKeys, balances } = recorded[dialect]
 
-  describe(`a database that 47bc1c2 wrote on ${dialect}`, () => {
-    it.scopedLive("has clean books, and every balance as it was", () =>
-      Effect.gen(function* () {
-        const old = yield* program(dialect)
-        const verified = yield* old.verify
-        assert.deepStrictEqual(verified, { ok: true, accounts: balances.length, problems: [] })
-        for (const was of balances) {
-          const { available, charged, granted, held } = yield* old.balance(was.account)
-          assert.deepStrictEqual(
-            { charged, granted, availableOrHeld: available + held },
-            {
-              charged: was.charged,
-              granted: was.granted,
-              availableOrHeld: was.available + was.held,
-            },
-          )
-        }
-      }),
+  describe(`a ${dialect} database that an earlier version wrote`, () => {
+    it.scopedLive(
+      "the books and balances of an earlier version's database are valid and unchanged",
+      () =>
+        Effect.gen(function* () {
+          const old = yield* program(dialect)
+          const verified = yield* old.verify
+          assert.deepStrictEqual(verified, { ok: true, accounts: balances.length, problems: [] })
+          for (const was of balances) {
+            const { available, charged, granted, held } = yield* old.balance(was.account)
+            assert.deepStrictEqual(
+              { charged, granted, availableOrHeld: available + held },
+              {
+                charged: was.charged,
+                granted: was.granted,
+                availableOrHeld: was.available + was.held,
+              },
+            )
+          }
+        }),
     )
 
-    it.scopedLive("knows its keys, but for those that expired or were revoked", () =>
-      Effect.gen(function* () {
-        const { url } = yield* (yield* program(dialect)).serve
-        for (const { key, name, works } of apiKeys) {
-          const { status } = yield* request(url, {
-            path: "/v1/quota/available-credits",
-            headers: { "x-api-key": key },
-          })
-          assert.strictEqual(status, works ? 200 : 401, name)
-        }
-      }),
+    it.scopedLive(
+      "API keys from an earlier version work, except for expired and revoked keys",
+      () =>
+        Effect.gen(function* () {
+          const { url } = yield* (yield* program(dialect)).serve
+          for (const { key, name, works } of apiKeys) {
+            const { status } = yield* request(url, {
+              path: "/v1/quota/available-credits",
+              headers: { "x-api-key": key },
+            })
+            assert.strictEqual(status, works ? 200 : 401, name)
+          }
+        }),
     )
 
-    it.scopedLive("replays its stored answers byte for byte, and charges nothing for them", () =>
-      Effect.gen(function* () {
-        const old = yield* program(dialect)
-        const { url } = yield* old.serve
-        for (const stored of answers) {
-          const { headers, status, text } = yield* send(url, stored, stored.body)
-          assert.strictEqual(status, 200, stored.idempotencyKey)
-          assert.strictEqual(text, stored.answer)
-          assert.strictEqual(headers["content-type"], stored.contentType)
-          if (!isOnlyInvalid(stored)) assert.strictEqual(headers["idempotent-replayed"], "true")
-        }
-        for (const { account, charged } of balances) {
-          assert.strictEqual((yield* old.balance(account)).charged, charged)
-        }
-      }),
+    it.scopedLive(
+      "answers that an earlier version stored are replayed byte for byte without a charge",
+      () =>
+        Effect.gen(function* () {
+          const old = yield* program(dialect)
+          const { url } = yield* old.serve
+          for (const stored of answers) {
+            const { headers, status, text } = yield* send(url, stored, stored.body)
+            assert.strictEqual(status, 200, stored.idempotencyKey)
+            assert.strictEqual(text, stored.answer)
+            assert.strictEqual(headers["content-type"], stored.contentType)
+            if (!isOnlyInvalid(stored)) assert.strictEqual(headers["idempotent-replayed"], "true")
+          }
+          for (const { account, charged } of balances) {
+            assert.strictEqual((yield* old.balance(account)).charged, charged)
+          }
+        }),
     )
 
-    it.scopedLive("refuses its idempotency keys with another body", () =>
+    it.scopedLive("an idempotency key from an earlier version gets 422 with another body", () =>
       Effect.gen(function* () {
         const { url } = yield* (yield* program(dialect)).serve
         for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
@@ -186,33 +192,35 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       }),
     )
 
-    it.scopedLive("gets back what requests held that were killed, and serves them anew", () =>
-      Effect.gen(function* () {
-        const old = yield* program(dialect)
-        const { url } = yield* old.serve
-        const held = Effect.map(
-          Effect.forEach(balances, ({ account }) => old.balance(account)),
-          (now) => now.reduce((sum, { held }) => sum + held, 0),
-        )
-        yield* Effect.repeat(held, { until: (credits) => credits === 0 })
+    it.scopedLive(
+      "holds of an earlier version's killed requests are released, and repeats are answered",
+      () =>
+        Effect.gen(function* () {
+          const old = yield* program(dialect)
+          const { url } = yield* old.serve
+          const held = Effect.map(
+            Effect.forEach(balances, ({ account }) => old.balance(account)),
+            (now) => now.reduce((sum, { held }) => sum + held, 0),
+          )
+          yield* Effect.repeat(held, { until: (credits) => credits === 0 })
 
-        const charges = yield* Effect.forEach(
-          abandoned,
-          Effect.fnUntraced(function* (batch) {
-            const { headers, status, text } = yield* send(url, batch, batch.body)
-            assert.strictEqual(status, 200, text)
-            assert.isUndefined(headers["idempotent-replayed"])
-            return (yield* Schema.decode(Schema.parseJson(Answer))(text)).quota.creditsUsed
-          }),
-          { concurrency: "unbounded" },
-        )
-        assert.deepStrictEqual(charges, [2, 1])
-        const total = (of: ReadonlyArray<{ readonly charged: number }>) =>
-          of.reduce((sum, { charged }) => sum + charged, 0)
-        const now = yield* Effect.forEach(balances, ({ account }) => old.balance(account))
-        assert.strictEqual(total(now), total(balances) + 3)
-        assert.deepInclude(yield* old.verify, { ok: true, problems: [] })
-      }),
+          const charges = yield* Effect.forEach(
+            abandoned,
+            Effect.fnUntraced(function* (batch) {
+              const { headers, status, text } = yield* send(url, batch, batch.body)
+              assert.strictEqual(status, 200, text)
+              assert.isUndefined(headers["idempotent-replayed"])
+              return (yield* Schema.decode(Schema.parseJson(Answer))(text)).quota.creditsUsed
+            }),
+            { concurrency: "unbounded" },
+          )
+          assert.deepStrictEqual(charges, [2, 1])
+          const total = (of: ReadonlyArray<{ readonly charged: number }>) =>
+            of.reduce((sum, { charged }) => sum + charged, 0)
+          const now = yield* Effect.forEach(balances, ({ account }) => old.balance(account))
+          assert.strictEqual(total(now), total(balances) + 3)
+          assert.deepInclude(yield* old.verify, { ok: true, problems: [] })
+        }),
     )
   })
 }
