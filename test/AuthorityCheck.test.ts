@@ -169,7 +169,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, price: 7, credits: 21 }))
   })
 
-  it.effect("a batch's lookup gets the account of the request", () => {
+  it.effect("the provider receives the account of the request", () => {
     const seen: Array<string> = []
     const provider = make((targets) =>
       Effect.map(Effect.serviceOption(CurrentAccount), (owner) => {

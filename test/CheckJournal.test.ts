@@ -28,53 +28,56 @@ const during = <A>(
 const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2 } as const
 
 describe("the journal of a bulk check", () => {
-  it.scoped("a journal keeps its run id, start time and answers when it is opened again", () =>
-    Effect.gen(function* () {
-      const filename = join(yield* folder, "list.journal")
-      yield* TestClock.setTime(1000)
-      const runId = yield* during(filename, (journal) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual([journal.startedAt, journal.answered], [1000, 0])
-          assert.strictEqual(yield* journal.find(0), undefined)
-          yield* journal.sending(0, "zero")
-          yield* journal.sending(1, "one")
-          yield* journal.keep(0, answer)
-          return journal.runId
-        }),
-      )
-      yield* TestClock.setTime(5000)
-      yield* during(filename, (journal) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual(
-            [journal.runId, journal.startedAt, journal.answered, yield* journal.size],
-            [runId, 1000, 1, 2],
-          )
-          assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
-          assert.deepStrictEqual(yield* journal.find(1), { fingerprint: "one", answer: undefined })
-        }),
-      )
-    }),
-  )
-
   it.scoped(
-    "a journal counts the unanswered batches that were first sent before a given time",
+    "the journal of a bulk check keeps its run id, start time and answers when it is opened again",
     () =>
       Effect.gen(function* () {
-        const journal = yield* open(join(yield* folder, "list.journal"))
+        const filename = join(yield* folder, "list.journal")
         yield* TestClock.setTime(1000)
-        yield* journal.sending(0, "zero")
-        yield* journal.sending(1, "one")
-        yield* journal.keep(0, answer)
-        yield* TestClock.setTime(2000)
-        yield* journal.sending(1, "one")
-        yield* journal.sending(2, "two")
-        assert.strictEqual(yield* journal.unansweredSince(1000), 0)
-        assert.strictEqual(yield* journal.unansweredSince(1001), 1)
-        assert.strictEqual(yield* journal.unansweredSince(2001), 2)
+        const runId = yield* during(filename, (journal) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual([journal.startedAt, journal.answered], [1000, 0])
+            assert.strictEqual(yield* journal.find(0), undefined)
+            yield* journal.sending(0, "zero")
+            yield* journal.sending(1, "one")
+            yield* journal.keep(0, answer)
+            return journal.runId
+          }),
+        )
+        yield* TestClock.setTime(5000)
+        yield* during(filename, (journal) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual(
+              [journal.runId, journal.startedAt, journal.answered, yield* journal.size],
+              [runId, 1000, 1, 2],
+            )
+            assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
+            assert.deepStrictEqual(yield* journal.find(1), {
+              fingerprint: "one",
+              answer: undefined,
+            })
+          }),
+        )
       }),
   )
 
-  it.scoped("a journal can be opened by only one run at a time", () =>
+  it.scoped("the journal of a bulk check counts unanswered batches sent before a given time", () =>
+    Effect.gen(function* () {
+      const journal = yield* open(join(yield* folder, "list.journal"))
+      yield* TestClock.setTime(1000)
+      yield* journal.sending(0, "zero")
+      yield* journal.sending(1, "one")
+      yield* journal.keep(0, answer)
+      yield* TestClock.setTime(2000)
+      yield* journal.sending(1, "one")
+      yield* journal.sending(2, "two")
+      assert.strictEqual(yield* journal.unansweredSince(1000), 0)
+      assert.strictEqual(yield* journal.unansweredSince(1001), 1)
+      assert.strictEqual(yield* journal.unansweredSince(2001), 2)
+    }),
+  )
+
+  it.scoped("the journal of a bulk check can be opened by only one run at a time", () =>
     Effect.gen(function* () {
       const filename = join(yield* folder, "list.journal")
       yield* open(filename)
@@ -83,15 +86,17 @@ describe("the journal of a bulk check", () => {
     }),
   )
 
-  it.scoped("a journal cannot be opened over a foreign file or in a missing folder", () =>
-    Effect.gen(function* () {
-      const cwd = yield* folder
-      const other = join(cwd, "notes.journal")
-      writeFileSync(other, "These are notes, and there are enough of them to tell.".repeat(20))
-      const foreign = yield* Effect.flip(Effect.scoped(open(other)))
-      assert.match(foreign.message, /notes\.journal: the file is damaged, or is not a journal/)
-      const nowhere = yield* Effect.flip(Effect.scoped(open(join(cwd, "no", "list.journal"))))
-      assert.match(nowhere.message, /list\.journal: /)
-    }),
+  it.scoped(
+    "the journal of a bulk check cannot be opened over a foreign file or in a missing folder",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const other = join(cwd, "notes.journal")
+        writeFileSync(other, "These are notes, and there are enough of them to tell.".repeat(20))
+        const foreign = yield* Effect.flip(Effect.scoped(open(other)))
+        assert.match(foreign.message, /notes\.journal: the file is damaged, or is not a journal/)
+        const nowhere = yield* Effect.flip(Effect.scoped(open(join(cwd, "no", "list.journal"))))
+        assert.match(nowhere.message, /list\.journal: /)
+      }),
   )
 })

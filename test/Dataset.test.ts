@@ -29,7 +29,7 @@ const checked = (domainAuthority: number, pageAuthority: number) =>
 
 describe("the provider dataset", () => {
   it.effect(
-    "the dataset takes page authority from the host if the list has it, else from the domain",
+    "the dataset rates a page by its host if the rank list has the host, else by its domain",
     () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(

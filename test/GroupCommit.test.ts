@@ -237,19 +237,17 @@ describe("a command with a time limit", () => {
     }),
   )
 
-  it.effect(
-    "a ledger command is reported at its time limit even while the commit queue closes",
-    () =>
-      Effect.gen(function* () {
-        const scope = yield* Scope.make()
-        const { commits, goOn, results } = yield* Scope.extend(busy, scope)
-        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-        yield* TestClock.adjust(1250)
-        assert.lengthOf(results, 1)
-        yield* goOn
-        yield* Fiber.join(closing)
-        assert.deepStrictEqual(commits, [[0]])
-      }),
+  it.effect("a ledger command times out at its limit even while the commit queue closes", () =>
+    Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const { commits, goOn, results } = yield* Scope.extend(busy, scope)
+      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust(1250)
+      assert.lengthOf(results, 1)
+      yield* goOn
+      yield* Fiber.join(closing)
+      assert.deepStrictEqual(commits, [[0]])
+    }),
   )
 })
 

@@ -18,7 +18,7 @@ describe("an LRU cache", () => {
   )
 
   it.prop(
-    "an LRU cache keeps every key that is among the latest uses, up to half of its capacity",
+    "an LRU cache keeps the most recently used keys, at least half as many as its capacity",
     [keys, FastCheck.integer({ min: 2, max: 20 })],
     ([uses, capacity]) => {
       const memory = new Lru<number, number>(capacity)

@@ -45,7 +45,7 @@ describe("the output formats of a bulk check", () => {
     )
   })
 
-  it("outcomes are unchanged as a JSON document and as JSON lines", () => {
+  it("a JSON document and JSON lines contain the outcomes unchanged", () => {
     const { json, ndjson } = OutcomeFormat.formats
     assert.deepStrictEqual(JSON.parse(written(json)), outcomes)
     const lines = written(ndjson).trimEnd().split("\n")

@@ -107,7 +107,7 @@ describe("a PostgreSQL server with too few connections", () => {
   )
 
   it.scopedLive(
-    "a verb waits for a free PostgreSQL connection, and fails when there is none in time",
+    "a CLI verb waits for a free PostgreSQL connection, and fails when there is none in time",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
 
 describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
   it.scopedLive(
-    "verbs on a read-only disk fail with one line, and work again on a writable disk",
+    "CLI verbs on a read-only disk fail with one line, and work again on a writable disk",
     () =>
       Effect.gen(function* () {
         const { folder, setReadOnly } = yield* SmallDisk.make(3072, 0)

@@ -171,56 +171,60 @@ describe("a charge whose result stays unknown", () => {
 })
 
 describe("a network that is down for a while", () => {
-  it.scopedLive("a network outage delays database reads and writes but fails none of them", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      const account = yield* Effect.provide(newAccountWith(10), context)
-      const { key } = yield* Context.get(context, ApiKeys).issue({ account })
-      proxy.setDown(true)
-      const metrics = { domainAuthority: 1, pageAuthority: 2 }
-      const page = "example.com/"
-      const asked = yield* Effect.all(
-        {
-          key: Context.get(context, ApiKeys).authenticate(key),
-          figures: figures(account),
-          charge: charge(account, 1),
-          ranks: Context.get(context, Rankings).ranks(["example.com"]),
-          known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
-          put: Context.get(context, MetricsCache).put([
-            { provider: "moz", page, metrics, fetchedAt: 1 },
-          ]),
-        },
-        { concurrency: "unbounded" },
-      ).pipe(Effect.provide(context), Effect.fork)
-      yield* Effect.sleep("2 seconds")
-      proxy.setDown(false)
-      const answers = yield* Fiber.join(asked)
-      assert.strictEqual(answers.key.accountId, account)
-      assert.strictEqual(answers.figures.granted, 10)
-      assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
-      assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
-    }).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) })),
+  it.scopedLive(
+    "a short network outage delays database reads and writes but fails none of them",
+    () =>
+      Effect.gen(function* () {
+        const { context, proxy } = yield* behindProxy
+        const account = yield* Effect.provide(newAccountWith(10), context)
+        const { key } = yield* Context.get(context, ApiKeys).issue({ account })
+        proxy.setDown(true)
+        const metrics = { domainAuthority: 1, pageAuthority: 2 }
+        const page = "example.com/"
+        const asked = yield* Effect.all(
+          {
+            key: Context.get(context, ApiKeys).authenticate(key),
+            figures: figures(account),
+            charge: charge(account, 1),
+            ranks: Context.get(context, Rankings).ranks(["example.com"]),
+            known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
+            put: Context.get(context, MetricsCache).put([
+              { provider: "moz", page, metrics, fetchedAt: 1 },
+            ]),
+          },
+          { concurrency: "unbounded" },
+        ).pipe(Effect.provide(context), Effect.fork)
+        yield* Effect.sleep("2 seconds")
+        proxy.setDown(false)
+        const answers = yield* Fiber.join(asked)
+        assert.strictEqual(answers.key.accountId, account)
+        assert.strictEqual(answers.figures.granted, 10)
+        assert.strictEqual((yield* Effect.provide(figures(account), context)).charged, 1)
+        assert.lengthOf(yield* Context.get(context, MetricsCache).get("moz", [page], 0), 1)
+      }).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) })),
   )
 })
 
 describe("a network that drops every packet", () => {
-  it.scopedLive("a silent network fails the waiting calls, and later calls succeed", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        proxy.setSilent(true)
-        const exits = yield* Effect.all(
-          [Effect.exit(charge(account, 1)), Effect.exit(figures(account))],
-          { concurrency: "unbounded" },
-        )
-        for (const exit of exits) assert.match(failureOf(exit), unreachable)
-        proxy.setSilent(false)
-        yield* charge(account, 1)
-        assert.strictEqual((yield* figures(account)).charged, 1)
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(context))
-    }),
+  it.scopedLive(
+    "database calls fail while the network drops every packet, and succeed again later",
+    () =>
+      Effect.gen(function* () {
+        const { context, proxy } = yield* behindProxy
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          proxy.setSilent(true)
+          const exits = yield* Effect.all(
+            [Effect.exit(charge(account, 1)), Effect.exit(figures(account))],
+            { concurrency: "unbounded" },
+          )
+          for (const exit of exits) assert.match(failureOf(exit), unreachable)
+          proxy.setSilent(false)
+          yield* charge(account, 1)
+          assert.strictEqual((yield* figures(account)).charged, 1)
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(context))
+      }),
   )
 })
 
@@ -276,7 +280,7 @@ describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its
   )
 
   it.scopedLive(
-    "a settle whose COMMIT was cut off either has its answer stored or frees its key",
+    "settling a hold with a cut-off COMMIT either stores the answer or frees the key",
     () =>
       Effect.gen(function* () {
         const { context, proxy } = yield* behindProxy

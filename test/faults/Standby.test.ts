@@ -173,7 +173,7 @@ describe("serve on a standby", () => {
 
 describe("a verb on a standby", () => {
   it.scopedLive(
-    "verbs on a standby can read, and explain why they cannot write",
+    "CLI verbs on a standby can read, and explain why they cannot write",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount

@@ -91,7 +91,7 @@ describe("the JSON of a batch answer", () => {
     "a batch answer always has the given figures of a URL, also when they change",
     { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
     ({ former, latter, url }) => {
-      const report = [former, latter, former].map((metrics) =>
+      const answers = [former, latter, former].map((metrics) =>
         BatchAnswer.json({
           urls: [url],
           outcomes: [Outcome.Checked({ metrics })],
@@ -99,7 +99,7 @@ describe("the JSON of a batch answer", () => {
         }),
       )
       assert.deepStrictEqual(
-        report.map(({ body }) => decode(body).data.successUrls),
+        answers.map(({ body }) => decode(body).data.successUrls),
         [former, latter, former].map((metrics) => [{ url, ...metrics }]),
       )
     },

@@ -148,7 +148,7 @@ describe("the console page", () => {
 })
 
 describe("the guide under /docs", () => {
-  it("every guide file has a page", () => {
+  it("every Markdown file of the guide has a web page", () => {
     const files = readdirSync(join(import.meta.dirname, "../../src/pages/guide"))
     assert.deepStrictEqual(
       files.map((file) => `/docs/guide/${file.replace(/\.md$/, "")}`).sort(),

@@ -27,19 +27,19 @@ const places = (filter: Partial<TableView.Filter>, sorting: Partial<TableView.So
     { by: "place", descending: false, ...sorting },
   ).map(({ place }) => place)
 
-describe("the table of a run", () => {
-  it("the table of a run is in the order of the list, or in reverse order", () => {
+describe("the table of a console run", () => {
+  it("the table of a console run is in the order of the list, or in reverse order", () => {
     assert.deepStrictEqual(places({}), [1, 2, 3, 4, 5])
     assert.deepStrictEqual(places({}, { descending: true }), [5, 4, 3, 2, 1])
   })
 
-  it("the table of a run sorts by a figure, with missing figures last in both directions", () => {
+  it("the table of a console run sorts by a figure, with missing figures last in both directions", () => {
     assert.deepStrictEqual(places({}, { by: "domainAuthority" }), [3, 1, 2, 4, 5])
     assert.deepStrictEqual(places({}, { by: "domainAuthority", descending: true }), [2, 1, 3, 4, 5])
     assert.deepStrictEqual(places({}, { by: "spamScore", descending: true }), [1, 3, 2, 4, 5])
   })
 
-  it("the table of a run can be filtered by text, by outcome and by a tenth of the scale", () => {
+  it("the table of a console run can be filtered by text, by outcome and by a tenth of the scale", () => {
     assert.deepStrictEqual(places({ text: " C.COM " }), [3])
     assert.deepStrictEqual(places({ outcome: "checked" }), [1, 2, 3])
     assert.deepStrictEqual(places({ outcome: "failed" }), [4])
@@ -49,7 +49,7 @@ describe("the table of a run", () => {
     assert.deepStrictEqual(places({ tenth: { figure: "domainAuthority", number: 0 } }), [3])
   })
 
-  it("the distribution counts a run's figures per tenth of the scale and has their median", () => {
+  it("the distribution counts a console run's figures per tenth of the scale and has their median", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
       median: 10,

@@ -109,7 +109,7 @@ describe("the verbs with --json", () => {
   )
 
   it.scopedLive(
-    "the verbs report an unreadable row and still print all other rows",
+    "the CLI verbs report an unreadable row and still print all other rows",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -258,7 +258,7 @@ describe("wrong usage of the program", () => {
   }
 })
 
-describe("a verb that fails", () => {
+describe("a CLI verb that fails", () => {
   const fails = (
     name: string,
     args: ReadonlyArray<string>,
@@ -456,7 +456,7 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "verbs that do not read the database work without one",
+    "CLI verbs that do not read the database work without one",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

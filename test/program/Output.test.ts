@@ -27,7 +27,7 @@ const keysOf = (cwd: string) =>
     (document) => Schema.decodeUnknownSync(Keys)(document).keys,
   )
 
-describe("a verb whose output cannot be written", () => {
+describe("a CLI verb whose output cannot be written", () => {
   for (const [verb, ...args] of [
     ["account", "list"],
     ["account", "create", "other", "--json"],
@@ -40,7 +40,7 @@ describe("a verb whose output cannot be written", () => {
     ["--help"],
   ]) {
     it.scopedLive(
-      `a verb whose output cannot be written fails and prints the reason: ${[verb, ...args].join(" ")}`,
+      `a CLI verb whose output cannot be written fails and prints the reason: ${[verb, ...args].join(" ")}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -57,7 +57,7 @@ describe("a verb whose output cannot be written", () => {
   }
 
   it.scopedLive(
-    "a verb fails when the disk is full after a part of its output",
+    "a CLI verb fails when the disk is full after a part of its output",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -209,7 +209,7 @@ describe("authority restore", () => {
 
 describe("a program that waits for the lock of a restore", () => {
   it.scopedLive(
-    "a verb that waits for a restore's lock fails when the database file was replaced",
+    "a CLI verb that waits for a restore's lock fails when the database file was replaced",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
