@@ -98,7 +98,7 @@ describe("Cached", () => {
   )
 
   it.scoped(
-    "a cached provider keeps the most recently used figures in memory and the others in the store",
+    "a cached provider keeps recently used figures in memory and all figures in the store",
     () =>
       Effect.gen(function* () {
         let reads = 0

@@ -29,7 +29,7 @@ const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2
 
 describe("the journal of a bulk check", () => {
   it.scoped(
-    "the journal of a bulk check keeps its run id, start time and answers when it is opened again",
+    "the journal of a bulk check keeps its run id and answers when it is opened again",
     () =>
       Effect.gen(function* () {
         const filename = join(yield* folder, "list.journal")

@@ -184,7 +184,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "only one of twenty concurrent requests takes over the key of a request whose lease has ended",
+        "only one of twenty concurrent requests takes over an idempotency key after its lease",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount

@@ -38,7 +38,7 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive("the promise client rejects with the error class of the failure", () =>
+  it.scopedLive("the promise client rejects with a specific error class for each failure", () =>
     Effect.gen(function* () {
       const server = yield* start({ credits: 0 })
       const client = make(server)

@@ -222,7 +222,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console spends the last credits, reports the addresses left, and continues after a grant",
+    "the console spends the last credits, and continues after a grant of more credits",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

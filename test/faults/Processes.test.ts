@@ -46,7 +46,7 @@ describe("a database with default settings of its own", () => {
     })
 
   it.scopedLive(
-    "transactions use read committed and synchronous commits whatever the database's defaults are",
+    "transactions override unsafe defaults of the database for isolation and durability",
     () =>
       Effect.gen(function* () {
         const isolation = "read committed"

@@ -40,7 +40,7 @@ describe("a CLI verb whose output cannot be written", () => {
     ["--help"],
   ]) {
     it.scopedLive(
-      `a CLI verb whose output cannot be written fails and prints the reason: ${[verb, ...args].join(" ")}`,
+      `a CLI verb fails and prints the reason when its output cannot be written: ${[verb, ...args].join(" ")}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
