@@ -42,7 +42,7 @@ const terms = { accountId: AccountId.make("a"), label: null, lifetimeMs: null }
 
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`ApiKeys in ${name}`, (it) => {
-    describe("a key", () => {
+    describe("an API key", () => {
       it.effect("an API key authenticates its account", () =>
         Effect.gen(function* () {
           const { account, key } = yield* issued()
@@ -100,7 +100,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("an invalid key is rejected", () => {
+    describe("an invalid API key", () => {
       it.effect("an API key that has the right format but was never issued is rejected", () =>
         Effect.gen(function* () {
           const { key } = ApiKey.issue(terms, 0)

@@ -204,7 +204,7 @@ describe("interruption, deadline and closing", () => {
   )
 })
 
-describe("failing", () => {
+describe("failed vendor calls", () => {
   it.scoped("a failed vendor call fails only its own targets, and the next call is sent", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp()
@@ -225,7 +225,7 @@ describe("failing", () => {
   )
 })
 
-describe("fairness", () => {
+describe("fairness between accounts", () => {
   const on = (name: string) => Effect.provideService(CurrentAccount, AccountId.make(name))
 
   it.scoped(

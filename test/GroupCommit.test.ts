@@ -118,7 +118,7 @@ describe("which commands share a commit", () => {
   )
 })
 
-describe("a failure is isolated", () => {
+describe("isolated failures", () => {
   it.scoped("a commit that dies fails all its ledger commands, and the next commit succeeds", () =>
     Effect.gen(function* () {
       const { commit, commits } = recorder()

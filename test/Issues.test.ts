@@ -65,7 +65,7 @@ const wrongType = (expected: string, received: string, path: ReadonlyArray<strin
     path,
   }) as const
 
-describe("a valid body has no issues", () => {
+describe("a valid body", () => {
   it.each<[name: string, body: unknown]>([
     ["one URL", { urls: [url] }],
     ["50 URLs", { urls: Array(50).fill(url) }],
@@ -83,7 +83,7 @@ describe("a valid body has no issues", () => {
   })
 })
 
-describe("a violated constraint gives one issue with a path", () => {
+describe("a violated constraint", () => {
   it.each<[name: string, body: unknown, issue: Issue]>([
     ["no URLs", { urls: [] }, urlsTooFew],
     ["51 URLs", { urls: Array(51).fill(url) }, urlsTooMany],
@@ -124,7 +124,7 @@ describe("a violated constraint gives one issue with a path", () => {
   })
 })
 
-describe("all violations are reported at once", () => {
+describe("several violations", () => {
   it("all invalid URLs of a request are reported, in their order", () => {
     assert.deepStrictEqual(issuesOf({ urls: ["", 3, url, null, "a".repeat(1001), {}] }), [
       urlTooShort("0"),

@@ -61,7 +61,7 @@ it.scoped("a malformed Moz Links v2 result fails only its target", () =>
   }),
 )
 
-describe("a refused call", () => {
+describe("a refused Moz Links v2 call", () => {
   it.scoped("a refused Moz Links v2 call is split in halves until the bad target is found", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMozLinksV2.make

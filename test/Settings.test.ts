@@ -58,7 +58,7 @@ describe("an empty environment", () => {
   )
 })
 
-describe("a valid value", () => {
+describe("a valid setting", () => {
   it.effect.each<[name: string, value: string, key: keyof typeof Settings.all, decoded: unknown]>([
     ["AUTHORITY_HOST", "0.0.0.0", "host", "0.0.0.0"],
     ["AUTHORITY_PORT", "0", "port", 0],

@@ -95,7 +95,7 @@ describe("a host with non-ASCII letters is converted to ASCII", () => {
   })
 })
 
-describe("two URLs that give the same or different targets", () => {
+describe("same and different targets", () => {
   it.each([
     ["the scheme", "http://example.com/a", "https://example.com/a"],
     ["a missing scheme", "example.com/a", "https://example.com/a"],

@@ -200,7 +200,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a bulk check cannot be resumed with a different list, but with the original list",
+    "a bulk check refuses to resume with a different list, and resumes with the original list",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list } = yield* service(100)
