@@ -11,13 +11,14 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { CurrentAccount } from "./Account.ts"
+import * as Batch from "./Batch.ts"
 import { CreditLedger } from "./CreditLedger.ts"
 import { commitGraceMs, Deadline, lookupGraceMs, remainingMs, waitUntil } from "./Deadline.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
-import { Outcome } from "./Metrics.ts"
-import { MetricsProvider, type ProviderError } from "./MetricsProvider.ts"
+import { Outcome, providerFailed, unanswered } from "./Metrics.ts"
+import { MetricsProvider } from "./MetricsProvider.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 import type { Target } from "./Target.ts"
@@ -33,7 +34,7 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
      * StoreTimeout when a commit takes too long. May die with StoreFailure.
      */
     readonly check: (
-      request: Report.Request,
+      batch: Batch.Batch,
     ) => Effect.Effect<Report.Report, Refusal | HoldExpired | StoreTimeout>
   }
 >() {}
@@ -58,12 +59,12 @@ export const layer = (options: {
           Effect.timeoutTo({
             duration: Math.max(0, timeLeftMs) + lookupGraceMs,
             onSuccess: (outcomes) => outcomes,
-            onTimeout: () => targets.map(() => Report.unanswered),
+            onTimeout: () => targets.map(() => unanswered),
           }),
           Effect.catchAll((error) =>
             Effect.as(
               Effect.logWarning("The provider gave no answer.", error.message),
-              targets.map(() => providerFailed(error)),
+              targets.map(() => providerFailed(error.message)),
             ),
           ),
           Effect.catchAllDefect((defect) =>
@@ -83,7 +84,7 @@ export const layer = (options: {
         const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
         return Effect.map(lookup(distinct), (outcomes) => {
           const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
-          return targets.map(({ page }) => given.get(page) ?? Report.unanswered)
+          return targets.map(({ page }) => given.get(page) ?? unanswered)
         })
       }
 
@@ -124,15 +125,15 @@ export const layer = (options: {
       })
 
       /** Only the lookup can be interrupted. */
-      const check = Effect.fnUntraced(function* (request: Report.Request, restore: Restore) {
-        const { accountId, requestId, urls } = request
-        const parsed = Report.parse(urls)
+      const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
+        const { accountId, requestId, urls } = batch
+        const parsed = Batch.parse(urls)
         const reportOf = (outcomes: ReadonlyArray<Outcome>) =>
           Report.make(urls, parsed, outcomes, price)
         const targets = Arr.getRights(parsed)
         // No lookup and no charge: a repeat is harmless, so the idempotency key is not stored.
         if (!Arr.isNonEmptyArray(targets)) return reportOf([])
-        const hold = Report.holdOf(request, targets, price)
+        const hold = Batch.holdOf(batch, targets, price)
         const known = yield* provider.known(targets)
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
         const lookup = lookupDistinct(targets).pipe(
@@ -144,7 +145,7 @@ export const layer = (options: {
       })
 
       return {
-        check: (request) => Effect.uninterruptibleMask((restore) => check(request, restore)),
+        check: (batch) => Effect.uninterruptibleMask((restore) => check(batch, restore)),
       }
     }),
   )
@@ -152,6 +153,3 @@ export const layer = (options: {
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
 const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })
-
-const providerFailed = (error: ProviderError) =>
-  Outcome.Failed({ reason: "PROVIDER_ERROR", detail: error.message })

@@ -67,6 +67,13 @@ export type Outcome = Data.TaggedEnum<{
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
 
+/** The outcome of a target for which the provider gives no usable figures. */
+export const providerFailed = (detail: string): Outcome =>
+  Outcome.Failed({ reason: "PROVIDER_ERROR", detail })
+
+/** The outcome of a target that has no answer by the deadline. */
+export const unanswered = providerFailed("no answer in time")
+
 const CompactMetrics = Schema.Tuple(Score, Score, Schema.optionalElement(Score))
 type CompactMetrics = typeof CompactMetrics.Type
 

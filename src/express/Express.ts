@@ -14,6 +14,7 @@ import * as Exit from "effect/Exit"
 import * as Option from "effect/Option"
 import * as Runtime from "effect/Runtime"
 import { ApiKeys } from "../ApiKeys.ts"
+import * as Batch from "../Batch.ts"
 import * as CachedApiKeys from "../http/CachedApiKeys.ts"
 import { batchPath, BatchRequest } from "../contract/Api.ts"
 import { InternalServerError, internalErrorMessage } from "../contract/Envelope.ts"
@@ -85,7 +86,7 @@ export const make = (
       const json = Body.parse(body)
       if (Either.isLeft(idempotencyKey) || !isBatch(json)) return undefined
       const { urls } = json
-      const parsed = Report.parse(urls)
+      const parsed = Batch.parse(urls)
       const targets = Arr.getRights(parsed)
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
@@ -150,7 +151,7 @@ export const make = (
 
       const { price } = options
       const asked = { accountId, requestId, urls: report.urls, idempotencyKey }
-      const hold = Report.holdOf(asked, targets, price)
+      const hold = Batch.holdOf(asked, targets, price)
       const storedAnswer = Report.storedAnswerOf(hold, report)
       charge(hold, Report.chargeOf(report, price), storedAnswer, deadline, onCharged)
       return true

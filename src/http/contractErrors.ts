@@ -13,13 +13,13 @@ import {
   UnprocessableContent,
 } from "../contract/Envelope.ts"
 import type { Refusal } from "../ledger/Books.ts"
-import type { Request } from "../Report.ts"
+import type { Batch } from "../Batch.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 
 /** Maps a refusal or a timeout of the ledger to the contract's error. */
 export const errorOf = (
   refusal: Refusal | StoreTimeout,
-  request: Pick<Request, "idempotencyKey" | "requestId">,
+  batch: Pick<Batch, "idempotencyKey" | "requestId">,
 ) => {
   const { message } = refusal
   switch (refusal._tag) {
@@ -30,13 +30,13 @@ export const errorOf = (
     case "IdempotencyKeyInUse":
       return new Conflict({ message })
     case "StoreTimeout":
-      return timeoutOf(refusal, request)
+      return timeoutOf(refusal, batch)
   }
 }
 
 const timeoutOf = (
   { mayCharge }: StoreTimeout,
-  { idempotencyKey, requestId }: Pick<Request, "idempotencyKey" | "requestId">,
+  { idempotencyKey, requestId }: Pick<Batch, "idempotencyKey" | "requestId">,
 ) => {
   if (!mayCharge) return new ServiceUnavailable({ message: unavailableMessage })
   return idempotencyKey === undefined

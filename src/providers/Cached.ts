@@ -12,12 +12,11 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { Outcome } from "../Metrics.ts"
+import { Outcome, providerFailed } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import type { Target } from "../Target.ts"
-import { failed } from "./Batches.ts"
 import { Lru } from "../Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as Recall from "./Recall.ts"
@@ -208,6 +207,6 @@ const maxWaiting = 20_000
 /** In characters. PostgreSQL limits an index key to about 2,700 bytes. */
 const maxPageLength = 2000
 
-const missing = failed("the provider's answer does not contain the target")
+const missing = providerFailed("the provider's answer does not contain the target")
 
 const orMissing = (outcome: Outcome | undefined): Outcome => outcome ?? missing

@@ -12,11 +12,10 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { CurrentAccount } from "../Account.ts"
 import * as Deadline from "../Deadline.ts"
-import { Outcome } from "../Metrics.ts"
+import { Outcome, providerFailed, unanswered } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import type { Target } from "../Target.ts"
-import { failed } from "./Batches.ts"
 import { FairQueue } from "./FairQueue.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
@@ -125,7 +124,7 @@ export const make = (
           .lookup(Arr.map(batch, ({ target }) => target))
           .pipe(Deadline.within(lastDeadline(batch) - now)),
       ).pipe(
-        Effect.catchAll((error) => Effect.succeed(batch.map(() => failed(error.message)))),
+        Effect.catchAll((error) => Effect.succeed(batch.map(() => providerFailed(error.message)))),
         Effect.catchAllCause((cause) =>
           Effect.as(
             Effect.logError("The lookup broke.", cause),
@@ -183,7 +182,7 @@ export const make = (
             account: Option.getOrElse(account, () => nobody),
             deadline,
             targets,
-            outcomes: targets.map(() => late),
+            outcomes: targets.map(() => unanswered),
             open: targets.length,
             end: () => {
               requests.delete(request)
@@ -218,9 +217,7 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
 /** The queue's owner for lookups without an account. */
 const nobody = ""
 
-const late = failed("no answer in time")
-
-const missing = failed("the provider's answer does not contain the target")
+const missing = providerFailed("the provider's answer does not contain the target")
 
 const crowded = Outcome.Failed({
   reason: "SERVER_ERROR",

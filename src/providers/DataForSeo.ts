@@ -13,10 +13,10 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { metricsOf, Outcome, Score } from "../Metrics.ts"
+import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
-import { type Ask, failed, inBatchesOf } from "./Batches.ts"
+import { type Ask, inChunksOf } from "./Chunks.ts"
 import * as Wire from "./Wire.ts"
 
 /** One call takes 1000 names. Each target needs two: its domain and its page. */
@@ -74,7 +74,7 @@ const make = ({ login, password, url }: Options) => {
       const domainAuthority = rankOf.get(target.domain)
       const pageAuthority = rankOf.get(target.url)
       if (domainAuthority === undefined || pageAuthority === undefined) {
-        return failed("DataForSEO has no figures for the target")
+        return providerFailed("DataForSEO has no figures for the target")
       }
       return Outcome.Checked({
         metrics: metricsOf(domainAuthority, pageAuthority, spamScoreOf.get(target.domain)),
@@ -86,7 +86,7 @@ const make = ({ login, password, url }: Options) => {
     name: "dataforseo",
     batchSize,
     known: nothingKnown,
-    lookup: inBatchesOf(batchSize, ask),
+    lookup: inChunksOf(batchSize, ask),
   })
 }
 

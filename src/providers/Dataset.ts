@@ -10,11 +10,10 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import { Outcome } from "../Metrics.ts"
+import { Outcome, providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
 import { Rankings } from "../dataset/Rankings.ts"
 import type { Target } from "../Target.ts"
-import { failed } from "./Batches.ts"
 
 /**
  * The provider `dataset`. A failure of the store is a ProviderError with the reason Unavailable.
@@ -33,7 +32,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
           .pipe(Effect.mapError(({ message }) => unavailable(message)))
         return targets.map(({ domain, host }) => {
           const rank = ranks.get(domain)
-          if (rank === undefined) return failed("the data set does not contain the domain")
+          if (rank === undefined) return providerFailed("the data set does not contain the domain")
           return Outcome.Checked({
             metrics: {
               domainAuthority: authority(rank),

@@ -7,10 +7,9 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
-import type { Outcome } from "../Metrics.ts"
+import { type Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
-import { failed } from "./Batches.ts"
 import { recallOf, remembering } from "./Recall.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -68,8 +67,8 @@ const valued =
     Effect.catchAll(lookup(targets), (error) =>
       Effect.as(
         Effect.logWarning("The provider gave no answer.", error.message),
-        targets.map(() => failed(error.message)),
+        targets.map(() => providerFailed(error.message)),
       ),
     )
 
-const unanswered = failed("providers answered, but none of them for this target")
+const unanswered = providerFailed("providers answered, but none of them for this target")

@@ -15,11 +15,11 @@ import type * as Redacted from "effect/Redacted"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { type Metrics, metricsOf, Outcome, Score } from "../Metrics.ts"
+import { type Metrics, metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../TimeSpan.ts"
-import { type Ask, failed, inBatchesOf } from "./Batches.ts"
+import { type Ask, inChunksOf } from "./Chunks.ts"
 import * as Wire from "./Wire.ts"
 
 /** Moz documents no maximum for this API. The Links API v2 takes at most 50. */
@@ -68,7 +68,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
     const outcomes = outcomesOf(results, new Set(urls), checked)
     return urls.map(
-      (url) => outcomes.get(url) ?? failed("Moz's answer does not contain the target"),
+      (url) => outcomes.get(url) ?? providerFailed("Moz's answer does not contain the target"),
     )
   })
 
@@ -76,7 +76,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     name: "moz",
     batchSize,
     known: nothingKnown,
-    lookup: inBatchesOf(batchSize, ask),
+    lookup: inChunksOf(batchSize, ask),
     quota: Effect.map(
       call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota),
       ({ quota: { allotted, period_reset, used } }) => ({
@@ -119,7 +119,7 @@ export const checkedBy =
   (siteMetrics: unknown): Outcome =>
     Either.match(decodeSiteMetrics(siteMetrics), {
       onLeft: (issue) =>
-        failed(
+        providerFailed(
           `Moz's figures cannot be read: ${quote(ParseResult.TreeFormatter.formatIssueSync(issue))}`,
         ),
       onRight: (figures) => Outcome.Checked({ metrics: read(figures) }),
@@ -127,8 +127,8 @@ export const checkedBy =
 
 const refused = (error: unknown): Outcome =>
   Option.match(decodeRpcError(error), {
-    onNone: () => failed("Moz answered with an error"),
-    onSome: ({ code }) => failed(`Moz answered with the error ${code ?? "without a code"}`),
+    onNone: () => providerFailed("Moz answered with an error"),
+    onSome: ({ code }) => providerFailed(`Moz answered with the error ${code ?? "without a code"}`),
   })
 
 /** Why a call failed. Prefers the status in the error, because the HTTP status may be 200. */

@@ -13,8 +13,9 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
+import { providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
-import { type Ask, failed, inBatchesOf } from "./Batches.ts"
+import { type Ask, inChunksOf } from "./Chunks.ts"
 import { checkedBy } from "./Moz.ts"
 import * as Wire from "./Wire.ts"
 
@@ -58,8 +59,8 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     const halve: Ask = (targets) => {
       const [left, right] = Arr.splitAt(targets, Math.ceil(targets.length / 2))
       return refusals < maxRefusals && Arr.isNonEmptyArray(left) && Arr.isNonEmptyArray(right)
-        ? inBatchesOf(left.length, ask)(targets)
-        : Effect.succeed(targets.map(() => failed("Moz refuses the target")))
+        ? inChunksOf(left.length, ask)(targets)
+        : Effect.succeed(targets.map(() => providerFailed("Moz refuses the target")))
     }
 
     return ask(all)
@@ -69,7 +70,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     name: "moz-links-v2",
     batchSize,
     known: nothingKnown,
-    lookup: inBatchesOf(batchSize, lookup),
+    lookup: inChunksOf(batchSize, lookup),
   })
 }
 

@@ -13,9 +13,9 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { Outcome } from "../Metrics.ts"
+import { Outcome, providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
-import { type Ask, failed, inBatchesOf } from "./Batches.ts"
+import { type Ask, inChunksOf } from "./Chunks.ts"
 import * as Wire from "./Wire.ts"
 
 const batchSize = 100
@@ -45,7 +45,8 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item, wire))))
     return targets.map(
       ({ domain }) =>
-        outcomes.get(domain) ?? failed("Open PageRank's answer does not contain the domain"),
+        outcomes.get(domain) ??
+        providerFailed("Open PageRank's answer does not contain the domain"),
     )
   })
 
@@ -53,7 +54,7 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     name: "open-page-rank",
     batchSize,
     known: nothingKnown,
-    lookup: inBatchesOf(batchSize, ask),
+    lookup: inChunksOf(batchSize, ask),
   })
 }
 
@@ -67,10 +68,10 @@ const answerOf = (
     status_code === 200
       ? Either.match(Schema.decodeUnknownEither(Ranked)(item), {
           onLeft: ({ message }) =>
-            failed(`Open PageRank's figure cannot be read: ${quote(message)}`),
+            providerFailed(`Open PageRank's figure cannot be read: ${quote(message)}`),
           onRight: ({ page_rank_decimal }) => checked(page_rank_decimal * 10),
         })
-      : failed(`Open PageRank answered with the status ${status_code}`),
+      : providerFailed(`Open PageRank answered with the status ${status_code}`),
   ])
 
 const checked = (authority: number) =>

@@ -13,7 +13,7 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Deadline from "../Deadline.ts"
-import { type Metrics, Outcome } from "../Metrics.ts"
+import { type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { remembering } from "./Recall.ts"
@@ -26,7 +26,7 @@ const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyA
   const outcomes = outcomesOf(targets)
   if (outcomes !== undefined) return outcomes
   const isLate = yield* waitFor(slownessMs)
-  return targets.map((target) => (isLate && isSlow(target) ? late : outcomeOf(target)))
+  return targets.map((target) => (isLate && isSlow(target) ? unanswered : outcomeOf(target)))
 })
 
 /** The outcomes in the order of the targets. Undefined when one target is on the slow host. */
@@ -45,11 +45,7 @@ const waitFor = (ms: number) =>
     return remaining < ms
   })
 
-const late = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "no answer in time" })
-const providerError = Outcome.Failed({
-  reason: "PROVIDER_ERROR",
-  detail: "simulated for this host name",
-})
+const providerError = providerFailed("simulated for this host name")
 const serverError = Outcome.Failed({
   reason: "SERVER_ERROR",
   detail: "simulated for this host name",

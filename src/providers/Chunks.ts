@@ -2,7 +2,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { Outcome } from "../Metrics.ts"
+import { Outcome, providerFailed } from "../Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
@@ -15,27 +15,23 @@ export type Ask = (
  * Makes calls of at most `size` targets, one after the other. The targets of a failed call get
  * PROVIDER_ERROR. The lookup fails only when every call fails.
  */
-export const inBatchesOf =
+export const inChunksOf =
   (size: number, ask: Ask): Ask =>
   (targets) =>
     targets.length <= size ? ask(targets) : askInTurn(Arr.chunksOf(targets, size), ask)
 
 const askInTurn = Effect.fnUntraced(function* (
-  batches: ReadonlyArray<Arr.NonEmptyReadonlyArray<Target>>,
+  chunks: ReadonlyArray<Arr.NonEmptyReadonlyArray<Target>>,
   ask: Ask,
 ) {
-  const answers = yield* Effect.forEach(batches, (batch) =>
-    Effect.map(Effect.either(ask(batch)), (answer) => ({ batch, answer })),
+  const answers = yield* Effect.forEach(chunks, (chunk) =>
+    Effect.map(Effect.either(ask(chunk)), (answer) => ({ chunk, answer })),
   )
   if (Arr.every(answers, ({ answer }) => Either.isLeft(answer))) {
     const [first] = Arr.getLefts(answers.map(({ answer }) => answer))
     if (first !== undefined) return yield* first
   }
-  return answers.flatMap(({ answer, batch }) =>
-    Either.getOrElse(answer, (error) => batch.map(() => failed(error.message))),
+  return answers.flatMap(({ answer, chunk }) =>
+    Either.getOrElse(answer, (error) => chunk.map(() => providerFailed(error.message))),
   )
 })
-
-/** The outcome of a target for which the vendor gives no usable figures. */
-export const failed = (detail: string): Outcome =>
-  Outcome.Failed({ reason: "PROVIDER_ERROR", detail })

@@ -1,0 +1,37 @@
+/** Pure rules for a batch of URLs that an account submits. */
+import { hash } from "node:crypto"
+import type * as Either from "effect/Either"
+import type { AccountId } from "./Account.ts"
+import { type Credits, creditsOf } from "./ledger/Credits.ts"
+import type { Hold } from "./ledger/Hold.ts"
+import type { RequestId } from "./RequestId.ts"
+import { type InvalidUrl, Target } from "./Target.ts"
+
+export interface Batch {
+  readonly accountId: AccountId
+  readonly requestId: RequestId
+  /** The URLs as submitted. */
+  readonly urls: ReadonlyArray<string>
+  /** Absent when the client sent none. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** Parses each URL to a target, or to the reason why it is invalid. */
+export const parse = (
+  urls: ReadonlyArray<string>,
+): ReadonlyArray<Either.Either<Target, InvalidUrl>> => urls.map((url) => Target.parse(url))
+
+/** The hold for a batch: the cost if all targets succeed. */
+export const holdOf = (
+  { accountId, idempotencyKey: key, requestId, urls }: Batch,
+  targets: ReadonlyArray<Target>,
+  price: Credits,
+): Hold => ({
+  accountId,
+  requestId,
+  amount: creditsOf(price * targets.length),
+  idempotencyKey: key === undefined ? undefined : { key, fingerprint: fingerprint(urls) },
+})
+
+/** Two batches are the same when they have the same URLs in the same order. */
+const fingerprint = (urls: ReadonlyArray<string>): string => hash("sha256", JSON.stringify(urls))
