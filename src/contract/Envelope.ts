@@ -75,6 +75,13 @@ export const invalidRequestDescription =
   "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
   `violations in its first ${maxJudgedItems} items.`
 
+/** Makes the body of every 400. */
+export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>) => ({
+  success: false as const,
+  message,
+  error: { issues, name: "ValidationError" as const },
+})
+
 export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("InvalidRequest", {
   message: Schema.String,
   issues: Schema.Array(Issue),
@@ -96,11 +103,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
     {
       strict: true,
       decode: ({ error, message }) => new InvalidRequest({ message, issues: error.issues }),
-      encode: (_, { issues, message }) => ({
-        success: false as const,
-        message,
-        error: { issues, name: "ValidationError" as const },
-      }),
+      encode: (_, { issues, message }) => invalidRequestBody(message, issues),
     },
   ).annotations(
     HttpApiSchema.annotations({

@@ -4,7 +4,7 @@
  */
 import { isIPv6 } from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import type { InvalidRequest } from "../contract/Envelope.ts"
+import { invalidRequestBody } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import type { Request } from "./Request.ts"
 
@@ -46,14 +46,10 @@ const isHost = (host: string) => {
 const isIdentity = (encodings: string) =>
   encodings.split(",").every((encoding) => /^\s*(?:identity)?\s*$/i.test(encoding))
 
-const badHeader = (message: string) => {
-  const body: typeof InvalidRequest.body.Encoded = {
-    success: false,
-    message,
-    error: { issues: [Issues.invalidHeader(message)], name: "ValidationError" },
-  }
-  return HttpServerResponse.unsafeJson(body, { status: 400 })
-}
+const badHeader = (message: string) =>
+  HttpServerResponse.unsafeJson(invalidRequestBody(message, [Issues.invalidHeader(message)]), {
+    status: 400,
+  })
 
 const unsupported = HttpServerResponse.unsafeJson(
   { success: false, message: "The body must be sent without a Content-Encoding." },
