@@ -13,13 +13,15 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { TimeSpan } from "../TimeSpan.ts"
-import { account } from "./account.ts"
-import { credits } from "./credits.ts"
-import { dataset } from "./dataset.ts"
-import { key } from "./key.ts"
+import * as accounts from "./account.ts"
+import * as credit from "./credits.ts"
+import * as datasets from "./dataset.ts"
+import * as keys from "./key.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import { json } from "./options.ts"
 import { WrongUsage } from "./ExitStatus.ts"
+import { statement } from "./statement.ts"
+import * as Stores from "./Stores.ts"
 import { version } from "./version.ts"
 
 // A verb's own modules are imported when it runs, so that other verbs and `--help` start faster.
@@ -125,6 +127,50 @@ const check = Command.make(
     ),
 ).pipe(Command.withDescription("Check a list of any length through the HTTP API"))
 
+/** Provides the stores when the verb runs. The verb fails when the database does not exist. */
+const needsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
+  Command.provide(verb, Stores.forVerbs)
+
+/** Provides the stores when the verb runs. Creates the database when it does not exist. */
+const createsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
+  Command.provide(verb, Stores.forCreatingVerbs)
+
+const account = Command.make("account").pipe(
+  Command.withDescription("Create and list accounts"),
+  Command.withSubcommands([createsDatabase(accounts.create), needsDatabase(accounts.list)]),
+)
+
+const key = Command.make("key").pipe(
+  Command.withDescription("Create, list, rotate and revoke API keys"),
+  Command.withSubcommands([
+    needsDatabase(keys.create),
+    needsDatabase(keys.list),
+    needsDatabase(keys.rotate),
+    needsDatabase(keys.revoke),
+  ]),
+)
+
+const credits = Command.make("credits").pipe(
+  Command.withDescription("Grant, show and verify credits"),
+  Command.withSubcommands([
+    needsDatabase(credit.grant),
+    needsDatabase(credit.balance),
+    needsDatabase(statement),
+    needsDatabase(credit.verify),
+  ]),
+)
+
+const dataset = Command.make("dataset").pipe(
+  Command.withDescription('Data of the provider "dataset"'),
+  Command.withSubcommands([
+    createsDatabase(datasets.load).pipe(
+      // Runs first: a file that cannot be read must not leave a new database.
+      Command.provideEffectDiscard(({ file }) => datasets.open(file)),
+    ),
+  ]),
+)
+
+/** `serve`, `doctor`, `backup` and `restore` import the stores themselves, when they run. */
 const authority = Command.make("authority").pipe(
   Command.withDescription("Authority metrics of domains and pages"),
   Command.withSubcommands([

@@ -10,9 +10,8 @@ import { Credits } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import { json } from "./options.ts"
 import { although, print, table } from "./Output.ts"
-import * as Stores from "./Stores.ts"
 
-const create = Command.make(
+export const create = Command.make(
   "create",
   {
     name: Args.text({ name: "NAME" }).pipe(
@@ -37,7 +36,7 @@ const create = Command.make(
         { account: { id, name }, credits },
         `Created the account ${name} with ${credits} credits (${id}).`,
       ).pipe(although("the account is created"))
-    }).pipe(Effect.provide(Stores.forCreatingVerbs)),
+    }),
 ).pipe(Command.withDescription("Create an account"))
 
 class UnreadableBalance extends Data.TaggedError("UnreadableBalance")<{
@@ -49,7 +48,7 @@ class UnreadableBalance extends Data.TaggedError("UnreadableBalance")<{
   }
 }
 
-const list = Command.make("list", { json }, ({ json }) =>
+export const list = Command.make("list", { json }, ({ json }) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const ledger = yield* CreditLedger
@@ -74,10 +73,5 @@ const list = Command.make("list", { json }, ({ json }) =>
     for (const row of rows) {
       if ("problem" in row) return yield* new UnreadableBalance(row)
     }
-  }).pipe(Effect.provide(Stores.forVerbs)),
+  }),
 ).pipe(Command.withDescription("List the accounts and their available credits"))
-
-export const account = Command.make("account").pipe(
-  Command.withDescription("Create and list accounts"),
-  Command.withSubcommands([create, list]),
-)

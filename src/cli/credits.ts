@@ -9,8 +9,6 @@ import { CreditLedger } from "../CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { accountOption, json } from "./options.ts"
 import { although, print, table } from "./Output.ts"
-import { statement } from "./statement.ts"
-import * as Stores from "./Stores.ts"
 
 /** The JSON document of `credits balance` and `credits grant`. */
 const summary = (account: string, balance: Balance.Balance) => ({
@@ -21,7 +19,7 @@ const summary = (account: string, balance: Balance.Balance) => ({
   charged: balance.charged,
 })
 
-const grant = Command.make(
+export const grant = Command.make(
   "grant",
   {
     account: accountOption,
@@ -50,22 +48,25 @@ const grant = Command.make(
         summary(name, balance),
         `Granted ${amount} credits to ${name}, which now has ${Balance.available(balance)} available.`,
       ).pipe(although("the credits are granted"))
-    }).pipe(Effect.provide(Stores.forVerbs)),
+    }),
 ).pipe(Command.withDescription("Add credits to an account"))
 
-const balance = Command.make("balance", { account: accountOption, json }, ({ account, json }) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const ledger = yield* CreditLedger
-    const { id, name } = yield* accounts.find(account)
-    const document = summary(name, yield* ledger.balance(id))
-    const { available, charged, granted, held } = document
-    yield* print(
-      json,
-      document,
-      table(["AVAILABLE", "HELD", "GRANTED", "CHARGED"], [[available, held, granted, charged]]),
-    )
-  }).pipe(Effect.provide(Stores.forVerbs)),
+export const balance = Command.make(
+  "balance",
+  { account: accountOption, json },
+  ({ account, json }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const ledger = yield* CreditLedger
+      const { id, name } = yield* accounts.find(account)
+      const document = summary(name, yield* ledger.balance(id))
+      const { available, charged, granted, held } = document
+      yield* print(
+        json,
+        document,
+        table(["AVAILABLE", "HELD", "GRANTED", "CHARGED"], [[available, held, granted, charged]]),
+      )
+    }),
 ).pipe(Command.withDescription("Show the credits of an account"))
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
@@ -74,7 +75,7 @@ class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: n
   }
 }
 
-const verify = Command.make("verify", { json }, ({ json }) =>
+export const verify = Command.make("verify", { json }, ({ json }) =>
   Effect.gen(function* () {
     const ledger = yield* CreditLedger
     const { accounts, entries, problems } = yield* ledger.verify
@@ -88,10 +89,5 @@ const verify = Command.make("verify", { json }, ({ json }) =>
       ].join("\n"),
     )
     if (!ok) return yield* new BooksBroken({ problems: problems.length })
-  }).pipe(Effect.provide(Stores.forVerbs)),
+  }),
 ).pipe(Command.withDescription("Recompute every balance and hash; exit with 1 on any error"))
-
-export const credits = Command.make("credits").pipe(
-  Command.withDescription("Grant, show and verify credits"),
-  Command.withSubcommands([grant, balance, statement, verify]),
-)

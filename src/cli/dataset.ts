@@ -17,9 +17,8 @@ import { Rankings } from "../dataset/Rankings.ts"
 import { json } from "./options.ts"
 import { print } from "./Output.ts"
 import * as Progress from "./Progress.ts"
-import * as Stores from "./Stores.ts"
 
-const load = Command.make(
+export const load = Command.make(
   "import",
   {
     file: Args.text({ name: "FILE" }).pipe(
@@ -73,18 +72,8 @@ const load = Command.make(
         { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
         `Imported ${rows} names in ${seconds.toFixed(1)} s, ${rowsPerSecond} a second.${complaint}`,
       )
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(Stores.forCreatingVerbs),
-      // A file that cannot be read must not leave a new database.
-      (importing) => Effect.zipRight(open(file), importing),
-    ),
+    }).pipe(Effect.scoped),
 ).pipe(Command.withDescription("Import a public ranking, in place of the current one"))
-
-export const dataset = Command.make("dataset").pipe(
-  Command.withDescription('Data of the provider "dataset"'),
-  Command.withSubcommands([load]),
-)
 
 /** How many line numbers of broken lines are reported. */
 const shownLines = 10
@@ -99,7 +88,7 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
 }
 
 /** Opens a file and decompresses gzip. `size` and `read` count bytes of the file as stored. */
-const open = (file: string) => {
+export const open = (file: string) => {
   const unreadable = (cause: unknown) =>
     new UnreadableFile({
       message: `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,

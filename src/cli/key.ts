@@ -15,7 +15,6 @@ import { ApiKeys } from "../ApiKeys.ts"
 import { TimeSpan } from "../TimeSpan.ts"
 import { accountOption, json } from "./options.ts"
 import { print, table, time } from "./Output.ts"
-import * as Stores from "./Stores.ts"
 
 const keyId = Args.text({ name: "KEY_ID" }).pipe(
   Args.withSchema(ApiKey.ApiKeyId),
@@ -50,7 +49,7 @@ const printIssued = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account
   )
 }
 
-const create = Command.make(
+export const create = Command.make(
   "create",
   {
     account: accountOption,
@@ -76,10 +75,10 @@ const create = Command.make(
         expiresIn: Option.getOrUndefined(expiresIn),
       })
       yield* show(json, issued, name)
-    }).pipe(Effect.provide(Stores.forVerbs)),
+    }),
 ).pipe(Command.withDescription("Create a key for an account, and show its secret once"))
 
-const list = Command.make("list", { account: accountOption, json }, ({ account, json }) =>
+export const list = Command.make("list", { account: accountOption, json }, ({ account, json }) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const keys = yield* ApiKeys
@@ -120,7 +119,7 @@ const list = Command.make("list", { account: accountOption, json }, ({ account, 
         ),
       ),
     )
-  }).pipe(Effect.provide(Stores.forVerbs)),
+  }),
 ).pipe(Command.withDescription("List the keys of an account, without their secrets"))
 
 /** The row of a key whose record cannot be read, without its id and problem. */
@@ -137,7 +136,7 @@ const unreadable = {
 const stateOf = (key: ApiKey.ApiKey, now: number): "revoked" | "active" | "expired" =>
   key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"
 
-const rotate = Command.make(
+export const rotate = Command.make(
   "rotate",
   {
     id: keyId,
@@ -160,18 +159,13 @@ const rotate = Command.make(
         Effect.catchAllCause(() => Effect.succeed(accountId)),
       )
       yield* show(json, issued, name)
-    }).pipe(Effect.provide(Stores.forVerbs)),
+    }),
 ).pipe(Command.withDescription("Replace a key with a new one"))
 
-const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
+export const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const { revokedAt } = yield* keys.revoke(id)
     yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
-  }).pipe(Effect.provide(Stores.forVerbs)),
+  }),
 ).pipe(Command.withDescription("Revoke a key now"))
-
-export const key = Command.make("key").pipe(
-  Command.withDescription("Create, list, rotate and revoke API keys"),
-  Command.withSubcommands([create, list, rotate, revoke]),
-)

@@ -11,7 +11,6 @@ import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { accountOption, json } from "./options.ts"
 import { line, time } from "./Output.ts"
-import * as Stores from "./Stores.ts"
 
 /** A date or a time in ISO 8601. */
 const IsoTime = Schema.Date.annotations({
@@ -55,7 +54,7 @@ export const statement = Command.make(
         .statement(id, { since: epochMs(since), until: epochMs(until) })
         .pipe(Stream.map(toLine), writers[json ? "json" : format](name))
       yield* Stream.runForEach(lines, line)
-    }).pipe(Effect.provide(Stores.forVerbs)),
+    }),
 ).pipe(Command.withDescription("Show an account's grants and charges, oldest first"))
 
 interface Line {
