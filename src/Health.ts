@@ -3,7 +3,7 @@ import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StoreFailure } from "./StoreFailure.ts"
 
-export interface Stores {
+export interface StoreState {
   /** The database and its schema version, for people. */
   readonly description: string
   /** True when every migration of this program has run. */
@@ -16,7 +16,7 @@ export class Health extends Context.Tag("authority/Health")<
   Health,
   {
     /** Reads the state of the stores. Fails with StoreFailure when they do not answer. */
-    readonly stores: Effect.Effect<Stores, StoreFailure>
+    readonly stores: Effect.Effect<StoreState, StoreFailure>
     /**
      * Writes a test row and deletes it. Fails with StoreFailure when the stores refuse the write.
      */

@@ -11,7 +11,7 @@ import * as Layer from "effect/Layer"
 import { v4 as uuid } from "uuid"
 import type { CompactOutcome } from "../Metrics.ts"
 
-export interface Answer {
+export interface JournaledAnswer {
   /** One result per URL of the batch, in the order of the URLs. */
   readonly results: ReadonlyArray<CompactOutcome>
   readonly creditsUsed: number
@@ -22,7 +22,7 @@ export interface Entry {
   /** A hash of the batch's URLs. */
   readonly fingerprint: string
   /** Undefined when the run stopped before the answer arrived. */
-  readonly answer: Answer | undefined
+  readonly answer: JournaledAnswer | undefined
 }
 
 /** The journal cannot be read or written; `message` says what to do. */
@@ -47,7 +47,7 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
     /** Records that a batch is about to be sent. Returns when the record is on disk. */
     readonly sending: (batch: number, fingerprint: string) => Effect.Effect<void, JournalFailed>
     /** Stores the answer to a batch. Returns when it is on disk. */
-    readonly keep: (batch: number, answer: Answer) => Effect.Effect<void, JournalFailed>
+    readonly keep: (batch: number, answer: JournaledAnswer) => Effect.Effect<void, JournalFailed>
     /** Counts the batches that were ever sent, including those of earlier runs. */
     readonly size: Effect.Effect<number, JournalFailed>
   }

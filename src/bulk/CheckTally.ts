@@ -1,5 +1,5 @@
 /** Counts the outcomes of a bulk check. */
-import type { Answer } from "./CheckJournal.ts"
+import type { JournaledAnswer } from "./CheckJournal.ts"
 import type { FailureReason } from "../Metrics.ts"
 
 export interface Summary {
@@ -16,7 +16,7 @@ export interface Summary {
 
 export interface CheckTally {
   /** Adds a batch. `answer` is undefined when the batch has none. */
-  readonly add: (urls: ReadonlyArray<string>, answer: Answer | undefined) => void
+  readonly add: (urls: ReadonlyArray<string>, answer: JournaledAnswer | undefined) => void
   readonly summary: () => Summary
   readonly batches: () => number
 }

@@ -6,7 +6,7 @@
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import { type Answer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
+import { type JournaledAnswer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
 import type { Outcome } from "../client/Batch.ts"
 import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/EffectClient.ts"
@@ -19,7 +19,7 @@ export interface JournaledCheck {
   readonly check: (
     batch: number,
     urls: ReadonlyArray<string>,
-  ) => Effect.Effect<Answer | undefined, ListChanged | JournalFailed>
+  ) => Effect.Effect<JournaledAnswer | undefined, ListChanged | JournalFailed>
   /** The error that stopped the sending, if any. Batches in flight still get their answer. */
   readonly stoppedBy: () => Client.AnyClientError | undefined
 }

@@ -14,7 +14,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
 import { print, time } from "./Output.ts"
-import * as Provider from "./Provider.ts"
+import * as Providers from "./Providers.ts"
 import * as Stores from "./Stores.ts"
 
 interface Finding {
@@ -183,7 +183,7 @@ const poolers: Record<PostgresServer["pooler"], string> = {
 
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
   Effect.forEach(providers, (name) =>
-    Effect.provide(examineProvider, Provider.named(name)).pipe(
+    Effect.provide(examineProvider, Providers.named(name)).pipe(
       Effect.provide(Stores.databaseOrEmpty),
       Effect.provide(Logging.layer({ stderr: true })),
       Effect.catchTag("ProviderError", ({ message, reason }) =>

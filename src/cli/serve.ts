@@ -13,7 +13,7 @@ import * as Traced from "../telemetry/Traced.ts"
 import * as greeting from "./greeting.ts"
 import * as Heap from "./Heap.ts"
 import * as Logging from "./Logging.ts"
-import * as Provider from "./Provider.ts"
+import * as Providers from "./Providers.ts"
 import * as Stores from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 import * as Otlp from "./Otlp.ts"
@@ -71,7 +71,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Layer.provide(CachedApiKeys.layer),
       Layer.provide(Stores.inDatabase),
       Layer.provide(Stores.heartbeat),
-      Layer.provide(Layer.provideMerge(Provider.layer, Stores.database)),
+      Layer.provide(Layer.provideMerge(Providers.layer, Stores.database)),
       Layer.launch,
       Effect.provideService(ReconnectLimit, reconnectLimit(settings)),
     ),

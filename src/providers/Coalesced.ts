@@ -37,12 +37,12 @@ interface Ticket {
 
 /** Where to deliver a ticket's outcome: index `at` in the request's outcomes. */
 interface Place {
-  readonly request: Request
+  readonly request: WaitingLookup
   readonly at: number
 }
 
-/** One lookup that has not ended. */
-interface Request {
+/** A lookup of a request that has not ended. */
+interface WaitingLookup {
   readonly account: string
   /** Milliseconds on the monotonic `Stopwatch`; not epoch time like `Deadline`. */
   readonly deadline: number
@@ -66,7 +66,7 @@ export const make = (
     const queue = new FairQueue<Ticket>(options.lineCapacity)
     const hasWork = yield* Effect.makeLatch(false)
     const hasFullCall = yield* Effect.makeLatch(false)
-    const requests = new Set<Request>()
+    const requests = new Set<WaitingLookup>()
     let isClosed = false
     /** The earliest deadline that `expire` has seen; a stopwatch time. */
     let soonest = Number.POSITIVE_INFINITY
@@ -81,7 +81,7 @@ export const make = (
       else hasFullCall.unsafeClose()
     }
 
-    const join = (request: Request, target: Target, at: number) => {
+    const join = (request: WaitingLookup, target: Target, at: number) => {
       if (isClosed) return give({ request, at }, broken)
       const known = tickets.get(target.page)
       const ticket = known ?? { target, waiting: [], isSent: false }
@@ -92,7 +92,7 @@ export const make = (
       ticket.waiting.push({ request, at })
     }
 
-    const leave = (request: Request) => {
+    const leave = (request: WaitingLookup) => {
       requests.delete(request)
       if (request.open === 0) return
       for (const { page } of request.targets) {
@@ -178,7 +178,7 @@ export const make = (
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
       Effect.flatMap(caller, ({ account, deadline }) =>
         Effect.async<ReadonlyArray<Outcome>>((resume) => {
-          const request: Request = {
+          const request: WaitingLookup = {
             account: Option.getOrElse(account, () => nobody),
             deadline,
             targets,

@@ -41,13 +41,13 @@ const make = ({ login, password, url }: Options) => {
 
   /** Sends one task and returns its items. Fails when the call or the task has an error status. */
   const call = Effect.fnUntraced(function* (path: string, task: object) {
-    const reply = yield* wire.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
-    const answer = yield* wire.decode(reply, decodeAnswer)
+    const response = yield* wire.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
+    const answer = yield* wire.decode(response, decodeBody)
     const [first] = answer.tasks
     for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
       if (status_code !== ok) {
         const detail = `${status_code}: ${status_message ?? ""}`
-        return yield* wire.error(reasonOf(status_code), detail, reply)
+        return yield* wire.error(reasonOf(status_code), detail, response)
       }
     }
     if (first === undefined) return yield* wire.error("Malformed", "the answer has no task")
@@ -130,7 +130,7 @@ const Status = {
   status_message: Schema.optionalWith(Schema.String, { nullable: true }),
 }
 
-const Answer = Schema.Struct({
+const Body = Schema.Struct({
   ...Status,
   tasks: Schema.optionalWith(
     Schema.Array(
@@ -145,7 +145,7 @@ const Answer = Schema.Struct({
   ),
 })
 
-const decodeAnswer = TypeGuard.decoder(Answer)
+const decodeBody = TypeGuard.decoder(Body)
 
 interface Figure {
   readonly target: string

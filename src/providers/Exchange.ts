@@ -8,14 +8,14 @@ import * as Https from "node:https"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 
-export interface Request {
+export interface HttpRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   /** With a body the method is POST, without one it is GET. */
   readonly body?: string | undefined
 }
 
-export interface Answer {
+export interface HttpResponse {
   readonly status: number
   readonly headers: Http.IncomingHttpHeaders
   readonly body: string
@@ -24,14 +24,18 @@ export interface Answer {
 /** No complete response arrived. `cause` may contain a header's value, so do not log it. */
 export class Broken extends Data.TaggedError("Broken")<{ readonly cause: unknown }> {}
 
-/** The response body is larger than `maxAnswerBytes`. */
+/** The response body is larger than `maxResponseBytes`. */
 export class TooLarge extends Data.TaggedError("TooLarge") {}
 
 /** Maximum size of a response body: about twenty times what 50 targets need. */
-export const maxAnswerBytes = 2 * 1024 * 1024
+export const maxResponseBytes = 2 * 1024 * 1024
 
 /** Succeeds with any HTTP status. Interruption closes the connection. */
-export const send = ({ body, headers, url }: Request): Effect.Effect<Answer, Broken | TooLarge> =>
+export const send = ({
+  body,
+  headers,
+  url,
+}: HttpRequest): Effect.Effect<HttpResponse, Broken | TooLarge> =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
 
@@ -47,7 +51,7 @@ export const send = ({ body, headers, url }: Request): Effect.Effect<Answer, Bro
       response.on("data", (chunk: Buffer) => {
         chunks.push(chunk)
         size += chunk.byteLength
-        if (size <= maxAnswerBytes) return
+        if (size <= maxResponseBytes) return
         resume(new TooLarge())
         response.destroy()
       })

@@ -47,13 +47,13 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   ) {
     const id = randomUUID()
     const json = { jsonrpc: "2.0", id, method, params: { data } }
-    const reply = yield* wire.send({ url: options.url, json })
-    const failure = Option.flatMap(reply.json, decodeFailure)
+    const response = yield* wire.send({ url: options.url, json })
+    const failure = Option.flatMap(response.json, decodeFailure)
     if (Option.isSome(failure)) {
       const { error } = failure.value
-      return yield* wire.error(reasonOf(error, reply.status), explain(error), reply)
+      return yield* wire.error(reasonOf(error, response.status), explain(error), response)
     }
-    const success = yield* wire.decode(reply, decoder)
+    const success = yield* wire.decode(response, decoder)
     if (success.id !== id) {
       return yield* wire.error("Malformed", "the answer has the id of another call")
     }

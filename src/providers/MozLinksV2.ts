@@ -43,12 +43,12 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
 
     const ask: Ask = Effect.fnUntraced(function* (targets) {
       const json = { targets: targets.map(({ page }) => page) }
-      const reply = yield* wire.send({ url: `${options.url}/url_metrics`, json })
-      if (reply.status === 400) {
+      const response = yield* wire.send({ url: `${options.url}/url_metrics`, json })
+      if (response.status === 400) {
         refusals += 1
         return yield* halve(targets)
       }
-      const { results } = yield* wire.decode(reply, decodeAnswer)
+      const { results } = yield* wire.decode(response, decodeBody)
       if (results.length !== targets.length) {
         const detail = `${results.length} results for ${targets.length} targets`
         return yield* wire.error("Malformed", detail)
@@ -84,6 +84,6 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
 
 // Schema of Moz's answer.
 
-const Answer = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
+const Body = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
 
-const decodeAnswer = TypeGuard.decoder(Answer)
+const decodeBody = TypeGuard.decoder(Body)

@@ -37,12 +37,12 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     const domains = new Set(targets.map(({ domain }) => domain))
     const query = new URLSearchParams()
     for (const domain of domains) query.append("domains[]", domain)
-    const reply = yield* wire.send({ url: `${options.url}?${query}` })
-    const { response, status_code } = yield* wire.decode(reply, decodeAnswer)
+    const response = yield* wire.send({ url: `${options.url}?${query}` })
+    const { response: items, status_code } = yield* wire.decode(response, decodeBody)
     if (status_code !== 200) {
-      return yield* wire.error(Wire.reasonOf(status_code), `status ${status_code}`, reply)
+      return yield* wire.error(Wire.reasonOf(status_code), `status ${status_code}`, response)
     }
-    const outcomes = new Map(response.flatMap((item) => Option.toArray(answerOf(item, wire))))
+    const outcomes = new Map(items.flatMap((item) => Option.toArray(answerOf(item, wire))))
     return targets.map(
       ({ domain }) =>
         outcomes.get(domain) ??
@@ -79,12 +79,12 @@ const checked = (authority: number) =>
 
 // Schemas of Open PageRank's answers.
 
-const Answer = Schema.Struct({
+const Body = Schema.Struct({
   status_code: Schema.Number,
   response: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
 })
 
-const decodeAnswer = TypeGuard.decoder(Answer)
+const decodeBody = TypeGuard.decoder(Body)
 
 const Named = Schema.Struct({ domain: Schema.String, status_code: Schema.Number })
 

@@ -1,6 +1,6 @@
 /**
- * Sends HTTP requests to vendors and decodes the replies; all vendors share this code. Secrets go
- * out in headers only and never appear in errors, logs or traces. The size of a reply is limited.
+ * Sends HTTP requests to vendors and decodes the responses; all vendors share this code. Secrets go
+ * out in headers only and never appear in errors, logs or traces. The size of a response is limited.
  * Every failure is a ProviderError.
  */
 import * as Clock from "effect/Clock"
@@ -17,13 +17,13 @@ import { ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../telemetry/Secrets.ts"
 import * as Exchange from "./Exchange.ts"
 
-export interface Request {
+export interface VendorRequest {
   readonly url: string
   /** The body. With it the method is POST, without it GET. */
   readonly json?: unknown
 }
 
-export interface Reply {
+export interface VendorResponse {
   readonly status: number
   /** None when the body is not JSON, or is nested too deeply. */
   readonly json: Option.Option<unknown>
@@ -34,19 +34,23 @@ export interface Wire {
   /**
    * Succeeds with any status. Fails when no complete answer arrives, or the answer is too large.
    */
-  readonly send: (request: Request) => Effect.Effect<Reply, ProviderError>
+  readonly send: (request: VendorRequest) => Effect.Effect<VendorResponse, ProviderError>
   /**
    * Decodes the body. Fails with the reason of the status when the status is not 200, and with
    * Malformed when the body does not match.
    */
   readonly decode: <A>(
-    reply: Reply,
+    response: VendorResponse,
     decoder: (json: unknown) => Either.Either<A, ParseResult.ParseIssue>,
   ) => Either.Either<A, ProviderError>
   /** Makes a vendor's text safe to log: one short line without secrets and control characters. */
   readonly quote: (text: string) => string
-  /** Makes an error with the reply's `retryAfter`. `detail` goes through `quote`. */
-  readonly error: (reason: ProviderError["reason"], detail: string, reply?: Reply) => ProviderError
+  /** Makes an error with the response's `retryAfter`. `detail` goes through `quote`. */
+  readonly error: (
+    reason: ProviderError["reason"],
+    detail: string,
+    response?: VendorResponse,
+  ) => ProviderError
 }
 
 /** The reason for an HTTP status, when the vendor gives no better one. */
@@ -80,12 +84,12 @@ export const make = (options: {
   const quote: Wire["quote"] = (text) =>
     printable(withoutSecrets(oneLine(text).slice(0, maxReadLength))).slice(0, maxDetailLength)
 
-  const error: Wire["error"] = (reason, detail, reply) =>
+  const error: Wire["error"] = (reason, detail, response) =>
     new ProviderError({
       provider: options.provider,
       reason,
       detail: quote(detail),
-      ...Option.match(reply?.retryAfter ?? Option.none(), {
+      ...Option.match(response?.retryAfter ?? Option.none(), {
         onNone: () => ({}),
         onSome: (retryAfter) => ({ retryAfter }),
       }),
@@ -106,15 +110,15 @@ export const make = (options: {
           }),
           Effect.flatMap((answer) => {
             span.attribute("http.response.status_code", answer.status)
-            return replyOf(answer)
+            return responseOf(answer)
           }),
         ),
     )
   }
 
-  const decode: Wire["decode"] = (reply, decoder) => {
-    const { json, status } = reply
-    if (status !== 200) return Either.left(error(reasonOf(status), explain(reply), reply))
+  const decode: Wire["decode"] = (response, decoder) => {
+    const { json, status } = response
+    if (status !== 200) return Either.left(error(reasonOf(status), explain(response), response))
     if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is not JSON"))
     return Either.mapLeft(decoder(json.value), (issue) =>
       error("Malformed", ParseResult.TreeFormatter.formatIssueSync(issue)),
@@ -128,7 +132,7 @@ export const make = (options: {
 export const basic = (credentials: string): Redacted.Redacted =>
   Redacted.make(`Basic ${Buffer.from(credentials).toString("base64")}`)
 
-const tooLarge = `the answer is larger than ${Exchange.maxAnswerBytes} bytes`
+const tooLarge = `the response is larger than ${Exchange.maxResponseBytes} bytes`
 
 /** Rejects deep nesting, because decoders are recursive and would overflow the stack. */
 const parseJson = (text: string) => (isDeep(text) ? Option.none() : decodeJson(text))
@@ -160,7 +164,11 @@ const isDeep = (text: string): boolean => {
   return false
 }
 
-const replyOf = ({ body, headers, status }: Exchange.Answer): Effect.Effect<Reply> =>
+const responseOf = ({
+  body,
+  headers,
+  status,
+}: Exchange.HttpResponse): Effect.Effect<VendorResponse> =>
   Effect.map(retryAfterOf(headers["retry-after"]), (retryAfter) => ({
     status,
     json: parseJson(body),
@@ -182,7 +190,7 @@ const retryAfterOf = (text: string | undefined) =>
       })
 
 /** The status, and the field `message` of the body when there is one. */
-const explain = ({ json, status }: Reply): string =>
+const explain = ({ json, status }: VendorResponse): string =>
   Option.match(Option.flatMap(json, Schema.decodeUnknownOption(Complaint)), {
     onNone: () => `HTTP ${status}`,
     onSome: ({ message }) => `HTTP ${status}: ${message}`,

@@ -13,7 +13,7 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
 }> {}
 
 /** A provider may use the database. It fails when one of its settings is missing. */
-type Provider = Layer.Layer<MetricsProvider, ProviderNotConfigured, SqlClient>
+type ProviderLayer = Layer.Layer<MetricsProvider, ProviderNotConfigured, SqlClient>
 
 /** Builds the chain of providers from the settings, each with its decorators. */
 export const layer = Effect.flatMap(Settings, (settings) => {
@@ -32,7 +32,7 @@ export const layer = Effect.flatMap(Settings, (settings) => {
 export const named = (name: ProviderName) =>
   Effect.map(Settings, (settings) => provider(settings, name)).pipe(Layer.unwrapEffect)
 
-const provider = (settings: Settings["Type"], name: ProviderName): Provider => {
+const provider = (settings: Settings["Type"], name: ProviderName): ProviderLayer => {
   switch (name) {
     // These two are local and get no decorators: an imported list takes effect at once.
     case "sandbox":
