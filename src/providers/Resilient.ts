@@ -6,9 +6,8 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
+import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
-import type { Outcome } from "../Metrics.ts"
 import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import type { Target } from "../Target.ts"
@@ -63,24 +62,14 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
     )
 
   /** `deadline` is a stopwatch time in milliseconds. */
-  const attempt = (
-    targets: NonEmptyReadonlyArray<Target>,
-    retries: number,
-    deadline: number,
-  ): Effect.Effect<ReadonlyArray<Outcome>, ProviderError | CircuitBreaker.CircuitOpen> =>
-    Effect.catchTag(call(targets), "ProviderError", (error) =>
-      Effect.gen(function* () {
-        const jitter = yield* Random.nextRange(0.5, 1)
-        const waitMs = Math.max(
-          Math.round(firstWaitMs * 2 ** retries * jitter),
-          Duration.toMillis(error.retryAfter ?? 0),
-        )
-        const isTooLate = (yield* Stopwatch.now) + waitMs >= deadline
-        if (retries >= options.retries || !mayPass(error) || isTooLate) return yield* error
-        yield* Effect.sleep(waitMs)
-        return yield* attempt(targets, retries + 1, deadline)
-      }),
-    )
+  const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number) =>
+    Effect.retry(call(targets), {
+      times: options.retries,
+      while: isTransient,
+      schedule: Schedule.whileOutputEffect(backOff, (wait) =>
+        Effect.map(Stopwatch.now, (now) => now + Duration.toMillis(wait) < deadline),
+      ),
+    })
 
   return {
     ...inner,
@@ -89,7 +78,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
     ]),
     lookup: (targets) =>
       Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
-        Effect.flatMap((deadline) => attempt(targets, 0, deadline)),
+        Effect.flatMap((deadline) => callUntil(targets, deadline)),
         Effect.catchTag("CircuitOpen", ({ message }) =>
           failure("Unavailable", `not asked: ${message}`),
         ),
@@ -98,8 +87,23 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   }
 }
 
-/** Longest back-off before the first retry, in milliseconds. It doubles with each retry. */
-const firstWaitMs = 250
+type CallError = ProviderError | CircuitBreaker.CircuitOpen
+
+/** Waits exponentially longer with jitter, at least the vendor's `Retry-After`. Outputs the wait. */
+const backOff: Schedule.Schedule<Duration.Duration, CallError> = Schedule.exponential(
+  "250 millis",
+).pipe(
+  Schedule.jitteredWith({ min: 0.5, max: 1 }),
+  Schedule.zipRight(Schedule.identity<CallError>()),
+  Schedule.modifyDelay((error, wait) =>
+    Math.round(Math.max(Duration.toMillis(wait), retryAfterMsOf(error))),
+  ),
+  Schedule.delays,
+)
+
+const retryAfterMsOf = (error: CallError) =>
+  error._tag === "ProviderError" ? Duration.toMillis(error.retryAfter ?? 0) : 0
 
 /** True for errors that a retry may cure. A refused or malformed answer would come again. */
-const mayPass = ({ reason }: ProviderError) => reason !== "Refused" && reason !== "Malformed"
+const isTransient = (error: CallError) =>
+  error._tag === "ProviderError" && error.reason !== "Refused" && error.reason !== "Malformed"
