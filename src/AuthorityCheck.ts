@@ -3,6 +3,10 @@
  * becomes a target. When the cache knows every target, one commit holds and charges the credits.
  * Otherwise it holds the credits, looks up each distinct target once, charges the successful checks
  * and returns the rest of the hold. A request that fails or is interrupted gets its hold back.
+ *
+ * `http/handlers` calls `check` with the `Idempotency-Key`. `Batch.holdOf` puts the key into the
+ * hold. `CreditLedger` charges, or returns the stored answer of the key, and `Report.replay` decodes
+ * that answer.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"

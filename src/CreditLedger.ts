@@ -2,6 +2,11 @@
  * The port to the credits of all accounts. A request first holds credits. Settling the hold charges
  * at most its amount and returns the rest. A hold whose owner has died ends with its lease or
  * earlier. A repeat with the same idempotency key gets the stored answer and is not charged again.
+ *
+ * The rules are in `ledger/Books`: `open`, `settle` and `charge` look up the idempotency key and
+ * charge. `sql/CreditLedger` submits them, and `sql/LedgerCommit` writes the result.
+ * A dead process: `sql/Heartbeat` finds it, and `sql/HoldExpiry` ends its holds, called by
+ * `cli/sweeper`.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"

@@ -6,7 +6,8 @@ import * as Option from "effect/Option"
 
 /**
  * The deadline of the current request, in epoch milliseconds. Infinite outside a request. At the
- * deadline a provider returns the outcomes that it has.
+ * deadline a provider returns the outcomes that it has. `http/Runner` sets it when a request
+ * arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/Express` computes its own in the same way.
  */
 export class Deadline extends Context.Reference<Deadline>()("authority/Deadline", {
   defaultValue: () => Number.POSITIVE_INFINITY,

@@ -2,7 +2,8 @@ import * as Data from "effect/Data"
 
 /**
  * The store failed: for example it is full, locked, missing or damaged. The caller of a port cannot
- * fix that, so ports die with this error as a defect. `message` says what to do. The start of the
+ * fix that, so ports die with this error as a defect, and their docstrings say so. `Health` is the
+ * exception: its callers report the failure. `message` says what to do. The start of the
  * program and the verbs print it, and the HTTP API answers with status 500.
  */
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{

@@ -94,6 +94,7 @@ export const make = (
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
+        // Sets the Deadline that the use case, the providers and the ledger read.
         [Deadline.key, clock.unsafeCurrentTimeMillis() + timeoutMs],
         [Scope.Scope.key, scope],
       ])

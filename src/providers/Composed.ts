@@ -12,6 +12,9 @@
  *   a request could miss both the queue and the cache, and buy the same figures again.
  * - `Resilient` is innermost. Its timeout covers one call, without the time in the queue. The
  *   result of a retried call is saved once.
+ *
+ * To add a vendor: write `providers/Vendor.ts` like `Moz.ts`, add its name and settings to
+ * `Settings.ts`, and build it in `cli/Providers.ts`. The compiler names the places that are left.
  */
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
