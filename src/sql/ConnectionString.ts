@@ -5,6 +5,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
+import { nearestName } from "../nearestName.ts"
 
 const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] as const
 const sessionAttributes = ["any", "read-write", "primary"] as const
@@ -333,35 +334,8 @@ const complaintAbout = (name: string): string => {
     const what = acceptedValues.has(name) ? `this value of ${name}` : `the parameter ${name}`
     return `${what} is not supported: ${advice}`
   }
-  const nearest = nearestTo(name, Object.keys(parameters))
+  const nearest = nearestName(name, Object.keys(parameters))
   return nearest === undefined
     ? `there is no parameter ${name}: there are ${Object.keys(parameters).join(", ")}`
     : `there is no parameter ${name}: did you mean ${nearest}?`
-}
-
-/** Returns the most similar word, or undefined when more than half of `word` differs from it. */
-const nearestTo = (word: string, words: ReadonlyArray<string>): string | undefined => {
-  const [nearest] = words
-    .map((known) => ({ known, distance: distanceOf(word.toLowerCase(), known) }))
-    .toSorted((a, b) => a.distance - b.distance)
-  return nearest && nearest.distance <= word.length / 2 ? nearest.known : undefined
-}
-
-/** The Levenshtein distance: how many characters to add, remove or replace. */
-const distanceOf = (from: string, to: string): number => {
-  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
-  for (const [index, character] of Array.from(from).entries()) {
-    const next = [index + 1]
-    for (let column = 1; column <= to.length; column++) {
-      next.push(
-        Math.min(
-          (row[column] ?? 0) + 1,
-          (next[column - 1] ?? 0) + 1,
-          (row[column - 1] ?? 0) + (character === to[column - 1] ? 0 : 1),
-        ),
-      )
-    }
-    row = next
-  }
-  return row[to.length] ?? 0
 }
