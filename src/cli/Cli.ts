@@ -1,9 +1,7 @@
 /** Declares the verbs and their options, and runs the verb that the arguments name. */
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
-import * as CliConfig from "@effect/cli/CliConfig"
 import * as Options from "@effect/cli/Options"
-import * as ValidationError from "@effect/cli/ValidationError"
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
 import * as NodePath from "@effect/platform-node/NodePath"
 import * as NodeTerminal from "@effect/platform-node/NodeTerminal"
@@ -18,8 +16,9 @@ import * as credit from "./credits.ts"
 import * as datasets from "./dataset.ts"
 import * as keys from "./key.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
-import { json } from "./options.ts"
-import { WrongUsage } from "./ExitStatus.ts"
+import { decoded, json } from "./options.ts"
+import { examples } from "./examples.ts"
+import * as CommandLine from "./CommandLine.ts"
 import { statement } from "./statement.ts"
 import * as Stores from "./Stores.ts"
 import { version } from "./version.ts"
@@ -85,18 +84,21 @@ const check = Command.make(
   {
     file: Args.text({ name: "FILE" }).pipe(
       Args.optional,
-      Args.withDescription("Text file, one URL per line (default, or -: stdin)"),
+      Args.withDescription("List with one URL per line, or a CSV; - is stdin (default: stdin)"),
     ),
     key: Options.redacted("key").pipe(
+      Options.withPseudoName("KEY"),
       Options.withFallbackConfig(Config.redacted("AUTHORITY_API_KEY")),
-      Options.withDescription("API key (default: AUTHORITY_API_KEY, which `ps` does not show)"),
+      Options.withDescription("API key (default: the environment variable AUTHORITY_API_KEY)"),
     ),
     url: Options.text("url").pipe(
-      Options.withSchema(HttpUrl),
+      Options.withPseudoName("URL"),
+      Options.mapEffect(decoded("--url", HttpUrl)),
       Options.withDefault("http://127.0.0.1:8080"),
       Options.withDescription("Address of the service (default: http://127.0.0.1:8080)"),
     ),
     column: Options.text("column").pipe(
+      Options.withPseudoName("COLUMN"),
       Options.optional,
       Options.withDescription(
         "Read a CSV: header name or number of the URL column (default: no CSV)",
@@ -110,11 +112,12 @@ const check = Command.make(
     format: Options.choice("format", OutcomeFormat.names).pipe(
       Options.optional,
       Options.withDescription(
-        "Output format (default: from the output file's extension, else table)",
+        "Output format: table, csv, json or ndjson (default: from the output file's extension, else table)",
       ),
     ),
     patience: Options.text("patience").pipe(
-      Options.withSchema(TimeSpan),
+      Options.withPseudoName("TIME"),
+      Options.mapEffect(decoded("--patience", TimeSpan)),
       Options.withDefault(Duration.minutes(2)),
       Options.withDescription("How long to retry while the service fails (default: 2m)"),
     ),
@@ -170,8 +173,11 @@ const dataset = Command.make("dataset").pipe(
   ]),
 )
 
-/** `serve`, `doctor`, `backup` and `restore` import the stores themselves, when they run. */
-const authority = Command.make("authority").pipe(
+/**
+ * The program with all its verbs. `serve`, `doctor`, `backup` and `restore` import the stores
+ * themselves, when they run.
+ */
+export const authority = Command.make("authority").pipe(
   Command.withDescription("Authority metrics of domains and pages"),
   Command.withSubcommands([
     serve,
@@ -190,10 +196,6 @@ const authority = Command.make("authority").pipe(
 /** Runs the verb that `argv` names. Prints usage errors and fails with WrongUsage. */
 export const run = (argv: ReadonlyArray<string>) =>
   // The parser rejects a lone dash as an option. It means stdin, which is also the default.
-  Command.run(authority, { name: "authority", version })(argv.filter((word) => word !== "-")).pipe(
-    Effect.mapError((error) =>
-      ValidationError.isValidationError(error) ? new WrongUsage() : error,
-    ),
-    Effect.provide(CliConfig.layer({ showBuiltIns: false, showTypes: false })),
-    Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)),
-  )
+  CommandLine.run(authority, { examples, version })(
+    argv.slice(2).filter((word) => word !== "-"),
+  ).pipe(Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)))

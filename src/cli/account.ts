@@ -8,18 +8,21 @@ import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import { json } from "./options.ts"
+import { decoded, json, wholeNumber } from "./options.ts"
 import { although, print, table } from "./Output.ts"
+
+const toName = decoded("NAME", AccountName)
 
 export const create = Command.make(
   "create",
   {
     name: Args.text({ name: "NAME" }).pipe(
-      Args.withSchema(AccountName),
+      Args.mapEffect((text) => Effect.mapError(toName(text), ({ error }) => error)),
       Args.withDescription("Name of the new account"),
     ),
-    credits: Options.integer("credits").pipe(
-      Options.withSchema(Credits),
+    credits: Options.text("credits").pipe(
+      Options.withPseudoName("N"),
+      Options.mapEffect(decoded("--credits", wholeNumber(0, " of credits"))),
       Options.withDefault(Credits.make(0)),
       Options.withDescription("Credits to grant to the new account (default: 0)"),
     ),

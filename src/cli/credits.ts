@@ -6,8 +6,7 @@ import * as Option from "effect/Option"
 import { Accounts } from "../Account.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import { Credits } from "../ledger/Credits.ts"
-import { accountOption, json } from "./options.ts"
+import { accountOption, decoded, json, wholeNumber } from "./options.ts"
 import { although, print, table } from "./Output.ts"
 
 /** The JSON document of `credits balance` and `credits grant`. */
@@ -23,15 +22,13 @@ export const grant = Command.make(
   "grant",
   {
     account: accountOption,
-    amount: Options.integer("amount").pipe(
-      Options.withSchema(Credits),
-      Options.filterMap(
-        (amount) => (amount > 0 ? Option.some(amount) : Option.none()),
-        "--amount must be at least 1",
-      ),
+    amount: Options.text("amount").pipe(
+      Options.withPseudoName("N"),
+      Options.mapEffect(decoded("--amount", wholeNumber(1, " of credits"))),
       Options.withDescription("Whole credits to add, at least 1"),
     ),
     note: Options.text("note").pipe(
+      Options.withPseudoName("TEXT"),
       Options.optional,
       Options.withDescription("Reason, shown in the statement (default: none)"),
     ),

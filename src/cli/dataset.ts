@@ -14,7 +14,7 @@ import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as RankList from "../dataset/RankList.ts"
 import { Rankings } from "../dataset/Rankings.ts"
-import { json } from "./options.ts"
+import { decoded, json, wholeNumber } from "./options.ts"
 import { print } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 
@@ -22,16 +22,14 @@ export const load = Command.make(
   "import",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("The list as published, plain or gzip"),
+      Args.withDescription("List as published, plain or gzip"),
     ),
     format: Options.choice("format", RankList.Format.literals).pipe(
-      Options.withDescription("The publisher of the list"),
+      Options.withDescription(`Publisher of the list: ${RankList.Format.literals.join(", ")}`),
     ),
-    top: Options.integer("top").pipe(
-      Options.filterMap(
-        (top) => (top > 0 ? Option.some(top) : Option.none()),
-        "--top must be at least 1",
-      ),
+    top: Options.text("top").pipe(
+      Options.withPseudoName("N"),
+      Options.mapEffect(decoded("--top", wholeNumber(1, ""))),
       Options.optional,
       Options.withDescription("Import only the top N names (default: all)"),
     ),

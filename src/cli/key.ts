@@ -13,7 +13,7 @@ import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { TimeSpan } from "../TimeSpan.ts"
-import { accountOption, json } from "./options.ts"
+import { accountOption, decoded, json } from "./options.ts"
 import { print, table, time } from "./Output.ts"
 
 const keyId = Args.text({ name: "KEY_ID" }).pipe(
@@ -54,13 +54,15 @@ export const create = Command.make(
   {
     account: accountOption,
     label: Options.text("label").pipe(
+      Options.withPseudoName("TEXT"),
       Options.optional,
       Options.withDescription("Purpose of the key (default: none)"),
     ),
     expiresIn: Options.text("expires-in").pipe(
-      Options.withSchema(TimeSpan),
+      Options.withPseudoName("TIME"),
+      Options.mapEffect(decoded("--expires-in", TimeSpan)),
       Options.optional,
-      Options.withDescription("Lifetime, for example 90d (default: unlimited)"),
+      Options.withDescription("Lifetime, such as 90d (default: unlimited)"),
     ),
     json,
   },
@@ -141,9 +143,10 @@ export const rotate = Command.make(
   {
     id: keyId,
     grace: Options.text("grace").pipe(
-      Options.withSchema(TimeSpan),
+      Options.withPseudoName("TIME"),
+      Options.mapEffect(decoded("--grace", TimeSpan)),
       Options.withDefault(Duration.zero),
-      Options.withDescription("How long the old key stays valid, for example 24h (default: 0s)"),
+      Options.withDescription("How long the old key stays valid, such as 24h (default: 0s)"),
     ),
     json,
   },

@@ -9,7 +9,7 @@ import { Accounts } from "../Account.ts"
 import { csvCell } from "../bulk/csvCell.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
-import { accountOption, json } from "./options.ts"
+import { accountOption, decoded, json } from "./options.ts"
 import { line, time } from "./Output.ts"
 
 /** A date or a time in ISO 8601. */
@@ -23,7 +23,7 @@ const IsoTime = Schema.Date.annotations({
 const moment = (name: string, description: string) =>
   Options.text(name).pipe(
     Options.withPseudoName("TIME"),
-    Options.withSchema(IsoTime),
+    Options.mapEffect(decoded(`--${name}`, IsoTime)),
     Options.optional,
     Options.withDescription(description),
   )
@@ -37,11 +37,11 @@ export const statement = Command.make(
   "statement",
   {
     account: accountOption,
-    since: moment("since", "First time to include (default: the first entry)"),
+    since: moment("since", "First time to include, such as 2026-11-01 (default: the first entry)"),
     until: moment("until", "End of the period, exclusive (default: now)"),
     format: Options.choice("format", ["table", "csv", "json"]).pipe(
       Options.withDefault("table" as const),
-      Options.withDescription("Output format (default: table)"),
+      Options.withDescription("Output format: table, csv or json (default: table)"),
     ),
     json,
   },

@@ -1,0 +1,217 @@
+/** Parses the command line, and runs the verb or prints its help or what is wrong with the words. */
+import type { BuiltInOptions } from "@effect/cli/BuiltInOptions"
+import type { CliApp } from "@effect/cli/CliApp"
+import * as CliConfig from "@effect/cli/CliConfig"
+import * as Command from "@effect/cli/Command"
+import * as Descriptor from "@effect/cli/CommandDescriptor"
+import * as ValidationError from "@effect/cli/ValidationError"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import { nearestName } from "../nearestName.ts"
+import { WrongUsage } from "./ExitStatus.ts"
+import * as Help from "./Help.ts"
+
+type Program<E, R, A> = Command.Command<"authority", R, E, A>
+
+interface About {
+  readonly version: string
+  /** Examples by the name of the verb, such as `account create`. */
+  readonly examples: Readonly<Record<string, ReadonlyArray<string>>>
+}
+
+const config: CliConfig.CliConfig = { ...CliConfig.defaultConfig, showBuiltIns: false }
+
+/** Runs the verb that the words name. Prints wrong usage and fails with WrongUsage. */
+export const run =
+  <E, R, A>(program: Program<E, R, A>, about: About) =>
+  (words: ReadonlyArray<string>): Effect.Effect<void, E | WrongUsage, R | CliApp.Environment> =>
+    Effect.gen(function* () {
+      const all = yield* verbs(program)
+      const { parts, path } = verbOf(all, words)
+      if (words.length === path.length && parts.length > 0) return yield* help(program, about, path)
+      if (words.includes("--help") || words.includes("-h")) return yield* help(program, about, path)
+
+      const parsed = yield* parse(program, all, words)
+      if ("problem" in parsed) {
+        yield* Console.error(parsed.problem)
+        return yield* new WrongUsage()
+      }
+      const { directive } = parsed
+      if (directive._tag === "UserDefined") {
+        return yield* program.transform(program.handler(directive.value), directive.value)
+      }
+      return yield* builtIn(program, about, words, directive.option)
+    })
+
+/** Returns what is wrong with the words, or undefined. Runs nothing. */
+export const problemOf = <E, R, A>(program: Program<E, R, A>, words: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const parsed = yield* parse(program, yield* verbs(program), words)
+    return "problem" in parsed ? parsed.problem : undefined
+  })
+
+/** Lists all verbs and their parts. */
+export const verbs = <E, R, A>(program: Program<E, R, A>) =>
+  Effect.sync(() => Help.verbs(Command.getHelp(program, config)))
+
+/** Reads the help of the verb with this path. */
+export const helpOf = <E, R, A>(program: Program<E, R, A>, path: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const words = ["authority", ...path, "--help"]
+    const directive = yield* Effect.orDie(Descriptor.parse(program.descriptor, words, config))
+    if (directive._tag !== "BuiltIn" || directive.option._tag !== "ShowHelp") {
+      return yield* Effect.dieMessage(`No help for "${path.join(" ")}"`)
+    }
+    return Help.ofVerb(directive.option.helpDoc, directive.option.usage)
+  })
+
+const help = <E, R, A>(program: Program<E, R, A>, about: About, path: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const all = yield* verbs(program)
+    const { parts, verb } = verbOf(all, path)
+    if (verb === undefined) {
+      const leaves = all.filter(({ hasParts }) => !hasParts)
+      return yield* Console.log(
+        Help.ofParts(path, Help.description(Command.getHelp(program, config)), leaves, [
+          ["authority --version", "Print the version"],
+          ["authority --completions SHELL", "Print a script for bash, zsh or fish"],
+        ]),
+      )
+    }
+    if (parts.length > 0) {
+      return yield* Console.log(Help.ofParts(path, verb.description, parts, []))
+    }
+    const examples = new Map(Object.entries(about.examples)).get(verb.name) ?? []
+    yield* Console.log(Help.ofLeaf(verb, yield* helpOf(program, path), examples))
+  })
+
+/** The longest verb that the words begin with, and its parts: for no word, the verbs themselves. */
+const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => {
+  const verb = all.findLast(({ path }) => path.every((name, i) => name === words[i]))
+  const path = verb?.path ?? []
+  const parts = all.filter(
+    (other) =>
+      other.path.length === path.length + 1 && path.every((name, i) => name === other.path[i]),
+  )
+  return { verb, path, parts }
+}
+
+/** Parses the words. `problem` is one sentence and says what to do. */
+const parse = <E, R, A>(
+  program: Program<E, R, A>,
+  all: ReadonlyArray<Help.Verb>,
+  words: ReadonlyArray<string>,
+) =>
+  Effect.gen(function* () {
+    const { parts, path } = verbOf(all, words)
+    const next = words[path.length]
+    if (parts.length > 0 && next !== undefined && !next.startsWith("-")) {
+      return { problem: unknownVerb([...path, next].join(" "), parts) }
+    }
+    const { options } = yield* helpOf(program, path)
+    const unknown = parts.length > 0 ? undefined : unknownOption(words, options)
+    if (unknown !== undefined) return { problem: unknown }
+
+    const seeHelp = `; for help, run: ${["authority", ...path, "--help"].join(" ")}`
+    return yield* Descriptor.parse(program.descriptor, ["authority", ...words], config).pipe(
+      Effect.map((directive) => {
+        const [extra] = directive._tag === "UserDefined" ? directive.leftover : []
+        return extra === undefined
+          ? { directive }
+          : { problem: `there is an argument too many: "${extra}"${seeHelp}` }
+      }),
+      Effect.catchAll(({ error }) =>
+        Effect.succeed({ problem: plainly(Help.plain(error), options) + seeHelp }),
+      ),
+    )
+  })
+
+const unknownVerb = (name: string, siblings: ReadonlyArray<Help.Verb>) => {
+  const names = siblings.map(({ name }) => name)
+  const last = (text: string) => text.split(" ").at(-1) ?? text
+  const nearest = nearestName(last(name), names.map(last))
+  const suggested = names.find((sibling) => last(sibling) === nearest)
+  return `there is no verb "${name}"${suggestion(suggested)}he verbs are ${names.join(", ")}`
+}
+
+/** Options that the library adds to every verb. */
+const common = ["--help"]
+const libraryOptions = ["--version", "--completions", "--log-level", "--wizard"]
+
+const unknownOption = (words: ReadonlyArray<string>, options: ReadonlyArray<Help.Parameter>) => {
+  const names = [...options.map(({ name }) => name), ...common]
+  const hasValue = (word = "") =>
+    options.some(({ name, placeholder }) => name === word && placeholder !== undefined)
+  const end = words.indexOf("--")
+  const unknown = words
+    .slice(0, end === -1 ? undefined : end)
+    .filter((word, i) => word.startsWith("--") && !hasValue(words[i - 1]))
+    .map((word) => word.replace(/=.*/s, ""))
+    .find((word) => !names.includes(word) && !libraryOptions.includes(word))
+  return unknown === undefined
+    ? undefined
+    : `there is no option ${unknown}${suggestion(nearestName(unknown, names))}he options are ${names.join(", ")}`
+}
+
+const suggestion = (nearest: string | undefined) =>
+  nearest === undefined ? ": t" : `: did you mean ${nearest}? T`
+
+/** Says in plain words what a message of the library means. Our own messages stay as they are. */
+const plainly = (message: string, options: ReadonlyArray<Help.Parameter>): string => {
+  const [, kind, name = ""] =
+    /^(Expected to find option|Expected a value following option|Missing argument):? '?<?([\w-]+)/.exec(
+      message,
+    ) ?? []
+  switch (kind) {
+    case "Expected to find option": {
+      const option = options.find((option) => option.name === name)
+      const about = option === undefined ? "" : `: ${uncapitalized(option.description)}`
+      return `the option ${[name, option?.placeholder ?? ""].join(" ").trim()} is missing${about}`
+    }
+    case "Expected a value following option":
+      return `the option ${name} needs a value`
+    case "Missing argument":
+      return `the argument ${name} is missing`
+    default:
+      return message
+        .replace("Expected one of the following cases:", "expected one of")
+        .replace(
+          /^More than one reference to option '(.+)' detected$/,
+          "the option $1 is given twice",
+        )
+  }
+}
+
+/** Keeps abbreviations such as API. */
+const uncapitalized = (text: string) =>
+  /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
+
+/** Runs an option that the library handles for every verb, such as `--version`. */
+const builtIn = <E, R, A>(
+  program: Program<E, R, A>,
+  { version }: About,
+  words: ReadonlyArray<string>,
+  option: BuiltInOptions,
+) =>
+  option._tag === "ShowCompletions" && option.shellType === "bash"
+    ? Effect.flatMap(Descriptor.getBashCompletions(program.descriptor, "authority"), (lines) =>
+        Console.log(repaired(lines.join("\n"))),
+      )
+    : Command.run(program, { name: "authority", version })(["", "", ...words]).pipe(
+        Effect.provide(CliConfig.layer(config)),
+        Effect.catchIf(ValidationError.isValidationError, () => new WrongUsage()),
+      )
+
+/**
+ * Repairs two defects of @effect/cli 0.77.2: its script for bash completes no option of a part of a
+ * verb, and completes all values of a choice as one word.
+ */
+const repaired = (script: string) =>
+  script
+    .replaceAll(/^( +\w+(?:,\w+)+),(\w+\))$/gm, (_, parents: string, name: string) =>
+      [parents.replaceAll(",", "__"), name].join(","),
+    )
+    .replaceAll(
+      /compgen -W "([\w-]+(?:,[\w-]+)+)"/g,
+      (_, choices: string) => `compgen -W "${choices.replaceAll(",", " ")}"`,
+    )

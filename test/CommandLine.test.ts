@@ -1,0 +1,277 @@
+/** Help and usage errors of every verb, in the process of the test. */
+import { execFileSync } from "node:child_process"
+import { assert, describe, it } from "@effect/vitest"
+import * as NodeContext from "@effect/platform-node/NodeContext"
+import * as ConfigProvider from "effect/ConfigProvider"
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import { authority } from "../src/cli/Cli.ts"
+import * as CommandLine from "../src/cli/CommandLine.ts"
+import { examples } from "../src/cli/examples.ts"
+
+/** Runs the words that must not reach a verb. Returns what they print. */
+const run = (...words: ReadonlyArray<string>) =>
+  Effect.gen(function* () {
+    const [out, err] = [new Array<string>(), new Array<string>()]
+    const console: Console.Console = {
+      ...(yield* Console.consoleWith(Effect.succeed)),
+      log: (text: unknown) => Effect.sync(() => void out.push(String(text))),
+      error: (text: unknown) => Effect.sync(() => void err.push(String(text))),
+    }
+    const exit = yield* CommandLine.run(authority, { examples, version: "1.2.3" })(words).pipe(
+      Effect.withConsole(console),
+      Effect.exit,
+    )
+    return { ok: Exit.isSuccess(exit), out: out.join("\n"), err: err.join("\n") }
+  }).pipe(Effect.provide(NodeContext.layer), Effect.withConfigProvider(noEnvironment))
+
+const noEnvironment = ConfigProvider.fromMap(new Map())
+
+const verbs = Effect.provide(CommandLine.verbs(authority), NodeContext.layer)
+
+/** Splits an example as a shell does, as far as the examples need it. */
+const wordsOf = (example: string) =>
+  Array.from(example.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, plain]) => quoted ?? plain ?? "")
+
+const libraryText =
+  /user-defined|This setting|This option can|true or false|An integer|One of the following|<->|Transformation|DurationFromSelf/
+
+describe("the help", () => {
+  it.effect("of the program lists every verb, and every part of a verb", () =>
+    Effect.gen(function* () {
+      const names = (yield* verbs).map(({ name }) => name)
+      for (const name of ["serve", "account", "account create", "key rotate", "check", "openapi"]) {
+        assert.include(names, name)
+      }
+      const { out } = yield* run("--help")
+      for (const name of names) assert.include(out, name)
+    }),
+  )
+
+  it.effect("of every verb fits 80 columns, in the project's words alone", () =>
+    Effect.gen(function* () {
+      for (const { name } of [{ name: "" }, ...(yield* verbs)]) {
+        const { err, ok, out } = yield* run(...name.split(" ").filter(Boolean), "--help")
+        assert.deepStrictEqual({ ok, err }, { ok: true, err: "" }, name)
+        assert.include(out, `authority ${name}`.trim())
+        assert.notMatch(out, libraryText, name)
+        for (const line of out.split("\n")) assert.isAtMost(line.length, 80, line)
+      }
+    }),
+  )
+
+  it.effect("of every verb explains each option in a phrase, with its default", () =>
+    Effect.gen(function* () {
+      for (const verb of yield* verbs) {
+        const { options } = yield* Effect.provide(
+          CommandLine.helpOf(authority, verb.path),
+          NodeContext.layer,
+        )
+        for (const { description, isOptional, name, placeholder } of options) {
+          assert.match(description, /^[A-Z]/, `${verb.name} ${name}`)
+          assert.notMatch(placeholder ?? "", /[a-z]/, `${verb.name} ${name}`)
+          if (isOptional && placeholder !== undefined) {
+            assert.match(description, /\(default: .+\)$/, `${verb.name} ${name}`)
+          }
+        }
+      }
+    }),
+  )
+
+  it.effect("of every verb has examples that the program accepts", () =>
+    Effect.gen(function* () {
+      const known = new Map(Object.entries(examples))
+      for (const { hasParts, name, path } of yield* verbs) {
+        if (hasParts) continue
+        const { out } = yield* run(...path, "--help")
+        for (const example of known.get(name) ?? []) {
+          assert.include(out, `  ${example}`)
+          const [program, ...words] = wordsOf(example)
+          assert.strictEqual(program, "authority")
+          assert.deepStrictEqual(words.slice(0, path.length), path)
+          const problem = yield* Effect.provide(
+            CommandLine.problemOf(authority, words),
+            NodeContext.layer,
+          ).pipe(
+            Effect.withConfigProvider(
+              ConfigProvider.fromMap(new Map([["AUTHORITY_API_KEY", "am_1"]])),
+            ),
+          )
+          assert.isUndefined(problem, example)
+        }
+        assert.isAtLeast(known.get(name)?.length ?? 0, 1, `${name} has an example`)
+      }
+    }),
+  )
+
+  it.effect("is shown for a verb that needs one of its parts", () =>
+    Effect.gen(function* () {
+      const { ok, out } = yield* run("account")
+      assert.isTrue(ok)
+      assert.match(out, /account create +Create an account/)
+    }),
+  )
+})
+
+describe("wrong usage", () => {
+  for (const [name, words, message] of [
+    [
+      "a mistyped verb lists the verbs and names the nearest",
+      ["accont"],
+      /^there is no verb "accont": did you mean account\? The verbs are serve, account, .+, openapi$/,
+    ],
+    [
+      "a mistyped part of a verb lists its parts and names the nearest",
+      ["account", "creat", "acme"],
+      /^there is no verb "account creat": did you mean account create\? The verbs are account create, account list$/,
+    ],
+    [
+      "a verb that resembles none lists the verbs",
+      ["account", "frobnicate"],
+      /^there is no verb "account frobnicate": the verbs are account create, account list$/,
+    ],
+    [
+      "a mistyped option lists the options and names the nearest",
+      ["account", "create", "acme", "--credit", "5"],
+      /^there is no option --credit: did you mean --credits\? The options are --credits, --json, --help$/,
+    ],
+    [
+      "an option that resembles none lists the options",
+      ["account", "list", "--frobnicate=1"],
+      /^there is no option --frobnicate: the options are --json, --help$/,
+    ],
+    [
+      "a missing key names the environment variable that can hold it",
+      ["check", "list.txt"],
+      /^the option --key KEY is missing: .*AUTHORITY_API_KEY/,
+    ],
+    [
+      "a missing option says what it is",
+      ["credits", "balance"],
+      /^the option --account NAME is missing: name or id of the account; for help, run: authority credits balance --help$/,
+    ],
+    ["a missing value names its option", ["check", "--key"], /^the option --key needs a value; /],
+    [
+      "a missing argument names it",
+      ["account", "create"],
+      /^the argument NAME is missing; for help, run: authority account create --help$/,
+    ],
+    [
+      "an argument too many is named",
+      ["account", "list", "acme"],
+      /^there is an argument too many: "acme"; /,
+    ],
+    [
+      "a length of time that is none names its option",
+      ["key", "create", "--account", "a", "--expires-in", "soon"],
+      /^--expires-in: expected a length of time such as 500ms, 10s, 5m, 24h or 90d, at most 3650d; /,
+    ],
+    [
+      "a number that is none names its option",
+      ["account", "create", "acme", "--credits", "many"],
+      /^--credits: expected a whole number of credits, 0 or more; /,
+    ],
+    [
+      "a grant of nothing names its option",
+      ["credits", "grant", "--account", "acme", "--amount", "0"],
+      /^--amount: expected a whole number of credits, 1 or more; /,
+    ],
+    [
+      "an address that is none names its option",
+      ["check", "--key", "am_1", "--url", "localhost"],
+      /^--url: expected an http or https address; /,
+    ],
+    [
+      "a format that does not exist lists the formats",
+      ["check", "--key", "am_1", "--format", "xml"],
+      /^expected one of table, csv, json, ndjson; /,
+    ],
+    [
+      "a number below zero names its option",
+      ["account", "create", "acme", "--credits=-1"],
+      /^--credits: expected a whole number of credits, 0 or more; /,
+    ],
+    [
+      "a lifetime of more than ten years names its option",
+      ["key", "create", "--account", "a", "--expires-in", "3651d"],
+      /^--expires-in: expected a length of time .+, at most 3650d; /,
+    ],
+    [
+      "a grace of millions of years names its option",
+      ["key", "rotate", "id", "--grace", "200000000d"],
+      /^--grace: expected a length of time .+, at most 3650d; /,
+    ],
+    [
+      "a name that looks like an id names its argument",
+      ["account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
+      /^NAME: expected a name that does not look like an account's id; /,
+    ],
+    [
+      "a name that cannot be one names its argument",
+      ["account", "create", "a b"],
+      /^NAME: expected 1 to 100 letters/,
+    ],
+    [
+      "a time that is none names its option",
+      ["credits", "statement", "--account", "acme", "--since", "yesterday"],
+      /^--since: expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z; /,
+    ],
+    [
+      "an import of no name at all names its option",
+      ["dataset", "import", "list.csv", "--format", "tranco", "--top", "0"],
+      /^--top: expected a whole number, 1 or more; /,
+    ],
+  ] as const) {
+    it.effect(name, () =>
+      Effect.gen(function* () {
+        const { err, ok, out } = yield* run(...words)
+        assert.deepStrictEqual({ ok, out }, { ok: false, out: "" })
+        assert.match(err, message)
+        assert.notMatch(err, libraryText)
+      }),
+    )
+  }
+
+  it.effect("a value may look like an option", () =>
+    Effect.gen(function* () {
+      const problem = yield* Effect.provide(
+        CommandLine.problemOf(
+          authority,
+          wordsOf("credits grant --account acme --amount 1 --note --thanks"),
+        ),
+        NodeContext.layer,
+      )
+      assert.isUndefined(problem)
+    }),
+  )
+})
+
+describe("the completions of bash", () => {
+  const complete = (script: string, ...words: ReadonlyArray<string>) =>
+    execFileSync(
+      "bash",
+      [
+        "--norc",
+        "-c",
+        'source <(printf "%s" "$0"); COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _authority_bash_completions authority; echo "${COMPREPLY[*]}"',
+        script,
+        ...words,
+      ],
+      { encoding: "utf8" },
+    )
+      .trim()
+      .split(" ")
+
+  it.effect("complete verbs, parts of verbs, options and formats", () =>
+    Effect.gen(function* () {
+      const { out: script } = yield* run("--completions", "bash")
+      assert.deepStrictEqual(complete(script, "authority", "acc"), ["account"])
+      assert.deepStrictEqual(complete(script, "authority", "account", "cr"), ["create"])
+      assert.deepStrictEqual(complete(script, "authority", "account", "create", "--cr"), [
+        "--credits",
+      ])
+      assert.deepStrictEqual(complete(script, "authority", "check", "--format", "nd"), ["ndjson"])
+    }),
+  )
+})
