@@ -116,3 +116,80 @@ describe("the column of a CSV", () => {
     }),
   )
 })
+
+describe("a CSV whose column is not named", () => {
+  const taken = (content: string, isCsv: boolean) =>
+    Effect.promise(async () => {
+      const urls: Array<string> = []
+      const columns: Array<string> = []
+      const options = { isCsv, batchSize: 3, onColumn: (column: string) => columns.push(column) }
+      const bytes = inPieces(Buffer.from(content), 1)
+      for await (const batch of UrlList.batches(bytes, { ...options, column: undefined })) {
+        urls.push(...batch)
+      }
+      return { columns, urls }
+    })
+
+  const refusal = (content: string) =>
+    Effect.map(Effect.flip(Effect.sandbox(taken(content, true))), String)
+
+  it.effect("has the only column with URLs taken, and reports which", () =>
+    Effect.gen(function* () {
+      const csv = "Rank;Address;Type\n1;https://a.com/x;text/html\n2;b.com;text/html\n3;;\n"
+      const expected = { columns: ['"Address"'], urls: ["https://a.com/x", "b.com"] }
+      assert.deepStrictEqual(yield* taken(csv, true), expected)
+    }),
+  )
+
+  it.effect("is known by its header row when the name of the file does not say so", () =>
+    Effect.gen(function* () {
+      const csv = "Rank,Address\n1,a.com\n2,b.com\n"
+      const expected = { columns: ['"Address"'], urls: ["a.com", "b.com"] }
+      assert.deepStrictEqual(yield* taken(csv, false), expected)
+    }),
+  )
+
+  it.effect("has no header when its first row has a URL, and its columns go by number", () =>
+    Effect.gen(function* () {
+      const expected = { columns: ["2"], urls: ["a.com", "b.com"] }
+      assert.deepStrictEqual(yield* taken("1,a.com\n2,b.com\n", true), expected)
+    }),
+  )
+
+  it.effect("may have one column, with a header or without", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* taken("url\na.com\n", true), {
+        columns: ['"url"'],
+        urls: ["a.com"],
+      })
+      assert.deepStrictEqual((yield* taken("a.com\nb.com", true)).urls, ["a.com", "b.com"])
+    }),
+  )
+
+  it.effect("is refused with the candidates when two columns have URLs", () =>
+    Effect.gen(function* () {
+      const csv = "Source,Anchor,Target\na.com,here,b.com\nc.com,there,d.com\n"
+      assert.include(
+        yield* refusal(csv),
+        'more than one column has URLs: choose one with --column: "Source" or "Target"',
+      )
+      assert.include(yield* refusal("a.com,b.com\n"), "choose one with --column: 1 or 2")
+    }),
+  )
+
+  it.effect("is refused with all columns when none has URLs", () =>
+    Effect.gen(function* () {
+      assert.include(
+        yield* refusal("Rank,Site\n1,none\n"),
+        'no column has URLs: choose one with --column: "Rank" or "Site"',
+      )
+    }),
+  )
+
+  it.effect("differs from lines with URLs that contain the delimiter", () =>
+    Effect.gen(function* () {
+      const lines = ["https://a.com/x,y", "https://b.com/x,y", "localhost,z"]
+      assert.deepStrictEqual(yield* taken(lines.join("\n"), false), { columns: [], urls: lines })
+    }),
+  )
+})

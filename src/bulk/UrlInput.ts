@@ -18,14 +18,23 @@ export const open = (options: {
   /** `None` for standard input. */
   readonly file: Option.Option<string>
   readonly column: Option.Option<string>
+  /** Called once with the name or number of the column that was found in a CSV. */
+  readonly onColumn: (column: string) => void
 }): Effect.Effect<UrlInput, UrlList.UnreadableList> =>
   Effect.gen(function* () {
+    let isTold = false
+    const onColumn = (column: string) => {
+      if (!isTold) options.onColumn(column)
+      isTold = true
+    }
     const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
       Stream.suspend(() =>
         Stream.fromAsyncIterable(
           UrlList.batches(source(), {
             column: Option.getOrUndefined(options.column),
             batchSize: maxUrls,
+            isCsv: /\.(csv|tsv)$/i.test(name),
+            onColumn,
           }),
           unreadable(name),
         ),

@@ -7,6 +7,8 @@ import { pipeline, Readable } from "node:stream"
 import { TextDecoder } from "node:util"
 import { parse } from "csv-parse"
 import * as Data from "effect/Data"
+import * as Either from "effect/Either"
+import { Target } from "../Target.ts"
 
 /** The list cannot be read. `message` says why. */
 export class UnreadableList extends Data.TaggedError("UnreadableList")<{
@@ -14,8 +16,12 @@ export class UnreadableList extends Data.TaggedError("UnreadableList")<{
 }> {}
 
 export interface Options {
-  /** The CSV column: its name in the first row, or its number from 1; undefined for plain lines. */
+  /** The CSV column: its name in the first row, or its number from 1; undefined to find it. */
   readonly column: string | undefined
+  /** True when the name of the file says that it is a CSV. Otherwise its first row decides. */
+  readonly isCsv?: boolean
+  /** Called once with the name or number of the column that was found. */
+  readonly onColumn?: (column: string) => void
   /** URLs in one batch; the last one may have fewer. */
   readonly batchSize: number
 }
@@ -23,10 +29,12 @@ export interface Options {
 /** Yields the URLs in batches. Throws UnreadableList. */
 export async function* batches(
   bytes: AsyncIterable<Uint8Array>,
-  { batchSize, column }: Options,
+  options: Options,
 ): AsyncGenerator<ReadonlyArray<string>> {
-  const text = decoded(bytes)
-  const urls = column === undefined ? lines(text) : cells(text, column)
+  const { batchSize, column, isCsv } = options
+  const sniff = await sniffed(decoded(bytes))
+  const isTable = column !== undefined || isCsv || isHeader(sniff)
+  const urls = isTable ? cells(sniff, options) : lines(sniff.whole)
   let batch: Array<string> = []
   for await (const some of urls) {
     for (const url of some) {
@@ -85,8 +93,7 @@ const isUrl = (line: string) => line !== "" && !line.startsWith("#")
 
 const maxLineLength = 1_000_000
 
-async function* cells(text: AsyncIterable<string>, column: string) {
-  const { delimiter, whole } = await sniffed(text)
+async function* cells({ delimiter, whole }: Sniffed, { column, onColumn }: Options) {
   const parser = parse({
     delimiter,
     comment: "#",
@@ -99,15 +106,70 @@ async function* cells(text: AsyncIterable<string>, column: string) {
   // The loop below throws the errors of the pipeline.
   pipeline(Readable.from(whole), parser, () => {})
   let index: number | undefined
+  let sample: Array<ReadonlyArray<string>> = []
+  const urls = (rows: ReadonlyArray<ReadonlyArray<string>>) =>
+    rows.map((row) => row[index ?? 0]?.trim() ?? "").filter((url) => url !== "")
+  const start = () => {
+    const chosen = column === undefined ? found(sample) : named(column, sample[0] ?? [])
+    index = chosen.index
+    if (column === undefined) onColumn?.(chosen.label)
+    return urls(chosen.hasHeader ? sample.slice(1) : sample)
+  }
   for await (const record of parser) {
     const row: ReadonlyArray<string> = record
-    if (index === undefined) {
-      index = indexOf(column, row)
-      if (!isNumber(column)) continue
+    if (index !== undefined) {
+      yield urls([row])
+      continue
     }
-    const url = row[index]?.trim() ?? ""
-    if (url !== "") yield [url]
+    sample.push(row)
+    if (column !== undefined || sample.length === sampleRows) yield start()
   }
+  if (index === undefined && sample.length > 0) yield start()
+}
+
+/** The first rows, which decide which column has the URLs. */
+const sampleRows = 100
+
+interface Column {
+  readonly index: number
+  readonly label: string
+  readonly hasHeader: boolean
+}
+
+const named = (column: string, first: ReadonlyArray<string>): Column => ({
+  index: indexOf(column, first),
+  label: column,
+  hasHeader: !isNumber(column),
+})
+
+/** Finds the one column that has URLs in at least half of its cells. */
+const found = (sample: ReadonlyArray<ReadonlyArray<string>>): Column => {
+  const [first = []] = sample
+  const hasHeader = !first.some(looksLikeUrl)
+  const rows = hasHeader ? sample.slice(1) : sample
+  const columns = first.map((name, index): Column => {
+    const label = hasHeader && name.trim() !== "" ? JSON.stringify(name.trim()) : `${index + 1}`
+    return { index, label, hasHeader }
+  })
+  const candidates = columns.filter(({ index }) => {
+    const cells = rows.map((row) => row[index]?.trim() ?? "").filter((cell) => cell !== "")
+    return cells.length > 0 && cells.filter(looksLikeUrl).length * 2 >= cells.length
+  })
+  const [only, second] = candidates
+  if (only !== undefined && second === undefined) return only
+  const [problem, choice] =
+    only === undefined ? ["no column has", columns] : ["more than one column has", candidates]
+  throw new UnreadableList({
+    message: `${problem} URLs: choose one with --column: ${choice.map(({ label }) => label).join(" or ")}`,
+  })
+}
+
+const looksLikeUrl = (cell: string) => Either.isRight(Target.parse(cell.trim()))
+
+/** A header has two names or more, and no URL. So it begins no list of plain lines. */
+const isHeader = ({ delimiter, first }: Sniffed) => {
+  const names = first.split(delimiter)
+  return names.length > 1 && !first.includes("//") && !names.some(looksLikeUrl)
 }
 
 const isNumber = (column: string) => /^[1-9]\d{0,3}$/.test(column)
@@ -127,8 +189,15 @@ const indexOf = (column: string, first: ReadonlyArray<string>): number => {
   })
 }
 
+interface Sniffed {
+  readonly delimiter: string
+  /** The first line that is neither blank nor a comment. */
+  readonly first: string
+  readonly whole: AsyncIterable<string>
+}
+
 /** Detects the delimiter from the first row. Spreadsheets in many countries use `;`. */
-const sniffed = async (text: AsyncIterable<string>) => {
+const sniffed = async (text: AsyncIterable<string>): Promise<Sniffed> => {
   const pieces = text[Symbol.asyncIterator]()
   let head = ""
   let first: string | undefined
@@ -148,5 +217,5 @@ const sniffed = async (text: AsyncIterable<string>) => {
     yield head
     yield* { [Symbol.asyncIterator]: () => pieces }
   }
-  return { delimiter, whole: whole() }
+  return { delimiter, first: first ?? "", whole: whole() }
 }

@@ -101,7 +101,7 @@ const check = Command.make(
       Options.withPseudoName("COLUMN"),
       Options.optional,
       Options.withDescription(
-        "Read a CSV: header name or number of the URL column (default: no CSV)",
+        "Header name or number of the CSV column with the URLs (default: the only one that has URLs)",
       ),
     ),
     output: Options.text("output").pipe(

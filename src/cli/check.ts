@@ -50,7 +50,10 @@ class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: 
 export const check = (options: Options) =>
   Effect.gen(function* () {
     const output = Option.getOrUndefined(options.output)
-    const input = yield* UrlInput.open(options)
+    const input = yield* UrlInput.open({
+      ...options,
+      onColumn: (column) => process.stderr.write(`The URLs are in the column ${column}.\n`),
+    })
     if (output !== undefined && resolve(output) === input.file?.path) {
       return yield* new CheckStopped({
         message: "the output would overwrite the list; name another file",
