@@ -14,8 +14,8 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => rmSync(path, { recursive: true })),
 )
 
-const open = (filename: string) =>
-  Effect.map(Layer.build(SqlCheckJournal.layer(filename)), (context) =>
+const open = (filename: string, options?: { readonly again: boolean }) =>
+  Effect.map(Layer.build(SqlCheckJournal.layer(filename, options)), (context) =>
     Context.get(context, CheckJournal),
   )
 
@@ -23,7 +23,8 @@ const open = (filename: string) =>
 const during = <A>(
   filename: string,
   act: (journal: CheckJournal["Type"]) => Effect.Effect<A, JournalFailed>,
-) => Effect.scoped(Effect.flatMap(open(filename), act))
+  options?: { readonly again: boolean },
+) => Effect.scoped(Effect.flatMap(open(filename, options), act))
 
 const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2 } as const
 
@@ -74,6 +75,39 @@ describe("the journal of a bulk check", () => {
       assert.strictEqual(yield* journal.unansweredSince(1000), 0)
       assert.strictEqual(yield* journal.unansweredSince(1001), 1)
       assert.strictEqual(yield* journal.unansweredSince(2001), 2)
+    }),
+  )
+
+  it.scoped("the journal keeps a finished run until the option again starts a new run", () =>
+    Effect.gen(function* () {
+      const filename = join(yield* folder, "list.journal")
+      const again = { again: true }
+      const runId = yield* during(filename, (journal) =>
+        Effect.gen(function* () {
+          yield* journal.sending(0, "zero")
+          yield* journal.keep(0, answer)
+          return journal.runId
+        }),
+      )
+      yield* TestClock.setTime(2000)
+      const unfinished = (journal: CheckJournal["Type"]) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, undefined])
+          yield* journal.finish
+        })
+      yield* during(filename, unfinished, again)
+      yield* during(filename, (journal) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, 2000])
+          assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
+        }),
+      )
+      const fresh = (journal: CheckJournal["Type"]) =>
+        Effect.gen(function* () {
+          assert.notStrictEqual(journal.runId, runId)
+          assert.deepStrictEqual([journal.finishedAt, yield* journal.size], [undefined, 0])
+        })
+      yield* during(filename, fresh, again)
     }),
   )
 

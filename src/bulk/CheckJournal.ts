@@ -38,6 +38,8 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
     readonly runId: string
     /** When the run began, in epoch milliseconds. */
     readonly startedAt: number
+    /** When the run finished, in epoch milliseconds; undefined while batches are left. */
+    readonly finishedAt: number | undefined
     /** How many batches had their answer when the journal was opened. */
     readonly answered: number
     /** Counts the batches that were first sent before `epochMs` and have no answer. */
@@ -50,6 +52,8 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
     readonly keep: (batch: number, answer: JournaledAnswer) => Effect.Effect<void, JournalFailed>
     /** Counts the batches that were ever sent, including those of earlier runs. */
     readonly size: Effect.Effect<number, JournalFailed>
+    /** Records that every URL has its outcome. Returns when the record is on disk. */
+    readonly finish: Effect.Effect<void, JournalFailed>
   }
 >() {}
 
@@ -59,11 +63,13 @@ export const forgetful: Layer.Layer<CheckJournal> = Layer.effect(
   Effect.map(Clock.currentTimeMillis, (startedAt) => ({
     runId: uuid(),
     startedAt,
+    finishedAt: undefined,
     answered: 0,
     unansweredSince: () => Effect.succeed(0),
     find: () => Effect.succeed(undefined),
     sending: () => Effect.void,
     keep: () => Effect.void,
     size: Effect.succeed(0),
+    finish: Effect.void,
   })),
 )

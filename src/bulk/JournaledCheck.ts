@@ -6,7 +6,9 @@
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Stream from "effect/Stream"
 import { type JournaledAnswer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
+import * as CheckTally from "./CheckTally.ts"
 import type { Outcome } from "../client/Batch.ts"
 import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/EffectClient.ts"
@@ -72,7 +74,7 @@ export const make = (
 
     const check: JournaledCheck["check"] = (batch, urls) =>
       Effect.gen(function* () {
-        const fingerprint = createHash("sha256").update(JSON.stringify(urls)).digest("base64")
+        const fingerprint = fingerprintOf(urls)
         const entry = yield* journal.find(batch)
         if (entry !== undefined && entry.fingerprint !== fingerprint)
           return yield* new ListChanged()
@@ -83,6 +85,25 @@ export const make = (
       })
 
     return { check, stoppedBy: () => stoppedBy }
+  })
+
+const fingerprintOf = (urls: ReadonlyArray<string>) =>
+  createHash("sha256").update(JSON.stringify(urls)).digest("base64")
+
+/** Counts the outcomes of a finished run, and sends nothing. Fails when it had another list. */
+export const tallyOf = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
+  Effect.gen(function* () {
+    const journal = yield* CheckJournal
+    const tally = CheckTally.make()
+    yield* Stream.runForEach(Stream.zipWithIndex(batches), ([urls, batch]) =>
+      Effect.gen(function* () {
+        const entry = yield* journal.find(batch)
+        if (entry?.fingerprint !== fingerprintOf(urls)) return yield* new ListChanged()
+        tally.add(urls, entry.answer)
+      }),
+    )
+    if ((yield* journal.size) > tally.batches()) return yield* new ListChanged()
+    return tally.summary()
   })
 
 const toResult = (outcome: Outcome): CompactOutcome =>

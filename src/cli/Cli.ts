@@ -121,6 +121,9 @@ const check = Command.make(
       Options.withDefault(Duration.minutes(2)),
       Options.withDescription("How long to retry while the service fails (default: 2m)"),
     ),
+    again: Options.boolean("again").pipe(
+      Options.withDescription("Check a finished list once more, and pay for it once more"),
+    ),
     json,
   },
   (options) =>

@@ -1,8 +1,9 @@
 /**
  * Checks a list of any length through the HTTP API, a few batches at a time. A journal keeps every
- * answer that was paid for. After an interrupted run, the same command resumes it.
+ * answer that was paid for. After an interrupted run, the same command resumes it. After a finished
+ * run, the same command pays for nothing.
  */
-import { rm } from "node:fs/promises"
+import { existsSync } from "node:fs"
 import { resolve } from "node:path"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Clock from "effect/Clock"
@@ -36,6 +37,8 @@ export interface Options {
   readonly format: Option.Option<OutcomeFormat.Name>
   /** How long to retry while the service fails. */
   readonly patience: Duration.Duration
+  /** Pay for a finished list once more. */
+  readonly again: boolean
   readonly json: boolean
 }
 
@@ -59,10 +62,15 @@ export const check = (options: Options) =>
         message: "the output would overwrite the list; name another file",
       })
     }
-    yield* greet(options)
-
     const place = output ?? input.file?.path
     const journal = place === undefined ? undefined : `${place}.journal`
+    const state =
+      options.again || journal === undefined || !existsSync(journal)
+        ? "new"
+        : yield* stateOf(options, input, journal)
+    if (state === "complete") return
+    if (state !== "finished") yield* greet(options)
+
     const resume = howToResume(journal, input)
     const summary = yield* Effect.gen(function* () {
       const sink = output === undefined ? stdout : yield* OutcomeFile.file(output)
@@ -74,7 +82,9 @@ export const check = (options: Options) =>
           OutputFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
         }),
         Effect.provide(
-          journal === undefined ? CheckJournal.forgetful : SqlCheckJournal.layer(journal),
+          journal === undefined
+            ? CheckJournal.forgetful
+            : SqlCheckJournal.layer(journal, { again: options.again }),
         ),
       )
     }).pipe(
@@ -88,8 +98,45 @@ export const check = (options: Options) =>
         message: `${why}; ${CheckTally.count(left)} URLs are left; ${resume}`,
       })
     }
-    if (journal !== undefined) yield* remove(journal)
   }).pipe(Effect.onInterrupt(() => failShell))
+
+/**
+ * Finds out whether an earlier run finished the list. "finished" means that the outcomes are in the
+ * journal only; "complete" means that the output has them too, which this prints.
+ */
+const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
+  Effect.gen(function* () {
+    const { finishedAt } = yield* CheckJournal.CheckJournal
+    if (finishedAt === undefined) return "new"
+    const output = Option.getOrUndefined(options.output)
+    const hasOutput = output !== undefined && existsSync(output)
+    // Standard input can be read only once.
+    if (!hasOutput && input.file === undefined) return "finished"
+    const tally = yield* JournaledCheck.tallyOf(input.batches)
+    const done = `This list was done at ${new Date(finishedAt).toISOString()}.`
+    const again = `With --again it is checked anew, for about ${CheckTally.count(tally.creditsUsed)} credits.`
+    if (!hasOutput) {
+      process.stderr.write(
+        `${done} Its outcomes are from ${journal} and cost nothing now. ${again}\n`,
+      )
+      return "finished"
+    }
+    const text = `${done} Its outcomes are in ${output}. Nothing was charged now. ${again}`
+    if (options.json) process.stderr.write(`${text}\n`)
+    yield* line(options.json ? JSON.stringify({ summary: tally }) : text)
+    return "complete"
+  }).pipe(
+    Effect.catchTags({
+      ListChanged: () => anotherList(journal, true),
+      JournalFailed: ({ message }) => new CheckStopped({ message }),
+    }),
+    Effect.provide(SqlCheckJournal.layer(journal)),
+  )
+
+const anotherList = (journal: string | undefined, isFinished: boolean) =>
+  new CheckStopped({
+    message: `the list differs from the one that ${journal} belongs to; use that list, or ${isFinished ? "pay for this one with --again" : "delete the journal to start again"}`,
+  })
 
 interface Run {
   readonly input: UrlInput.UrlInput
@@ -135,14 +182,14 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
     yield* sink.write(format.end)
     yield* progress.clear
     yield* conclude(options, sink, tally.summary())
+    const { finish, finishedAt } = yield* CheckJournal.CheckJournal
+    if (tally.summary().complete && finishedAt === undefined) yield* finish
     return { tally: tally.summary(), stoppedBy: stoppedBy() }
   }).pipe(
-    Effect.catchTag(
-      "ListChanged",
-      () =>
-        new CheckStopped({
-          message: `the list differs from the one that ${journal} belongs to; use that list, or delete the journal to start again`,
-        }),
+    Effect.catchTag("ListChanged", () =>
+      Effect.flatMap(CheckJournal.CheckJournal, ({ finishedAt }) =>
+        anotherList(journal, finishedAt !== undefined),
+      ),
     ),
   )
 
@@ -223,8 +270,9 @@ const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =
 
 const tellResumption = (journal: string | undefined, progress: Progress.Progress) =>
   Effect.gen(function* () {
-    const { answered, size, startedAt, unansweredSince } = yield* CheckJournal.CheckJournal
-    if ((yield* size) === 0) return
+    const { answered, finishedAt, size, startedAt, unansweredSince } =
+      yield* CheckJournal.CheckJournal
+    if ((yield* size) === 0 || finishedAt !== undefined) return
     const begun = new Date(startedAt).toISOString()
     yield* progress.tell(
       `Resuming the run of ${begun}: ${answered} batches of ${maxUrls} URLs are answered. To start again, delete ${journal}.`,
@@ -266,9 +314,3 @@ const show = (
 const failShell = Effect.sync(() => {
   process.exitCode = 1
 })
-
-/** Deletes the journal and SQLite's files beside it. */
-const remove = (journal: string) =>
-  Effect.promise(() =>
-    Promise.all(["", "-wal", "-shm"].map((end) => rm(`${journal}${end}`, { force: true }))),
-  )

@@ -16,20 +16,27 @@ import { CompactOutcome } from "../Metrics.ts"
 import { naming } from "./naming.ts"
 
 /**
- * Opens the file or creates it. Fails with JournalFailed when another run has it open, when it is
+ * Opens the file or creates it. With `again`, a finished run is deleted and a new one begins; an
+ * unfinished run is resumed. Fails with JournalFailed when another run has it open, when it is
  * damaged or when it cannot be written.
  */
-export const layer = (filename: string): Layer.Layer<CheckJournal, JournalFailed> =>
-  Layer.scoped(CheckJournal, Effect.mapError(make(filename), failure(filename))).pipe(
+export const layer = (
+  filename: string,
+  { again = false }: { readonly again?: boolean } = {},
+): Layer.Layer<CheckJournal, JournalFailed> =>
+  Layer.scoped(CheckJournal, Effect.mapError(make(filename, again), failure(filename))).pipe(
     Layer.provide(Reactivity.layer),
   )
 
-const make = (filename: string) =>
+const make = (filename: string, again: boolean) =>
   Effect.gen(function* () {
     const sql = yield* open(filename)
     const now = yield* Clock.currentTimeMillis
+    if (again) yield* deleteFinished(sql)
     yield* sql`INSERT INTO run (only, id, started_at) VALUES (1, ${uuid()}, ${now}) ON CONFLICT DO NOTHING`
-    const [run] = yield* decodeRuns(yield* sql`SELECT id, started_at FROM run`)
+    const [run] = yield* decodeRuns(
+      yield* sql`SELECT id, started_at, (SELECT at FROM finished) AS finished_at FROM run`,
+    )
     const [{ n: answered }] = yield* decodeCounts(
       yield* sql`SELECT count(*) AS n FROM batches WHERE results IS NOT NULL`,
     )
@@ -74,16 +81,23 @@ const make = (filename: string) =>
       return n
     })
 
+    const finish = Effect.gen(function* () {
+      const at = yield* Clock.currentTimeMillis
+      yield* sql`INSERT INTO finished (only, at) VALUES (1, ${at}) ON CONFLICT DO NOTHING`
+    })
+
     const failed = failure(filename)
     return {
       runId: run.id,
       startedAt: run.startedAt,
+      finishedAt: run.finishedAt ?? undefined,
       answered,
       unansweredSince: (epochMs) => Effect.mapError(unansweredSince(epochMs), failed),
       find: (batch) => Effect.mapError(find(batch), failed),
       sending: (batch, fingerprint) => Effect.mapError(sending(batch, fingerprint), failed),
       keep,
       size: Effect.mapError(size, failed),
+      finish: Effect.mapError(finish, failed),
     } satisfies CheckJournal["Type"]
   })
 
@@ -108,11 +122,33 @@ const open = (filename: string) =>
       credits_used INTEGER NOT NULL,
       results TEXT
     )`
+    yield* sql`CREATE TABLE IF NOT EXISTS finished (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      at INTEGER NOT NULL
+    )`
     return sql
     // The SQLite client dies when it cannot open the file. Here that is an error.
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
-const Runs = Schema.Tuple(Schema.Struct({ id: Schema.String, startedAt: Schema.Int }))
+/** The new run gets its own id, so the service takes its batches for new ones. */
+const deleteFinished = (sql: SqliteClient.SqliteClient) =>
+  sql.withTransaction(
+    Effect.gen(function* () {
+      const [{ n }] = yield* decodeCounts(yield* sql`SELECT count(*) AS n FROM finished`)
+      if (n === 0) return
+      yield* sql`DELETE FROM batches`
+      yield* sql`DELETE FROM run`
+      yield* sql`DELETE FROM finished`
+    }),
+  )
+
+const Runs = Schema.Tuple(
+  Schema.Struct({
+    id: Schema.String,
+    startedAt: Schema.Int,
+    finishedAt: Schema.NullOr(Schema.Int),
+  }),
+)
 const decodeRuns = Schema.decodeUnknown(Runs)
 
 const Counts = Schema.Tuple(Schema.Struct({ n: Schema.Int }))

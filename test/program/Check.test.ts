@@ -73,11 +73,11 @@ const rowsOf = (csv: string) =>
 
 const csv = (cwd: string, name: string) => rowsOf(readFileSync(join(cwd, name), "utf8"))
 
-/** The run has left no journal and no partial output. */
-const expectNothingLeft = (cwd: string) =>
+/** Nothing of a run is left but its output, and the journals of finished runs. */
+const expectNothingLeft = (cwd: string, ...journals: ReadonlyArray<string>) =>
   assert.deepStrictEqual(
     readdirSync(cwd).filter((name) => /journal|partial/.test(name)),
-    [],
+    journals,
   )
 
 describe("a bulk check that is stopped", () => {
@@ -109,7 +109,7 @@ describe("a bulk check that is stopped", () => {
         assert.match(last.stdout, /8,900 have figures, 1,100 have none .*; 8,900 credits used/)
         const { charged, held } = yield* books
         assert.deepStrictEqual([charged, held], [successes, 0])
-        expectNothingLeft(cwd)
+        expectNothingLeft(cwd, "out.csv.journal")
       }),
     timeout,
   )
@@ -163,7 +163,7 @@ describe("a bulk check that is stopped", () => {
         assert.strictEqual(done.code, 0, done.stderr)
         assert.lengthOf(JSON.parse(done.stdout).outcomes, 2000)
         assert.strictEqual((yield* books).charged, 2000)
-        expectNothingLeft(cwd)
+        expectNothingLeft(cwd, "list.txt.journal")
       }),
     timeout,
   )
@@ -236,6 +236,66 @@ describe("a bulk check that is stopped", () => {
         assert.match(
           stderr,
           /^1 batches were sent more than a day ago .* may charge for them again/m,
+        )
+      }),
+    timeout,
+  )
+})
+
+describe("a bulk check that finished", () => {
+  it.scopedLive(
+    "a finished bulk check charges nothing and keeps its output until --again asks for it",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list, read } = yield* service(1000)
+        const urls = Array.from({ length: 120 }, (_, i) => `site${i}.example.com`)
+        list(urls)
+        const command = [...args, "--output", "out.csv"]
+        assert.strictEqual((yield* toEnd(cwd, command)).code, 0)
+        const complete = read("out.csv")
+        writeFileSync(join(cwd, "out.csv"), "my notes")
+
+        const same = yield* toEnd(cwd, command)
+        assert.deepStrictEqual([same.code, same.stderr], [0, ""])
+        assert.match(
+          same.stdout,
+          /^This list was done at \S+Z\. Its outcomes are in out\.csv\. Nothing was charged now\. With --again it is checked anew, for about 120 credits\.\n$/,
+        )
+        assert.strictEqual(read("out.csv"), "my notes")
+        expectNothingLeft(cwd, "out.csv.journal")
+
+        list([...urls, "example.com"])
+        const other = yield* toEnd(cwd, command)
+        assert.strictEqual(other.code, 1)
+        assert.match(
+          other.stderr,
+          /^authority: the list differs from [^\n]+; use that list, or pay for this one with --again\n$/,
+        )
+        assert.strictEqual((yield* books).charged, 120)
+
+        const again = yield* toEnd(cwd, [...command, "--again"])
+        assert.strictEqual(again.code, 0, again.stderr)
+        assert.include(read("out.csv"), complete)
+        assert.lengthOf(csv(cwd, "out.csv"), 121)
+        assert.strictEqual((yield* books).charged, 241)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a finished bulk check prints its outcomes again from the journal, without the service",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list, server } = yield* service(100)
+        list(["example.com", "localhost"])
+        const first = yield* toEnd(cwd, [...args, "--format", "csv"])
+        server.signal("SIGKILL")
+        yield* exited(server)
+        const second = yield* toEnd(cwd, [...args, "--format", "csv"])
+        assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
+        assert.match(
+          second.stderr,
+          /^This list was done at \S+Z\. Its outcomes are from \S+list\.txt\.journal and cost nothing now\. With --again it is checked anew, for about 1 credits\.\n/,
         )
       }),
     timeout,
@@ -380,7 +440,7 @@ describe("the output of the bulk check", () => {
         assert.lengthOf(csv(cwd, "out.csv"), 2000)
         // Two runs finished, and each was charged once.
         assert.strictEqual((yield* books).charged, 4000)
-        expectNothingLeft(cwd)
+        expectNothingLeft(cwd, "list.txt.journal", "out.csv.journal")
       }),
     timeout,
   )
