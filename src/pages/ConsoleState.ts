@@ -19,18 +19,15 @@ export const isAskingForCredits = signal(false)
 export const runs = signal<ReadonlyArray<Run>>([])
 export const shown = signal<Run | undefined>(undefined)
 
-/** Increases after each change of a run. Read it to re-render, because a run is not a signal. */
-export const changes = signal(0)
+/** Increases after changes of a run. A run reads it, so that what shows the run is drawn again. */
+const changes = signal(0)
 
 /** The credits at the last refresh, and what this visit had spent by then. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
 
 const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsUsed, 0)
 
-export const spent = computed(() => {
-  void changes.value
-  return spentByNow()
-})
+export const spent = computed(spentByNow)
 
 export const credits = computed(() =>
   balance.value === undefined
@@ -38,10 +35,7 @@ export const credits = computed(() =>
     : Math.max(0, balance.value.credits - (spent.value - balance.value.spent)),
 )
 
-export const activeRun = computed(() => {
-  void changes.value
-  return runs.value.find((run) => run.isActive)
-})
+export const activeRun = computed(() => runs.value.find((run) => run.isActive))
 
 const wrongKey =
   "This key is not accepted. It may be mistyped, expired or revoked; ask your operator."
@@ -122,7 +116,9 @@ export const check = (urls: ReadonlyArray<string>) => {
           { once: true },
         )
       }),
+    now: Date.now,
     onChange: () => onChange(run),
+    onRead: () => void changes.value,
   })
   runs.value = [run, ...runs.value]
   shown.value = run

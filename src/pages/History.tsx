@@ -1,11 +1,10 @@
-import { changes, runs, shown } from "./ConsoleState.ts"
+import { runs, shown } from "./ConsoleState.ts"
 import { addresses, count, number } from "./Texts.ts"
 import type { Run } from "./Run.ts"
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
 
 export const History = () => {
-  void changes.value
   if (runs.value.length === 0) return null
   return (
     <section class="card" aria-labelledby="history-title">

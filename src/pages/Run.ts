@@ -29,11 +29,21 @@ export type Halt =
   | { readonly kind: "refused"; readonly message: string }
 
 /** What a run is waiting for. */
-export type Delay =
-  | { readonly kind: "server"; readonly attempt: number; readonly of: number }
-  | { readonly kind: "rate limit"; readonly seconds: number }
+export type Delay = {
+  /** The time of the next attempt, in milliseconds since 1970. */
+  readonly until: number
+} & (
+  | {
+      readonly kind: "server"
+      readonly attempt: number
+      readonly of: number
+      /** What the service said; undefined when no answer arrived. */
+      readonly message: string | undefined
+    }
+  | { readonly kind: "rate limit" }
   /** An earlier attempt at the same batch has no answer yet. */
-  | { readonly kind: "in progress"; readonly seconds: number }
+  | { readonly kind: "in progress" }
+)
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
@@ -43,8 +53,21 @@ export interface Surroundings {
   readonly isOnline: () => boolean
   /** Resolves after the time, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
+  /** The time in milliseconds since 1970. */
+  readonly now: () => number
   /** Called after each change of the run. */
   readonly onChange: () => void
+  /** Called when a changing property is read, so that what shows it is drawn again. */
+  readonly onRead: () => void
+}
+
+/** What changes during a run. */
+interface State {
+  status: Status
+  halt: Halt | undefined
+  creditsUsed: number
+  checked: number
+  failed: number
 }
 
 /** Rows that are sent as one request, under the same name at each retry. */
@@ -59,14 +82,16 @@ const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
   readonly startedAt = new Date()
-  readonly rows: ReadonlyArray<Row>
-  status: Status = "stopped"
-  halt: Halt | undefined
-  delay: Delay | undefined
-  creditsUsed = 0
-  checked = 0
-  failed = 0
 
+  readonly #rows: ReadonlyArray<Row>
+  readonly #state: State = {
+    status: "stopped",
+    halt: undefined,
+    creditsUsed: 0,
+    checked: 0,
+    failed: 0,
+  }
+  readonly #delays = new Map<Parcel, Delay>()
   readonly #surroundings: Surroundings
   readonly #id = randomName()
   readonly #parcels: Array<Parcel> = []
@@ -80,9 +105,9 @@ export class Run {
 
   constructor(urls: ReadonlyArray<string>, surroundings: Surroundings) {
     this.#surroundings = surroundings
-    this.rows = urls.map((url, index) => ({ place: index + 1, url }))
-    const sendable = this.rows.filter((row) => row.url.length <= maxUrlLength)
-    for (const row of this.rows) {
+    this.#rows = urls.map((url, index) => ({ place: index + 1, url }))
+    const sendable = this.#rows.filter((row) => row.url.length <= maxUrlLength)
+    for (const row of this.#rows) {
       if (row.url.length > maxUrlLength) this.#fail(row, "TOO_LONG")
     }
     for (let start = 0; start < sendable.length; start += maxUrls) {
@@ -90,8 +115,44 @@ export class Run {
     }
   }
 
+  get rows(): ReadonlyArray<Row> {
+    this.#surroundings.onRead()
+    return this.#rows
+  }
+
+  get status(): Status {
+    return this.#seen.status
+  }
+
+  get halt(): Halt | undefined {
+    return this.#seen.halt
+  }
+
+  get creditsUsed(): number {
+    return this.#seen.creditsUsed
+  }
+
+  get checked(): number {
+    return this.#seen.checked
+  }
+
+  get failed(): number {
+    return this.#seen.failed
+  }
+
   get waiting(): number {
-    return this.rows.length - this.checked - this.failed
+    return this.#rows.length - this.checked - this.failed
+  }
+
+  /** The delay that ends last. */
+  get delay(): Delay | undefined {
+    this.#surroundings.onRead()
+    return [...this.#delays.values()].sort((a, b) => b.until - a.until)[0]
+  }
+
+  get #seen(): Readonly<State> {
+    this.#surroundings.onRead()
+    return this.#state
   }
 
   /**
@@ -101,7 +162,9 @@ export class Run {
     if (this.delay !== undefined) return undefined
     const { at, waiting } = this.#pace
     const ended = waiting - this.waiting
-    return ended === 0 ? undefined : (((Date.now() - at) / ended) * this.waiting) / 1000
+    return ended === 0
+      ? undefined
+      : (((this.#surroundings.now() - at) / ended) * this.waiting) / 1000
   }
 
   get isActive(): boolean {
@@ -115,9 +178,9 @@ export class Run {
     this.#stop = new AbortController()
     this.#abandon = new AbortController()
     this.#width = maxAtOnce
-    this.#pace = { at: Date.now(), waiting: this.waiting }
-    this.halt = undefined
-    this.status = "running"
+    this.#pace = { at: this.#surroundings.now(), waiting: this.waiting }
+    this.#state.halt = undefined
+    this.#state.status = "running"
     this.#active = Math.min(maxAtOnce, this.#parcels.length)
     if (this.#active === 0) this.#end()
     for (let worker = this.#active; worker > 0; worker--) void this.#work()
@@ -127,7 +190,7 @@ export class Run {
   /** Stops after the batches in flight. A second call aborts those batches as well. */
   stop() {
     if (this.status === "stopping") this.#abandon.abort()
-    if (this.status === "running") this.status = "stopping"
+    if (this.status === "running") this.#state.status = "stopping"
     this.#stop.abort()
     this.#surroundings.onChange()
   }
@@ -145,13 +208,12 @@ export class Run {
   }
 
   #end() {
-    this.delay = undefined
     this.#key = ""
     if (this.#parcels.length === 0 && this.waiting === 0) {
-      this.halt = undefined
-      this.status = "done"
+      this.#state.halt = undefined
+      this.#state.status = "done"
     } else {
-      this.status = this.halt === undefined ? "stopped" : "halted"
+      this.#state.status = this.halt === undefined ? "stopped" : "halted"
     }
   }
 
@@ -183,47 +245,50 @@ export class Run {
   }
 
   /** Sends a batch with retries. Returns the final answer, or the last one before a stop. */
-  async #ask({ name, rows }: Parcel): Promise<Answer<Batch>> {
-    for (let attempt = 1; ; attempt++) {
+  async #ask(parcel: Parcel): Promise<Answer<Batch>> {
+    for (let attempt = 1; ;) {
       const answer = await this.#surroundings.api.check({
         key: this.#key,
-        name,
-        urls: rows.map(({ url }) => url),
+        name: parcel.name,
+        urls: parcel.rows.map(({ url }) => url),
         signal: this.#abandon.signal,
       })
-      const delayMs = this.#delayFor(answer, attempt)
-      if (delayMs === undefined || this.#stop.signal.aborted) {
-        this.delay = undefined
-        return answer
-      }
+      const delay = this.#delayFor(answer, attempt)
+      if (delay === undefined || this.#stop.signal.aborted) return answer
+      // A 429 or a 409 shows that the service is up.
+      attempt = delay.kind === "server" ? attempt + 1 : 1
+      this.#delays.set(parcel, delay)
       this.#surroundings.onChange()
-      await this.#surroundings.wait(delayMs, this.#stop.signal)
+      await this.#surroundings.wait(delay.until - this.#surroundings.now(), this.#stop.signal)
+      this.#delays.delete(parcel)
       if (this.#stop.signal.aborted) return answer
     }
   }
 
-  /** Returns the wait before the next attempt, in milliseconds; undefined when there is none. */
-  #delayFor(answer: Answer<Batch>, attempt: number): number | undefined {
+  /** Returns the wait before the next attempt; undefined when there is none. */
+  #delayFor(answer: Answer<Batch>, attempt: number): Delay | undefined {
     if (answer._tag === "Answered") return undefined
-    if (answer._tag === "Refused" && answer.status === 429) {
-      const ms = answer.retryAfterMs ?? 1000
-      this.delay = { kind: "rate limit", seconds: Math.ceil(ms / 1000) }
-      return ms
-    }
-    if (answer._tag === "Refused" && answer.status === 409) {
-      const ms = answer.retryAfterMs ?? 1000
-      this.delay = { kind: "in progress", seconds: Math.ceil(ms / 1000) }
-      return ms
+    const now = this.#surroundings.now()
+    const askedMs = answer._tag === "Refused" ? answer.retryAfterMs : undefined
+    if (answer._tag === "Refused" && (answer.status === 429 || answer.status === 409)) {
+      const kind = answer.status === 429 ? "rate limit" : "in progress"
+      return { kind, until: now + (askedMs ?? 1000) }
     }
     const isWorthwhile = answer._tag === "Lost" || answer.status >= 500
-    const ms = isWorthwhile && this.#surroundings.isOnline() ? delaysMs[attempt - 1] : undefined
-    if (ms !== undefined) this.delay = { kind: "server", attempt, of: delaysMs.length }
-    return ms
+    const backoffMs = delaysMs[attempt - 1]
+    if (!isWorthwhile || !this.#surroundings.isOnline() || backoffMs === undefined) return undefined
+    return {
+      kind: "server",
+      attempt,
+      of: delaysMs.length,
+      message: answer._tag === "Refused" ? answer.message : undefined,
+      until: now + Math.max(backoffMs, askedMs ?? 0),
+    }
   }
 
   #halt(halt: Halt) {
-    this.halt ??= halt
-    if (this.status === "running") this.status = "stopping"
+    this.#state.halt ??= halt
+    if (this.status === "running") this.#state.status = "stopping"
     this.#stop.abort()
   }
 
@@ -272,19 +337,19 @@ export class Run {
       if (success?.url === row.url) {
         const { url: _, ...figures } = success
         row.figures = figures
-        this.checked++
+        this.#state.checked++
         success = successes.next().value
       } else {
         this.#fail(row, failure?.url === row.url ? failure.reason : "SERVER_ERROR")
         failure = failures.next().value
       }
     }
-    this.creditsUsed += quota.creditsUsed
+    this.#state.creditsUsed += quota.creditsUsed
   }
 
   #fail(row: Row, reason: Reason) {
     row.reason = reason
-    this.failed++
+    this.#state.failed++
   }
 
   #parcel(rows: ReadonlyArray<Row>): Parcel {

@@ -1,28 +1,27 @@
 import { useComputed, useSignal } from "@preact/signals"
+import { useEffect } from "preact/hooks"
 import { Charts } from "./Charts.tsx"
 import { csv } from "./Export.ts"
 import { keyFieldId } from "./KeyPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
-import type { Row, Run } from "./Run.ts"
+import type { Delay, Row, Run } from "./Run.ts"
 import * as TableView from "./TableView.ts"
+import { activeRun, check, goOn, hasSyntheticFigures, markExported } from "./ConsoleState.ts"
 import {
-  activeRun,
-  changes,
-  check,
-  goOn,
-  hasSyntheticFigures,
-  markExported,
-} from "./ConsoleState.ts"
-import { count, delayed, halted, isWorthRetrying, number, remaining, standing } from "./Texts.ts"
+  count,
+  delayed,
+  halted,
+  isWorthRetrying,
+  number,
+  remaining,
+  standing,
+  untilRetry,
+} from "./Texts.ts"
 
 export const RunPanel = ({ run }: { readonly run: Run }) => {
   const filter = useSignal(TableView.everything)
   const sorting = useSignal<TableView.Sorting>({ by: "place", descending: false })
-  const rows = useComputed(() => {
-    void changes.value
-    return TableView.select(run, filter.value, sorting.value)
-  })
-  void changes.value
+  const rows = useComputed(() => TableView.select(run, filter.value, sorting.value))
   return (
     <>
       <Progress run={run} />
@@ -154,11 +153,7 @@ const Notices = ({ run }: { readonly run: Run }) => {
   const notice = run.halt !== undefined && !run.isActive ? halted(run.halt, run) : undefined
   return (
     <>
-      {run.delay !== undefined && run.isActive && (
-        <p class="notice" role="status">
-          {delayed(run.delay)}
-        </p>
-      )}
+      {run.delay !== undefined && run.isActive && <Waiting delay={run.delay} />}
       <div role="alert">
         {notice !== undefined && (
           <p class="notice stop">
@@ -167,5 +162,20 @@ const Notices = ({ run }: { readonly run: Run }) => {
         )}
       </div>
     </>
+  )
+}
+
+/** The reason is read aloud once, and not the countdown, which changes every second. */
+const Waiting = ({ delay }: { readonly delay: Delay }) => {
+  const now = useSignal(Date.now())
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), 250)
+    return () => clearInterval(timer)
+  }, [])
+  return (
+    <p class="notice">
+      <span role="status">{delayed(delay)}</span>{" "}
+      <span role="timer">{untilRetry(delay, now.value)}</span>
+    </p>
   )
 }

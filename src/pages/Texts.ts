@@ -76,12 +76,28 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
 export const delayed = (delay: Delay): string => {
   switch (delay.kind) {
     case "rate limit":
-      return `The account is above its rate limit. Continuing in ${count(delay.seconds, "second")}.`
+      return "The account is above its rate limit."
     case "in progress":
-      return `The service is still processing an earlier attempt. Retrying in ${count(delay.seconds, "second")}.`
+      return "The service is still processing an earlier attempt."
     case "server":
-      return `The service does not answer. Retrying (${delay.attempt} of ${delay.of}).`
+      return delay.message === undefined
+        ? "The service does not answer."
+        : `The service refused a batch for now: ${delay.message}`
   }
+}
+
+/** Tells when the run tries again. Changes every second. */
+export const untilRetry = (delay: Delay, now: number): string => {
+  const attempt = delay.kind === "server" ? ` (${delay.attempt} of ${delay.of})` : ""
+  const seconds = Math.ceil((delay.until - now) / 1000)
+  return seconds <= 0 ? `Retrying now${attempt}.` : `Retrying in ${duration(seconds)}${attempt}.`
+}
+
+const duration = (seconds: number): string => {
+  if (seconds < 60) return count(seconds, "second")
+  const minutes = Math.floor(seconds / 60)
+  if (minutes < 60) return `${count(minutes, "minute")} ${count(seconds % 60, "second")}`
+  return `${count(Math.floor(minutes / 60), "hour")} ${count(minutes % 60, "minute")}`
 }
 
 /** A rough estimate, because the speed of the provider varies. */

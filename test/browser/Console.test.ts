@@ -42,6 +42,8 @@ const start = (page: Page) => page.getByRole("button", { name: /^Check [\d,]+ ad
 
 const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { name }).waitFor()
 
+const gone = { state: "detached" } as const
+
 const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
 
 /** The addresses in the table, from the top. */
@@ -243,6 +245,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "60")
         yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
         yield* act((page) => heading(page, "Done: 120 addresses"))
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).waitFor(gone))
         yield* act((page) => page.getByText("10 credits available").waitFor())
         const books = yield* json(cwd, "credits", "balance", "--account", "acme")
         assert.deepInclude(books, { available: 10, held: 0, charged: 120 })
@@ -282,6 +285,50 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => heading(page, "Done: 120 addresses"))
         const books = yield* json(cwd, "credits", "balance", "--account", "acme")
         assert.deepInclude(books, { available: 880, held: 0, charged: 120 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console says why a batch is refused for a while, and counts down to the retry",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console")
+        yield* act((page) => page.clock.install())
+        const refusals = [
+          { status: 429, message: "Slow down.", seconds: 90 },
+          { status: 503, message: "The store is too busy.", seconds: 12 },
+        ]
+        yield* act((page) =>
+          page.route(batches, (route) => {
+            const refusal = refusals.shift()
+            if (refusal === undefined) return route.continue()
+            const { message, seconds, status } = refusal
+            return route.fulfill({
+              status,
+              headers: { "retry-after": String(seconds) },
+              json: { success: false, message },
+            })
+          }),
+        )
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, sites(20)))
+        yield* act(start)
+        yield* act((page) => page.getByText("The account is above its rate limit.").waitFor())
+        yield* act((page) => page.getByText(/Retrying in 1 minute \d+ seconds?\./).waitFor())
+        yield* examine("rate limit")
+        yield* act((page) => page.clock.runFor(60_000))
+        yield* act((page) => page.getByText(/Retrying in \d+ seconds?\./).waitFor())
+        yield* act((page) => page.clock.runFor(30_000))
+        yield* act((page) =>
+          page.getByText("The service refused a batch for now: The store is too busy.").waitFor(),
+        )
+        yield* act((page) => page.getByText(/Retrying in \d+ seconds? \(1 of 5\)\./).waitFor())
+        yield* act((page) => page.clock.runFor(12_000))
+        yield* act((page) => heading(page, "Done: 20 addresses"))
       }),
     timeout,
   )

@@ -38,7 +38,7 @@ const start = (
   options: {
     readonly credits?: () => number
     readonly isOnline?: () => boolean
-    readonly onWait?: (run: Run) => void
+    readonly onWait?: (run: Run) => unknown
   } = {},
 ) => {
   const requests: Array<Request> = []
@@ -55,9 +55,11 @@ const start = (
     isOnline: options.isOnline ?? (() => true),
     wait: async (ms) => {
       waits.push(ms)
-      options.onWait?.(run)
+      await options.onWait?.(run)
     },
+    now: () => 0,
     onChange: () => notify(),
+    onRead: () => {},
   })
   const rest = () =>
     new Promise<void>((resolve) => {
@@ -145,6 +147,50 @@ describe("a console run", () => {
     assert.deepStrictEqual(waits, [12_000])
   })
 
+  it("a console run waits for the Retry-After of a 503, and shows the service's message", async () => {
+    let isFirst = true
+    const seen: Array<unknown> = []
+    const { rest, run, waits } = start(
+      sites(3),
+      (request) => {
+        const answer = isFirst ? refused(503, 12_000) : figuresOf(request)
+        isFirst = false
+        return answer
+      },
+      { onWait: (run) => seen.push(run.delay) },
+    )
+    await rest()
+    assert.strictEqual(run.status, "done")
+    assert.deepStrictEqual(waits, [12_000])
+    assert.deepStrictEqual(seen, [
+      { kind: "server", attempt: 1, of: 5, message: "No.", until: 12_000 },
+    ])
+  })
+
+  it("a console run still shows the wait of one batch when another batch is answered", async () => {
+    const isFirst = new Set([50, 10])
+    let goOn = () => {}
+    const seen: Array<unknown> = []
+    const { rest, run } = start(
+      sites(60),
+      async (request) => {
+        const size = request.urls.length
+        if (size === 10) await new Promise<void>((resolve) => (goOn = resolve))
+        return isFirst.delete(size) && size === 50 ? refused(429, 9000) : figuresOf(request)
+      },
+      {
+        onWait: async (run) => {
+          goOn()
+          while (run.checked === 0) await Promise.resolve()
+          seen.push(run.delay)
+        },
+      },
+    )
+    await rest()
+    assert.strictEqual(run.status, "done")
+    assert.deepStrictEqual(seen, [{ kind: "rate limit", until: 9000 }])
+  })
+
   it("a console run waits for the Retry-After of a 409, and shows no time estimate meanwhile", async () => {
     let tries = 0
     const seen: Array<unknown> = []
@@ -157,7 +203,7 @@ describe("a console run", () => {
     await rest()
     assert.strictEqual(run.status, "done")
     assert.deepStrictEqual(waits, [2000, 2000, 2000])
-    const delay = { kind: "in progress", seconds: 2 }
+    const delay = { kind: "in progress", until: 2000 }
     assert.deepStrictEqual(seen, [delay, undefined, delay, undefined, delay, undefined])
     assert.lengthOf(requests, 5)
     assert.isUndefined(run.delay)

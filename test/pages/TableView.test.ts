@@ -6,7 +6,9 @@ const run = new Run(["b.com", "a.com", "C.com", "localhost", "waits.com"], {
   api: { check: () => Promise.reject(), credits: () => Promise.reject() },
   isOnline: () => true,
   wait: () => Promise.resolve(),
+  now: () => 0,
   onChange: () => {},
+  onRead: () => {},
 })
 const figures = [
   { domainAuthority: 10, pageAuthority: 100, spamScore: 5 },
