@@ -4,7 +4,7 @@
  */
 import { batch, computed, signal } from "@preact/signals"
 import * as ApiClient from "./ApiClient.ts"
-import { Run } from "./Run.ts"
+import { type List, Run } from "./Run.ts"
 
 /** The service may be mounted under any path. Its API is beside this page. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
@@ -95,13 +95,13 @@ export const forgetKey = () => {
   keyProblem.value = undefined
 }
 
-/** Starts a run over the addresses and shows it. Returns false when no key is entered. */
-export const check = (urls: ReadonlyArray<string>) => {
+/** Starts a run over the list and shows it. Returns false when no key is entered. */
+export const check = (list: List) => {
   if (key.value === undefined) {
     keyProblem.value = "Enter a key first."
     return false
   }
-  const run: Run = new Run(urls, {
+  const run: Run = new Run(list, {
     api,
     isOnline: () => navigator.onLine,
     wait: (ms, signal) =>

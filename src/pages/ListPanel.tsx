@@ -12,9 +12,17 @@ const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
+/** What the user chose for a table, or undefined to find the addresses. */
+const reading = signal<UrlList.Reading | undefined>(undefined)
+
 const list = computed(() =>
-  UrlList.read(attached.value?.text ?? typed.value, { keepsDuplicates: keepsDuplicates.value }),
+  UrlList.read(attached.value?.text ?? typed.value, {
+    keepsDuplicates: keepsDuplicates.value,
+    reading: reading.value,
+  }),
 )
+
+const length = computed(() => list.value.items.length)
 
 /** In characters. Browsers become slow with a longer text in a field. */
 const maxTypedLength = 100_000
@@ -23,7 +31,17 @@ const maxFileBytes = 100 * 1024 * 1024
 const attach = (name: string, text: string) =>
   batch(() => {
     problem.value = undefined
+    reading.value = undefined
     attached.value = { name, text }
+  })
+
+/** Replaces the list by this text, which the user can edit. */
+const setText = (text: string) =>
+  batch(() => {
+    problem.value = undefined
+    reading.value = undefined
+    attached.value = undefined
+    typed.value = text
   })
 
 const take = async (file: File | undefined) => {
@@ -68,14 +86,13 @@ const sample = [
 
 const start = (event: Event) => {
   event.preventDefault()
-  const { urls } = list.value
-  if (urls.length === 0) {
+  if (length.value === 0) {
     problem.value = "The list is empty: paste some addresses, or choose a file."
     document.getElementById("list")?.focus()
     return
   }
   problem.value = undefined
-  if (check(urls)) showResults()
+  if (check(list.value)) showResults()
   else document.getElementById(keyFieldId)?.focus()
 }
 
@@ -125,9 +142,9 @@ export const ListPanel = () => (
       <button type="submit" class="primary" disabled={activeRun.value !== undefined}>
         {activeRun.value !== undefined
           ? "A run is in progress"
-          : list.value.urls.length === 0
+          : length.value === 0
             ? "Check"
-            : `Check ${addresses(list.value.urls.length)}`}
+            : `Check ${addresses(length.value)}`}
       </button>
       <Cost />
     </form>
@@ -162,11 +179,11 @@ const Field = () => (
         />
       </label>
       {typed.value === "" ? (
-        <button type="button" class="quiet" onClick={() => (typed.value = sample)}>
+        <button type="button" class="quiet" onClick={() => setText(sample)}>
           Try a sample
         </button>
       ) : (
-        <button type="button" class="quiet" onClick={() => (typed.value = "")}>
+        <button type="button" class="quiet" onClick={() => setText("")}>
           Clear
         </button>
       )}
@@ -179,34 +196,63 @@ const Attached = ({ name }: { readonly name: string }) => (
     <p>
       <strong>{name}</strong>
       <br />
-      {addresses(list.value.urls.length)}
+      {addresses(length.value)}
     </p>
-    <button type="button" onClick={() => (attached.value = undefined)}>
+    <button type="button" onClick={() => setText("")}>
       Remove
     </button>
   </div>
 )
 
-/** Shows how the list was read: the number of addresses, the column and the duplicates. */
+/** Shows how the list was read. The user can choose another column of a table. */
 const Reading = () => {
-  const { column, duplicates, urls } = list.value
+  const { columns, duplicates, reading: current } = list.value
   const parts = [
-    urls.length === 0 ? "Paste a list of any length, or drop a file here." : addresses(urls.length),
-    ...(column === undefined
-      ? []
-      : [`from ${column.startsWith("column ") ? column : `the column “${column}”`}`]),
+    length.value === 0
+      ? "Paste a list of any length, or drop a file here."
+      : addresses(length.value),
+    ...(columns.length === 0 ? [] : [columnName(columns, current)]),
     ...(duplicates === 0 ? [] : [`${count(duplicates, "duplicate")} left out`]),
   ]
   return (
-    <p class="hint" role="status">
-      {parts.join(" · ")}
-    </p>
+    <>
+      <p class="hint" role="status">
+        {parts.join(" · ")}
+      </p>
+      {columns.length > 0 && (
+        <label>
+          Addresses are in
+          <select
+            value={current}
+            onChange={(event) => (reading.value = readingOf(event.currentTarget.value))}
+          >
+            {columns.map((column, index) => (
+              <option key={index} value={index}>
+                {column}
+              </option>
+            ))}
+            <option value="cells">every cell</option>
+            <option value="lines">whole lines, not split</option>
+          </select>
+        </label>
+      )}
+    </>
   )
+}
+
+const readingOf = (value: string): UrlList.Reading =>
+  value === "cells" || value === "lines" ? value : Number(value)
+
+const columnName = (columns: ReadonlyArray<string>, reading: UrlList.Reading) => {
+  if (reading === "cells") return "from every cell"
+  if (reading === "lines") return "from whole lines"
+  const name = columns[reading] ?? ""
+  return /^column \d+$/.test(name) ? `from ${name}` : `from the column “${name}”`
 }
 
 const Cost = () => {
   const available = credits.value
-  const short = available !== undefined && available < list.value.urls.length
+  const short = available !== undefined && available < length.value
   return (
     <p class="hint">
       {short

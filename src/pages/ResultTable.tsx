@@ -203,8 +203,8 @@ const Filters = ({
       </label>
       {tenth !== undefined && (
         <button type="button" class="chip" onClick={() => change({ tenth: undefined })}>
-          {tenth.figure === "domainAuthority" ? "Domain" : "Page"} authority {tenth.number * 10}–
-          {tenth.number * 10 + 10} <span aria-hidden="true">×</span>
+          {figureNames[tenth.figure]} {tenth.number * 10}–{tenth.number * 10 + 10}{" "}
+          <span aria-hidden="true">×</span>
           <span class="unseen">: remove this filter</span>
         </button>
       )}
@@ -213,9 +213,76 @@ const Filters = ({
           ? addresses(found)
           : `${number(found)} of ${addresses(run.rows.length)}`}
       </p>
+      <Ranges filter={filter} />
     </div>
   )
 }
+
+const Ranges = ({ filter }: Pick<Props, "filter">) => {
+  const { ranges } = filter.value
+  const change = (figure: TableView.Figure, part: Partial<TableView.Range>) =>
+    (filter.value = {
+      ...filter.value,
+      ranges: { ...ranges, [figure]: { ...ranges[figure], ...part } },
+    })
+  return (
+    <details class="ranges">
+      <summary>Filter by figures{TableView.hasRanges(filter.value) && ": on"}</summary>
+      <div>
+        {TableView.figures.map((figure) => (
+          <fieldset key={figure}>
+            <legend>{figureNames[figure]}</legend>
+            <Limit
+              name="from"
+              value={ranges[figure].from}
+              onInput={(from) => change(figure, { from })}
+            />
+            <Limit name="to" value={ranges[figure].to} onInput={(to) => change(figure, { to })} />
+          </fieldset>
+        ))}
+        <button
+          type="button"
+          class="quiet"
+          disabled={!TableView.hasRanges(filter.value)}
+          onClick={() => (filter.value = { ...filter.value, ranges: TableView.everything.ranges })}
+        >
+          Clear figures
+        </button>
+      </div>
+    </details>
+  )
+}
+
+const figureNames: Readonly<Record<TableView.Figure, string>> = {
+  domainAuthority: "Domain authority",
+  pageAuthority: "Page authority",
+  spamScore: "Spam score",
+}
+
+const Limit = ({
+  name,
+  onInput,
+  value,
+}: {
+  readonly name: string
+  readonly value: number | undefined
+  readonly onInput: (limit: number | undefined) => void
+}) => (
+  <label>
+    {name}{" "}
+    <input
+      type="number"
+      min={0}
+      max={100}
+      step="any"
+      placeholder={name === "from" ? "0" : "100"}
+      value={value ?? ""}
+      onInput={({ currentTarget }) =>
+        onInput(Number.isNaN(currentTarget.valueAsNumber) ? undefined : currentTarget.valueAsNumber)
+      }
+    />
+  </label>
+)
 
 const outcomes: Readonly<Record<TableView.Filter["outcome"], string>> = {
   all: "All",

@@ -6,12 +6,17 @@
 import type { FailureReason, Metrics } from "../Metrics.ts"
 import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
 import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
+import type { Item, UrlList } from "./UrlList.ts"
+
+/** What is checked: the addresses, and the names of the other columns of their table. */
+export type List = Pick<UrlList, "items" | "others">
 
 /** One line of the list. It is waiting while it has neither figures nor a reason. */
 export interface Row {
   /** The position in the list, from 1. */
   readonly place: number
   readonly url: string
+  readonly lines?: Item["lines"]
   figures?: Metrics
   reason?: Reason
 }
@@ -82,6 +87,8 @@ const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
   readonly startedAt = new Date()
+  /** The columns of `Row.lines`. */
+  readonly others: ReadonlyArray<string>
 
   readonly #rows: ReadonlyArray<Row>
   readonly #state: State = {
@@ -103,9 +110,10 @@ export class Run {
   #stop = new AbortController()
   #abandon = new AbortController()
 
-  constructor(urls: ReadonlyArray<string>, surroundings: Surroundings) {
+  constructor({ items, others }: List, surroundings: Surroundings) {
     this.#surroundings = surroundings
-    this.#rows = urls.map((url, index) => ({ place: index + 1, url }))
+    this.others = others
+    this.#rows = items.map((item, index) => ({ ...item, place: index + 1 }))
     const sendable = this.#rows.filter((row) => row.url.length <= maxUrlLength)
     for (const row of this.#rows) {
       if (row.url.length > maxUrlLength) this.#fail(row, "TOO_LONG")

@@ -1,13 +1,14 @@
-import { useComputed, useSignal } from "@preact/signals"
+import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { Charts } from "./Charts.tsx"
-import { csv } from "./Export.ts"
+import { csv, json, tsv } from "./Export.ts"
 import { keyFieldId } from "./KeyPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
 import type { Delay, Row, Run } from "./Run.ts"
 import * as TableView from "./TableView.ts"
 import { activeRun, check, goOn, hasSyntheticFigures, markExported } from "./ConsoleState.ts"
 import {
+  addresses,
   count,
   delayed,
   halted,
@@ -27,29 +28,83 @@ export const RunPanel = ({ run }: { readonly run: Run }) => {
       <Progress run={run} />
       <Charts run={run} filter={filter} />
       <ResultTable run={run} rows={rows} filter={filter} sorting={sorting}>
-        <button
-          type="button"
-          disabled={rows.value.length === 0}
-          onClick={() => save(run, rows.value)}
-        >
-          Export{" "}
-          {TableView.isEverything(filter.value) ? "all" : `these ${number(rows.value.length)}`} as
-          CSV
-        </button>
+        <Exports run={run} rows={rows} isAll={TableView.isEverything(filter.value)} />
       </ResultTable>
     </>
   )
 }
 
-const save = (run: Run, rows: ReadonlyArray<Row>) => {
-  const url = URL.createObjectURL(new Blob([csv(rows)], { type: "text/csv;charset=utf-8" }))
+const Exports = ({
+  isAll,
+  rows,
+  run,
+}: {
+  readonly run: Run
+  readonly rows: ReadonlySignal<ReadonlyArray<Row>>
+  readonly isAll: boolean
+}) => {
+  const outcome = useSignal("")
+  const which = isAll ? "all" : `these ${number(rows.value.length)}`
+  const results = () => ({ rows: rows.value, others: run.others })
+  const copy = async () => {
+    outcome.value = (await copyText(tsv(results())))
+      ? `Copied ${addresses(rows.value.length)}.`
+      : "The browser does not allow copying. Export a file instead."
+  }
+  const save = (text: string, type: "csv" | "json") => {
+    download(text, type, run.startedAt)
+    outcome.value = ""
+    if (rows.value.length === run.rows.length) markExported(run)
+  }
+  const isEmpty = rows.value.length === 0
+  return (
+    <div class="actions exports" role="group" aria-label="Export">
+      <span class="hint" role="status">
+        {outcome.value}
+      </span>
+      <button type="button" disabled={isEmpty} onClick={() => void copy()}>
+        Copy {which}
+      </button>
+      <button type="button" disabled={isEmpty} onClick={() => save(csv(results()), "csv")}>
+        <span class="unseen">Export {which} as </span>CSV
+      </button>
+      <button type="button" disabled={isEmpty} onClick={() => save(json(results()), "json")}>
+        <span class="unseen">Export {which} as </span>JSON
+      </button>
+    </div>
+  )
+}
+
+const download = (text: string, type: "csv" | "json", at: Date) => {
+  const mediaType = type === "csv" ? "text/csv" : "application/json"
+  const url = URL.createObjectURL(new Blob([text], { type: `${mediaType};charset=utf-8` }))
   const link = document.createElement("a")
-  const date = run.startedAt.toISOString().slice(0, 10)
   link.href = url
-  link.download = `authority${hasSyntheticFigures ? "-synthetic" : ""}-${date}.csv`
+  link.download = `authority${hasSyntheticFigures ? "-synthetic" : ""}-${at.toISOString().slice(0, 10)}.${type}`
   link.click()
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
-  if (rows.length === run.rows.length) markExported(run)
+}
+
+/** Returns false when the browser refuses. Browsers offer `clipboard` only to pages over TLS. */
+const copyText = async (text: string): Promise<boolean> => {
+  try {
+    await navigator.clipboard.writeText(text)
+    return true
+  } catch {
+    return copySelection(text)
+  }
+}
+
+const copySelection = (text: string): boolean => {
+  const focused = document.activeElement
+  const field = document.createElement("textarea")
+  field.value = text
+  document.body.append(field)
+  field.select()
+  const isCopied = document.execCommand("copy")
+  field.remove()
+  if (focused instanceof HTMLElement) focused.focus()
+  return isCopied
 }
 
 const Progress = ({ run }: { readonly run: Run }) => {
@@ -134,13 +189,16 @@ const Controls = ({ run }: { readonly run: Run }) => {
       </button>
     )
   }
-  const again = run.rows.filter(({ reason }) => reason !== undefined && isWorthRetrying(reason))
+  const again = run.rows
+    .filter(({ reason }) => reason !== undefined && isWorthRetrying(reason))
+    .map(({ lines, url }) => (lines === undefined ? { url } : { url, lines }))
   return again.length === 0 ? null : (
     <button
       type="button"
       disabled={activeRun.value !== undefined}
       onClick={() => {
-        if (!check(again.map(({ url }) => url))) document.getElementById(keyFieldId)?.focus()
+        if (!check({ items: again, others: run.others }))
+          document.getElementById(keyFieldId)?.focus()
       }}
     >
       Retry{" "}

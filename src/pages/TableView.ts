@@ -1,11 +1,19 @@
 /** Filters, sorts and counts the rows of a run. */
 import type { Reason, Row, Run } from "./Run.ts"
 
-export type Figure = "domainAuthority" | "pageAuthority" | "spamScore"
+export const figures = ["domainAuthority", "pageAuthority", "spamScore"] as const
+
+export type Figure = (typeof figures)[number]
 
 export interface Sorting {
   readonly by: "place" | "url" | Figure
   readonly descending: boolean
+}
+
+/** Both ends belong to the range. An end that is undefined has no limit. */
+export interface Range {
+  readonly from: number | undefined
+  readonly to: number | undefined
 }
 
 export interface Filter {
@@ -14,12 +22,34 @@ export interface Filter {
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
   /** Only rows whose figure is in this tenth of the scale; tenths are numbered from 0. */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
+  /** Only rows whose figures are in all these ranges. */
+  readonly ranges: Readonly<Record<Figure, Range>>
 }
 
-export const everything: Filter = { text: "", outcome: "all", tenth: undefined }
+const unlimited: Range = { from: undefined, to: undefined }
 
-export const isEverything = ({ outcome, tenth, text }: Filter) =>
-  text.trim() === "" && outcome === "all" && tenth === undefined
+const noRanges = {
+  domainAuthority: unlimited,
+  pageAuthority: unlimited,
+  spamScore: unlimited,
+} satisfies Filter["ranges"]
+
+export const everything: Filter = {
+  text: "",
+  outcome: "all",
+  tenth: undefined,
+  ranges: noRanges,
+}
+
+const isLimited = ({ from, to }: Range) => from !== undefined || to !== undefined
+
+export const hasRanges = ({ ranges }: Filter) => Object.values(ranges).some(isLimited)
+
+export const isEverything = (filter: Filter) =>
+  filter.text.trim() === "" &&
+  filter.outcome === "all" &&
+  filter.tenth === undefined &&
+  !hasRanges(filter)
 
 export const select = (run: Run, filter: Filter, sorting: Sorting): ReadonlyArray<Row> => {
   const text = filter.text.trim().toLowerCase()
@@ -29,12 +59,17 @@ export const select = (run: Run, filter: Filter, sorting: Sorting): ReadonlyArra
       hasOutcome(row, filter.outcome) &&
       (filter.tenth === undefined ||
         (row.figures !== undefined &&
-          tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)),
+          tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)) &&
+      figures.every((figure) => isWithin(row.figures?.[figure], filter.ranges[figure])),
   )
   // The rows are already in the order of the list.
   if (sorting.by === "place") return sorting.descending ? rows.reverse() : rows
   return rows.sort(order(sorting))
 }
+
+const isWithin = (figure: number | undefined, range: Range) =>
+  !isLimited(range) ||
+  (figure !== undefined && figure >= (range.from ?? -Infinity) && figure <= (range.to ?? Infinity))
 
 const hasOutcome = ({ figures, reason }: Row, outcome: Filter["outcome"]) => {
   switch (outcome) {

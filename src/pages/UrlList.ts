@@ -1,43 +1,107 @@
 /** Reads the addresses from a pasted text or a file. */
 import Papa from "papaparse"
 
+/** Where the addresses of a table are: in the column of this index, in every cell, or not split. */
+export type Reading = number | "cells" | "lines"
+
+/** An address of the list. */
+export interface Item {
+  readonly url: string
+  /** The cells in the other columns, once for each line of the table with this address. */
+  readonly lines?: ReadonlyArray<ReadonlyArray<string>>
+}
+
 export interface UrlList {
-  readonly urls: ReadonlyArray<string>
+  readonly items: ReadonlyArray<Item>
   /** How many repeated addresses were left out. */
   readonly duplicates: number
-  /** The column of the table that was used; undefined for a list of lines. */
-  readonly column: string | undefined
+  /** The columns of the table; empty for a list of lines. */
+  readonly columns: ReadonlyArray<string>
+  readonly reading: Reading
+  /** The columns of `Item.lines`. */
+  readonly others: ReadonlyArray<string>
+}
+
+export interface Options {
+  readonly keepsDuplicates: boolean
+  /** By default the column of addresses is found by its name or its cells. */
+  readonly reading?: Reading | undefined
 }
 
 /**
- * Reads one address per line, or the address column of a table from a spreadsheet. Skips blank
- * lines, and in a list also lines that start with `#`.
+ * Reads one address per line, or the addresses of a table from a spreadsheet. Skips blank lines,
+ * and in a list also lines that start with `#`.
  */
-export const read = (text: string, options: { readonly keepsDuplicates: boolean }): UrlList => {
-  const { cells, column } = cellsOf(text.replace(/^\uFEFF/, ""))
-  const all = cells.map((cell) => cell.trim()).filter((cell) => cell !== "")
-  const urls = options.keepsDuplicates ? all : [...new Set(all)]
-  return { urls, duplicates: all.length - urls.length, column }
+export const read = (text: string, options: Options): UrlList => {
+  const { columns, items, others, reading } = itemsOf(text.replace(/^\uFEFF/, ""), options.reading)
+  const all = items.filter(({ url }) => url !== "")
+  const kept = options.keepsDuplicates ? all : withoutDuplicates(all)
+  return { items: kept, duplicates: all.length - kept.length, columns, reading, others }
 }
 
-const cellsOf = (
+/** Keeps the lines of each repeated address with its first one. */
+const withoutDuplicates = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
+  const linesOf = new Map<string, Array<ReadonlyArray<string>>>()
+  for (const { lines = [], url } of items) {
+    const known = linesOf.get(url)
+    if (known === undefined) linesOf.set(url, [...lines])
+    else known.push(...lines)
+  }
+  return Array.from(linesOf, ([url, lines]) => (lines.length === 0 ? { url } : { url, lines }))
+}
+
+const itemsOf = (
   text: string,
-): { readonly cells: ReadonlyArray<string>; readonly column: string | undefined } => {
+  asked: Reading | undefined,
+): Pick<UrlList, "items" | "columns" | "reading" | "others"> => {
   const table = tableOf(text)
   if (table === undefined) {
-    const lines = text.split(/\r\n|[\n\r]/).filter((line) => !line.trimStart().startsWith("#"))
-    const isTitled = title.test(lines[0]?.trim() ?? "")
-    return { cells: isTitled ? lines.slice(1) : lines, column: undefined }
+    return { items: lines(text).flatMap(cellsOf).map(item), ...withoutTable }
   }
-  const [first = [], ...others] = table
-  if (others.length === 0) return { cells: first, column: undefined }
+  const [first = [], ...rest] = table
   const titled = first.findIndex((cell) => title.test(cell.trim()))
-  const column = titled === -1 ? mostAddresses(table) : titled
-  const isHead = titled !== -1 || !isAddressLike(first[column] ?? "")
-  return {
-    cells: (isHead ? others : table).map((row) => row[column] ?? ""),
-    column: (isHead && first[column]?.trim()) || `column ${column + 1}`,
+  const found = titled !== -1 ? titled : hasOnlyAddresses(table) ? "cells" : mostAddresses(table)
+  const isHead =
+    rest.length > 0 && found !== "cells" && (titled !== -1 || !isAddressLike(first[found] ?? ""))
+  const columns = first.map((cell, index) => (isHead && cell.trim()) || `column ${index + 1}`)
+  const reading = typeof asked === "number" && asked >= columns.length ? found : (asked ?? found)
+  if (reading === "lines")
+    return { ...withoutTable, items: lines(text).map(item), columns, reading }
+  const body = isHead ? rest : table
+  if (reading === "cells") {
+    return { ...withoutTable, items: body.flatMap((row) => row.map(item)), columns, reading }
   }
+  const others = columns.flatMap((_, index) => (index === reading ? [] : [index]))
+  return {
+    items: body.map((row) => ({
+      ...item(row[reading] ?? ""),
+      lines: [others.map((index) => row[index] ?? "")],
+    })),
+    columns,
+    reading,
+    others: others.map((index) => columns[index] ?? ""),
+  }
+}
+
+const item = (cell: string): Item => ({ url: cell.trim() })
+
+const withoutTable = { columns: [], reading: "lines", others: [] } as const
+
+const lines = (text: string): ReadonlyArray<string> => {
+  const all = text.split(/\r\n|[\n\r]/).filter((line) => !line.trimStart().startsWith("#"))
+  return title.test(all[0]?.trim() ?? "") ? all.slice(1) : all
+}
+
+/** Splits a line of several addresses. An address may itself contain a comma or a semicolon. */
+const cellsOf = (line: string): ReadonlyArray<string> => {
+  if (!/[\t,;]/.test(line)) return [line]
+  const wide = line.split(/\t|[,;]\s+/).filter((cell) => cell.trim() !== "")
+  if (!wide.every(isAddressLike)) return [line]
+  const narrow = wide.flatMap((cell) => cell.split(/[,;]/)).filter((cell) => cell.trim() !== "")
+  const isSafe =
+    narrow.every((cell) => isAddressLike(cell) && !/[/?#]/.test(cell)) ||
+    narrow.every((cell) => /^\s*https?:\/\//i.test(cell))
+  return isSafe ? narrow : wide
 }
 
 /** The usual names of an address column. */
@@ -62,6 +126,12 @@ const tableOf = (text: string): ReadonlyArray<ReadonlyArray<string>> | undefined
 
 const parse = (text: string, delimiter: string, preview: number) =>
   Papa.parse<Array<string>>(text, { delimiter, preview, skipEmptyLines: "greedy" }).data
+
+const hasOnlyAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): boolean =>
+  table.slice(0, sampled).every((row) => row.every((cell) => cell === "" || isAddress(cell)))
+
+/** Stricter than `isAddressLike`, which takes a number such as 2.35 for an address. */
+const isAddress = (cell: string) => isAddressLike(cell) && /\.\p{L}/u.test(cell)
 
 const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {
   const counts: Array<number> = []

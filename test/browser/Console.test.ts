@@ -49,6 +49,15 @@ const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
 /** The addresses in the table, from the top. */
 const shown = (page: Page) => page.locator("td.url").allInnerTexts()
 
+/** Clicks the button, and returns the name and the text of the file that is downloaded. */
+const downloaded = async (page: Page, name: string) => {
+  const [download] = await Promise.all([
+    page.waitForEvent("download"),
+    page.getByRole("button", { name }).click(),
+  ])
+  return { name: download.suggestedFilename(), text: readFileSync(await download.path(), "utf8") }
+}
+
 const batches = "**/v1/metrics/da-pa/batch"
 
 /** Lets the first `passing` batches pass. The others wait until `open` is called. */
@@ -142,15 +151,8 @@ describe.skipIf(isMissing)("the console", () => {
 
         yield* act((page) => page.getByLabel("Filter by address").fill("SITE-11"))
         yield* act((page) => page.getByText("6 of 120 addresses").waitFor())
-        const download = yield* act(async (page) => {
-          const [download] = await Promise.all([
-            page.waitForEvent("download"),
-            page.getByRole("button", { name: "Export these 6 as CSV" }).click(),
-          ])
-          return download
-        })
-        assert.match(download.suggestedFilename(), /^authority-synthetic-\d{4}-\d\d-\d\d\.csv$/)
-        const text = readFileSync(yield* Effect.promise(() => download.path()), "utf8")
+        const { name, text } = yield* act((page) => downloaded(page, "Export these 6 as CSV"))
+        assert.match(name, /^authority-synthetic-\d{4}-\d\d-\d\d\.csv$/)
         const [top, ...lines] = text.trim().split("\r\n")
         assert.strictEqual(top, "\uFEFFurl,domainAuthority,pageAuthority,spamScore,reason".trim())
         assert.deepStrictEqual(
@@ -165,6 +167,100 @@ describe.skipIf(isMissing)("the console", () => {
         const count = Number.parseInt(yield* Effect.promise(() => bar.innerText()))
         yield* act(() => bar.click())
         yield* act((page) => page.getByText(`${count} of 120 addresses`).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console's table filters by ranges, exports what it shows and keeps its header in view",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, examine, page } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, mixed))
+        yield* act(start)
+        yield* act((page) => heading(page, /^Done/))
+
+        yield* act((page) => page.getByText("Filter by figures").click())
+        const range = page.getByRole("group", { name: "Domain authority", exact: true })
+        yield* act(() => range.getByLabel("from").fill("5"))
+        yield* act(() => range.getByLabel("to").fill("20"))
+        yield* act((page) => page.getByText("Filter by figures: on").waitFor())
+        const { text } = yield* act((page) => downloaded(page, "as JSON"))
+        const found: ReadonlyArray<{ url: string; domainAuthority: number }> = JSON.parse(text)
+        assert.isAbove(found.length, 0)
+        for (const { domainAuthority } of found) {
+          assert.isAtLeast(domainAuthority, 5)
+          assert.isAtMost(domainAuthority, 20)
+        }
+        assert.deepStrictEqual(
+          yield* act(shown),
+          found.map(({ url }) => url),
+        )
+        yield* examine("ranges")
+        yield* act((page) => page.getByRole("button", { name: `Copy these` }).click())
+        yield* act((page) => page.getByText(`Copied ${found.length} addresses.`).waitFor())
+        const copied = String(yield* act((page) => page.evaluate("navigator.clipboard.readText()")))
+        assert.deepStrictEqual(
+          copied.split("\n").map((line) => line.split("\t")[0]),
+          ["url", ...found.map(({ url }) => url)],
+        )
+        yield* act((page) => page.getByRole("button", { name: "Clear figures" }).click())
+        yield* act((page) => page.getByText("120 addresses", { exact: true }).last().waitFor())
+
+        const head = page.getByRole("columnheader", { name: "Spam score" })
+        yield* act(() => page.locator("tbody tr").nth(60).scrollIntoViewIfNeeded())
+        yield* act((page) => page.evaluate("scrollBy(0, 400)"))
+        assert.deepInclude(yield* Effect.promise(() => head.boundingBox()), { y: 0 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console joins the other columns of an uploaded CSV, and its URL column can be changed",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        const csv =
+          'id,url,rival,note\n1,a.com,x.com,"one, two"\n2,b.com,y.com,=1+1\n3,c.com,x.com,\n'
+        yield* act((page) =>
+          page
+            .getByLabel("Choose a file")
+            .setInputFiles({ name: "sites.csv", mimeType: "text/csv", buffer: Buffer.from(csv) }),
+        )
+        yield* act((page) => page.getByText("3 addresses · from the column “url”").waitFor())
+        yield* act((page) => page.getByLabel("Addresses are in").selectOption("rival"))
+        yield* act((page) =>
+          page.getByText("2 addresses · from the column “rival” · 1 duplicate left out").waitFor(),
+        )
+        yield* examine("column")
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 2 addresses"))
+        assert.deepStrictEqual(yield* act(shown), ["x.com", "y.com"])
+        const { text } = yield* act((page) => downloaded(page, "Export all as CSV"))
+        const [top, ...lines] = text.trim().split("\r\n")
+        assert.strictEqual(
+          top,
+          "url,domainAuthority,pageAuthority,spamScore,reason,id,url (list),note",
+        )
+        assert.deepStrictEqual(
+          lines.map((line) => line.replace(/,\d+,\d+,\d+,,/, " ")),
+          ['x.com 1,a.com,"one, two"', "x.com 3,c.com,", `y.com 2,b.com,"'=1+1"`],
+        )
+
+        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
+        yield* act((page) => paste(page, ["d.com\te.com", "f.com\tg.com"]))
+        yield* act((page) => page.getByText("4 addresses · from every cell").waitFor())
+        yield* act((page) => page.getByRole("button", { name: "Clear", exact: true }).click())
+        yield* act((page) => paste(page, ["d.com, e.com, f.com", "g.com", "h.com, i.com"]))
+        yield* act((page) => page.getByRole("button", { name: "Check 6 addresses" }).waitFor())
       }),
     timeout,
   )

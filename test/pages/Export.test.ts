@@ -1,5 +1,24 @@
 import { assert, describe, it } from "@effect/vitest"
-import { csv } from "../../src/pages/Export.ts"
+import { csv as csvOf, json, tsv } from "../../src/pages/Export.ts"
+import type { Row } from "../../src/pages/Run.ts"
+
+const csv = (rows: ReadonlyArray<Row>) => csvOf({ rows, others: [] })
+
+const joined = {
+  others: ["id", "reason"],
+  rows: [
+    {
+      place: 1,
+      url: "a.com",
+      figures: { domainAuthority: 1, pageAuthority: 2 },
+      lines: [
+        ["7", "good"],
+        ["8", "=1+1"],
+      ],
+    },
+    { place: 2, url: "b\tc", reason: "INVALID_URL", lines: [["9", ""]] },
+  ],
+} satisfies Parameters<typeof csvOf>[0]
 
 describe("the CSV export", () => {
   it("the CSV export has a header row and a byte order mark, so that spreadsheets detect UTF-8", () => {
@@ -29,4 +48,43 @@ describe("the CSV export", () => {
       assert.match(line, /^"?'/)
     },
   )
+})
+
+describe("an export of a list with other columns", () => {
+  it("has the address first, and joins the other columns of each line of the list", () => {
+    assert.strictEqual(
+      csvOf(joined),
+      "\uFEFFurl,domainAuthority,pageAuthority,spamScore,reason,id,reason (list)\r\n" +
+        "a.com,1,2,,,7,good\r\n" +
+        'a.com,1,2,,,8,"\'=1+1"\r\n' +
+        "b\tc,,,,INVALID_URL,9,\r\n",
+    )
+  })
+
+  it("has tabs between its cells when it is copied, and no formula either", () => {
+    assert.strictEqual(
+      tsv(joined),
+      "url\tdomainAuthority\tpageAuthority\tspamScore\treason\tid\treason (list)\n" +
+        "a.com\t1\t2\t\t\t7\tgood\n" +
+        'a.com\t1\t2\t\t\t8\t"\'=1+1"\n' +
+        '"b\tc"\t\t\t\tINVALID_URL\t9\t',
+    )
+  })
+
+  it("is a list of objects as JSON, with the text of the list unchanged", () => {
+    assert.deepStrictEqual(JSON.parse(json(joined)), [
+      { url: "a.com", domainAuthority: 1, pageAuthority: 2, list: { id: "7", reason: "good" } },
+      { url: "a.com", domainAuthority: 1, pageAuthority: 2, list: { id: "8", reason: "=1+1" } },
+      { url: "b\tc", reason: "INVALID_URL", list: { id: "9", reason: "" } },
+    ])
+    assert.strictEqual(
+      json({ rows: [{ place: 1, url: "a.com" }], others: [] }),
+      `[
+  {
+    "url": "a.com"
+  }
+]
+`,
+    )
+  })
 })

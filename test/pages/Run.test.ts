@@ -44,23 +44,26 @@ const start = (
   const requests: Array<Request> = []
   const waits: Array<number> = []
   let notify = () => {}
-  const run: Run = new Run(urls, {
-    api: {
-      credits: async () => ({ _tag: "Answered", value: options.credits?.() ?? 0 }),
-      check: async (request) => {
-        requests.push(request)
-        return check(request)
+  const run: Run = new Run(
+    { items: urls.map((url) => ({ url })), others: [] },
+    {
+      api: {
+        credits: async () => ({ _tag: "Answered", value: options.credits?.() ?? 0 }),
+        check: async (request) => {
+          requests.push(request)
+          return check(request)
+        },
       },
+      isOnline: options.isOnline ?? (() => true),
+      wait: async (ms) => {
+        waits.push(ms)
+        await options.onWait?.(run)
+      },
+      now: () => 0,
+      onChange: () => notify(),
+      onRead: () => {},
     },
-    isOnline: options.isOnline ?? (() => true),
-    wait: async (ms) => {
-      waits.push(ms)
-      await options.onWait?.(run)
-    },
-    now: () => 0,
-    onChange: () => notify(),
-    onRead: () => {},
-  })
+  )
   const rest = () =>
     new Promise<void>((resolve) => {
       notify = () => {

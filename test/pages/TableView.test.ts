@@ -2,14 +2,18 @@ import { assert, describe, it } from "@effect/vitest"
 import { Run } from "../../src/pages/Run.ts"
 import * as TableView from "../../src/pages/TableView.ts"
 
-const run = new Run(["b.com", "a.com", "C.com", "localhost", "waits.com"], {
-  api: { check: () => Promise.reject(), credits: () => Promise.reject() },
-  isOnline: () => true,
-  wait: () => Promise.resolve(),
-  now: () => 0,
-  onChange: () => {},
-  onRead: () => {},
-})
+const items = ["b.com", "a.com", "C.com", "localhost", "waits.com"].map((url) => ({ url }))
+const run = new Run(
+  { items, others: [] },
+  {
+    api: { check: () => Promise.reject(), credits: () => Promise.reject() },
+    isOnline: () => true,
+    wait: () => Promise.resolve(),
+    now: () => 0,
+    onChange: () => {},
+    onRead: () => {},
+  },
+)
 const figures = [
   { domainAuthority: 10, pageAuthority: 100, spamScore: 5 },
   { domainAuthority: 99.5, pageAuthority: 0 },
@@ -49,6 +53,23 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(places({ outcome: "waiting" }), [5])
     assert.deepStrictEqual(places({ tenth: { figure: "pageAuthority", number: 9 } }), [1])
     assert.deepStrictEqual(places({ tenth: { figure: "domainAuthority", number: 0 } }), [3])
+  })
+
+  it("the console's table is filtered by ranges of figures that include their ends", () => {
+    const within = (ranges: Partial<TableView.Filter["ranges"]>) =>
+      places({ ranges: { ...TableView.everything.ranges, ...ranges } })
+    assert.deepStrictEqual(within({ domainAuthority: { from: 10, to: 99.5 } }), [1, 2])
+    assert.deepStrictEqual(within({ domainAuthority: { from: 10.1, to: undefined } }), [2])
+    assert.deepStrictEqual(within({ domainAuthority: { from: undefined, to: 10 } }), [1, 3])
+    assert.deepStrictEqual(within({ spamScore: { from: 0, to: undefined } }), [1, 3])
+    assert.deepStrictEqual(
+      within({
+        domainAuthority: { from: undefined, to: 10 },
+        pageAuthority: { from: 50, to: undefined },
+      }),
+      [1],
+    )
+    assert.deepStrictEqual(within({ pageAuthority: { from: 60, to: 50 } }), [])
   })
 
   it("the distribution counts a console run's figures per tenth of the scale and has their median", () => {

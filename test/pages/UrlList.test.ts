@@ -1,7 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
-import { read } from "../../src/pages/UrlList.ts"
+import { type Options, read, type Reading } from "../../src/pages/UrlList.ts"
 
-const urlsOf = (text: string) => read(text, { keepsDuplicates: false }).urls
+const urlsOf = (text: string, reading?: Reading) =>
+  read(text, { keepsDuplicates: false, reading }).items.map(({ url }) => url)
+
+/** The addresses, the duplicates and the name of the column. */
+const summary = (text: string, options: Options = { keepsDuplicates: false }) => {
+  const { columns, duplicates, items, reading } = read(text, options)
+  return {
+    urls: items.map(({ url }) => url),
+    duplicates,
+    column: typeof reading === "number" ? columns[reading] : undefined,
+  }
+}
 
 describe("a list in the console", () => {
   it("a console list has one address per line, without blank lines, comments and byte order mark", () => {
@@ -13,7 +24,7 @@ describe("a list in the console", () => {
 
   it("a console list omits and counts duplicates, unless the user keeps them", () => {
     const text = "a.com\nb.com\na.com\na.com"
-    assert.deepInclude(read(text, { keepsDuplicates: false }), {
+    assert.deepInclude(summary(text), {
       urls: ["a.com", "b.com"],
       duplicates: 2,
     })
@@ -25,14 +36,15 @@ describe("a list in the console", () => {
   })
 
   it("a pasted table is read from the column that has a usual name", () => {
-    assert.deepStrictEqual(
-      read('id,URL,note\n1,a.com,"x, y"\n2,"https://b.com/p,q",z\n', { keepsDuplicates: false }),
-      { urls: ["a.com", "https://b.com/p,q"], duplicates: 0, column: "URL" },
-    )
+    assert.deepStrictEqual(summary('id,URL,note\n1,a.com,"x, y"\n2,"https://b.com/p,q",z\n'), {
+      urls: ["a.com", "https://b.com/p,q"],
+      duplicates: 0,
+      column: "URL",
+    })
   })
 
   it("a pasted table without a usual column name is read from the column with the most addresses", () => {
-    assert.deepStrictEqual(read("1\ta.com\t5\n2\tb.org\t6", { keepsDuplicates: false }), {
+    assert.deepStrictEqual(summary("1\ta.com\t5\n2\tb.org\t6"), {
       urls: ["a.com", "b.org"],
       duplicates: 0,
       column: "column 2",
@@ -46,6 +58,66 @@ describe("a list in the console", () => {
   it("a console list skips its title, and splits a single line of many addresses", () => {
     assert.deepStrictEqual(urlsOf("Domain\na.com\nb.com"), ["a.com", "b.com"])
     assert.deepStrictEqual(urlsOf("a.com, b.com, c.com"), ["a.com", "b.com", "c.com"])
+  })
+
+  it("a pasted table of nothing but addresses is read from every cell", () => {
+    const cells = ["a.com", "b.com", "c.com", "d.com"]
+    assert.deepStrictEqual(urlsOf("a.com\tb.com\nc.com\td.com"), cells)
+    assert.deepStrictEqual(urlsOf("a.com,b.com\nc.com,d.com"), cells)
+    assert.deepStrictEqual(urlsOf("a.com,b.com\nc.com,"), ["a.com", "b.com", "c.com"])
+  })
+
+  it("a pasted line of several addresses is split, but an address with a comma is not", () => {
+    assert.deepStrictEqual(urlsOf("a.com, b.com\nc.com\td.com\te.com\nf.com"), [
+      "a.com",
+      "b.com",
+      "c.com",
+      "d.com",
+      "e.com",
+      "f.com",
+    ])
+    assert.deepStrictEqual(urlsOf("https://a.com/x,https://b.com/y\nc.com\nd.com,e.com"), [
+      "https://a.com/x",
+      "https://b.com/y",
+      "c.com",
+      "d.com",
+      "e.com",
+    ])
+    const whole = ["https://a.com/x,y.html", "https://a.com/?q=1,2", "b.com"]
+    assert.deepStrictEqual(urlsOf(whole.join("\n")), whole)
+  })
+
+  it("a pasted table is read from the column, the cells or the lines that the user chooses", () => {
+    const text = "url,competitor,da\na.com,x.com,1\nb.com,y.com,2"
+    assert.deepStrictEqual(urlsOf(text, 1), ["x.com", "y.com"])
+    assert.deepStrictEqual(urlsOf(text, "cells"), ["a.com", "x.com", "1", "b.com", "y.com", "2"])
+    assert.deepStrictEqual(urlsOf("https://a.com/x,1\nhttps://b.com/y,2", "lines"), [
+      "https://a.com/x,1",
+      "https://b.com/y,2",
+    ])
+    assert.deepStrictEqual(urlsOf(text, 7), ["a.com", "b.com"])
+    assert.deepStrictEqual(read(text, { keepsDuplicates: false, reading: 1 }).columns, [
+      "url",
+      "competitor",
+      "da",
+    ])
+  })
+
+  it("a pasted table keeps the other columns of every line, also of duplicates", () => {
+    const { items, others } = read("id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n", {
+      keepsDuplicates: false,
+    })
+    assert.deepStrictEqual(others, ["id", "note"])
+    assert.deepStrictEqual(items, [
+      {
+        url: "a.com",
+        lines: [
+          ["1", "x"],
+          ["3", ""],
+        ],
+      },
+      { url: "b.com", lines: [["2", "y"]] },
+    ])
   })
 
   it("a console list may be empty or have 200,000 addresses", () => {
