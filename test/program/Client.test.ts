@@ -8,7 +8,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build } from "esbuild"
 import { consumer } from "../support/Package.ts"
-import { folder, json, openAccount, serve } from "../support/Program.ts"
+import { books, folder, openAccount, serve } from "../support/Program.ts"
 
 const timeout = 120_000
 
@@ -83,7 +83,7 @@ describe("the examples of the README and the guide", () => {
           [9, 8].map((left) => checked.toSpliced(2, 0, `1 used, ${left} left`).join("\n")),
           [lines, lines],
         ])
-        const { charged } = yield* json(cwd, "credits", "balance", "--account", "acme")
+        const { charged } = yield* books(cwd)
         assert.strictEqual(charged, 4)
       }),
     timeout,

@@ -2,7 +2,7 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import { folder, json, openAccount, serve } from "../support/Program.ts"
+import { books, folder, openAccount, serve } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/Wire.ts"
 
@@ -34,7 +34,7 @@ it.scopedLive(
         urls.filter((u) => u.startsWith("localhost")),
       )
       assert.strictEqual(quota.creditsUsed, 40)
-      const balance = yield* json(cwd, "credits", "balance", "--account", "acme")
+      const balance = yield* books(cwd)
       assert.deepStrictEqual([balance.charged, balance.held], [40, 0])
       assert.strictEqual(moz.calls.length, 1)
     }),

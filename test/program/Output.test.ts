@@ -3,58 +3,54 @@ import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Schema from "effect/Schema"
-import { exited, folder, json, openAccount, run, serve, shell } from "../support/Program.ts"
+import * as Either from "effect/Either"
+import { Accounts } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { books, exited, folder, inDatabase, openAccount, serve, shell } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../../scripts/support/Wire.ts"
 
 const timeout = 60_000
 
-const Keys = Schema.Struct({
-  keys: Schema.Array(
-    Schema.Struct({
-      id: Schema.String,
-      state: Schema.String,
-      expiresAt: Schema.NullOr(Schema.String),
-    }),
-  ),
-})
-
-/** The keys of `acme`, oldest first. */
-const keysOf = (cwd: string) =>
-  Effect.map(
-    json(cwd, "key", "list", "--account", "acme"),
-    (document) => Schema.decodeUnknownSync(Keys)(document).keys,
-  )
+/** The keys of an account, oldest first. */
+const keysOf = (cwd: string, account = "acme") =>
+  Effect.gen(function* () {
+    const { id } = yield* (yield* Accounts).find(account)
+    return (yield* (yield* ApiKeys).list(id)).map(Either.getOrThrow)
+  }).pipe(inDatabase(cwd))
 
 describe("a CLI verb whose output cannot be written", () => {
-  for (const [verb, ...args] of [
+  for (const args of [
     ["account", "list"],
     ["account", "create", "other", "--json"],
-    ["credits", "grant", "--account", "acme", "--amount", "1"],
     ["credits", "statement", "--account", "acme"],
-    ["credits", "verify"],
-    ["key", "list", "--account", "acme"],
-    ["doctor"],
     ["openapi"],
     ["--help"],
   ]) {
     it.scopedLive(
-      `a CLI verb fails and prints the reason when its output cannot be written: ${[verb, ...args].join(" ")}`,
+      `a CLI verb fails and prints the reason when its output cannot be written: ${args.join(" ")}`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
           yield* openAccount(cwd, 1)
-          const full = yield* shell(cwd, "authority", [verb ?? "", ...args], "> /dev/full")
+          const full = yield* shell(cwd, "authority", args, "> /dev/full")
           assert.strictEqual(full.code, 1)
           assert.match(full.stderr, /^authority: stdout cannot be written: ENOSPC[^\n]*\n$/)
-          const closed = yield* shell(cwd, "authority", [verb ?? "", ...args], "| true")
-          assert.strictEqual(closed.code, 1)
-          assert.match(closed.stderr, /^authority: [^\n]+\n$/)
         }),
       timeout,
     )
   }
+
+  it.scopedLive(
+    "a CLI verb fails when nobody reads its output",
+    () =>
+      Effect.gen(function* () {
+        const closed = yield* shell(yield* folder, "authority", ["openapi"], "| true")
+        assert.strictEqual(closed.code, 1)
+        assert.match(closed.stderr, /^authority: [^\n]+\n$/)
+      }),
+    timeout,
+  )
 
   it.scopedLive(
     "a CLI verb fails when the disk is full after a part of its output",
@@ -87,16 +83,16 @@ describe("a CLI verb whose output cannot be written", () => {
           )
           assert.strictEqual(create.code, 1)
           const [, created] = yield* keysOf(cwd)
-          assert.strictEqual(created?.state, "revoked")
+          assert.isNumber(created?.revokedAt)
           assert.match(create.stderr, new RegExp(`^authority: .+ ${created?.id} .+revoked\n$`))
 
-          const [{ id } = { id: "" }] = yield* keysOf(cwd)
-          const rotateArgs = ["key", "rotate", id, "--grace", "1h", "--json"]
+          const rotateArgs = ["key", "rotate", former.id, "--grace", "1h", "--json"]
           const rotate = yield* shell(cwd, "authority", rotateArgs, after)
           assert.strictEqual(rotate.code, 1)
           const [first, , successor, ...others] = yield* keysOf(cwd)
-          assert.deepStrictEqual(first, { id: former.id, state: "active", expiresAt: null })
-          assert.strictEqual(successor?.state, "revoked")
+          assert.strictEqual(String(first?.id), former.id)
+          assert.deepInclude(first, { revokedAt: null, expiresAt: null })
+          assert.isNumber(successor?.revokedAt)
           assert.deepStrictEqual(others, [])
         }),
       timeout,
@@ -129,10 +125,7 @@ describe("the service when its log or its output cannot be written", () => {
           yield* answers(running.url, key)
           running.signal("SIGTERM")
           assert.strictEqual(yield* exited(running), 0)
-          assert.strictEqual(
-            (yield* json(cwd, "credits", "balance", "--account", "acme")).charged,
-            5,
-          )
+          assert.strictEqual((yield* books(cwd)).charged, 5)
         }),
       timeout,
     )
@@ -162,8 +155,8 @@ describe("the service when its log or its output cannot be written", () => {
         const running = yield* serve(cwd, {}, ["--json"], "> /dev/full")
         yield* eventually("the log says so", () => running.stderr().includes("key create"))
         assert.strictEqual((yield* request(running.url, { path: "/health/live" })).status, 200)
-        const { stdout } = yield* run(cwd, ["key", "list", "--account", "demo", "--json"])
-        assert.include(stdout, '"state":"revoked"')
+        const [demo] = yield* keysOf(cwd, "demo")
+        assert.isNumber(demo?.revokedAt)
       }),
     timeout,
   )

@@ -17,13 +17,23 @@ import {
   writeFileSync,
   writeSync,
 } from "node:fs"
-import { join } from "node:path"
+import { basename, join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { exited, folder, json, openAccount, run, serve, start } from "../support/Program.ts"
+import {
+  exited,
+  folder,
+  json,
+  openAccount,
+  run,
+  serve,
+  start,
+  statement,
+  verify,
+} from "../support/Program.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../../scripts/support/Wire.ts"
@@ -34,8 +44,6 @@ const charge = (url: string, key: string, host: string) =>
   Effect.map(request(url, batch(key, JSON.stringify({ urls: [host] }))), ({ status }) =>
     assert.strictEqual(status, 200),
   )
-
-const statement = (cwd: string) => json(cwd, "credits", "statement", "--account", "acme")
 
 const on = (file: string) => ({ AUTHORITY_DATABASE_URL: `sqlite:${file}` })
 
@@ -61,7 +69,7 @@ const killed = Effect.gen(function* () {
   service.signal("SIGKILL")
   yield* exited(service)
   assert.isAbove(statSync(join(cwd, "authority.db-wal")).size, 0)
-  assert.strictEqual(atEnd.entries.length, atBackup.entries.length + 1)
+  assert.strictEqual(atEnd.length, atBackup.length + 1)
   return { cwd, key, atBackup, atEnd }
 })
 
@@ -91,13 +99,11 @@ describe("authority restore", () => {
         assert.strictEqual(statSync(database).mode & 0o777, 0o640)
 
         assert.deepStrictEqual(yield* statement(cwd), atBackup)
-        assert.isTrue((yield* json(cwd, "credits", "verify")).ok)
-        const former = on(document.former)
-        const verified = yield* run(cwd, ["credits", "verify", "--json"], former)
-        assert.deepInclude(JSON.parse(verified.stdout), { ok: true, entries: 3 })
-        const args = ["credits", "statement", "--account", "acme", "--json"]
-        const { stdout } = yield* run(cwd, args, former)
-        assert.deepStrictEqual(JSON.parse(stdout), atEnd)
+        assert.deepStrictEqual((yield* verify(cwd)).problems, [])
+        const former = basename(document.former)
+        const verified = yield* verify(cwd, former)
+        assert.deepStrictEqual(verified, { accounts: 1, entries: 3, problems: [] })
+        assert.deepStrictEqual(yield* statement(cwd, former), atEnd)
 
         const { url } = yield* serve(cwd)
         yield* charge(url, key, "c.example.com")
@@ -125,7 +131,7 @@ describe("authority restore", () => {
         yield* refused
         yield* Effect.raceFirst(refused, Effect.forever(charge(url, key, "busy.example.com")))
         yield* charge(url, key, "b.example.com")
-        assert.isTrue((yield* json(cwd, "credits", "verify")).ok)
+        assert.deepStrictEqual((yield* verify(cwd)).problems, [])
 
         service.signal("SIGTERM")
         yield* exited(service)
@@ -157,9 +163,7 @@ describe("authority restore", () => {
         )
         assert.strictEqual(statSync(database).mode & 0o777, 0o600)
         assert.isFalse(existsSync(`${database}-wal`))
-        const args = ["credits", "statement", "--account", "acme", "--json"]
-        const restored = yield* run(cwd, args, on("new.db"))
-        assert.deepStrictEqual(JSON.parse(restored.stdout), atBackup)
+        assert.deepStrictEqual(yield* statement(cwd, "new.db"), atBackup)
       }),
     timeout,
   )
@@ -172,9 +176,7 @@ describe("authority restore", () => {
         const before = contentOf(cwd)
         const { code } = yield* run(cwd, ["restore", "authority.db"], on("new.db"))
         assert.strictEqual(code, 0)
-        const args = ["credits", "statement", "--account", "acme", "--json"]
-        const restored = yield* run(cwd, args, on("new.db"))
-        assert.deepStrictEqual(JSON.parse(restored.stdout), atEnd)
+        assert.deepStrictEqual(yield* statement(cwd, "new.db"), atEnd)
         const after = contentOf(cwd)
         assert.isTrue(after.delete("new.db"))
         assert.deepStrictEqual(after, before)

@@ -5,11 +5,14 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
 import { AccountName, Accounts } from "../../src/Account.ts"
+import { ApiKeyId } from "../../src/ApiKey.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
+import * as Balance from "../../src/ledger/Balance.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import { sqliteFile } from "./Stores.ts"
+import { type Ports, sqliteFile } from "./Stores.ts"
 import { eventually } from "../../scripts/support/Wire.ts"
 
 const root = join(import.meta.dirname, "../..")
@@ -29,6 +32,8 @@ export const folder = Effect.acquireRelease(
 /** Hides the developer's settings, except AUTHORITY_EXPRESS, which chooses the mode of the run. */
 const environment = (settings: Record<string, string>) => ({
   PATH: process.env["PATH"],
+  // Each test starts the program several times. Compiling it takes a third of a start.
+  NODE_COMPILE_CACHE: join(root, "node_modules/.cache/authority"),
   ...(express !== undefined && { AUTHORITY_EXPRESS: express }),
   ...settings,
 })
@@ -139,6 +144,52 @@ export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
     }),
   )
 
+/** Uses the SQLite database of a folder in this process, which is cheaper than to start a verb. */
+export const inDatabase =
+  (cwd: string, name = "authority.db") =>
+  <A, E>(effect: Effect.Effect<A, E, Ports>) =>
+    Effect.provide(effect, sqliteFile(join(cwd, name)))
+
+const acme = Effect.flatMap(Accounts, (accounts) => accounts.find("acme"))
+
+/** The balance of `acme`. */
+export const books = (cwd: string) =>
+  Effect.gen(function* () {
+    const balance = yield* (yield* CreditLedger).balance((yield* acme).id)
+    return {
+      available: Balance.available(balance),
+      held: Number(balance.held),
+      granted: Number(balance.granted),
+      charged: Number(balance.charged),
+    }
+  }).pipe(inDatabase(cwd))
+
+/** The entries of `acme`, oldest first. */
+export const statement = (cwd: string, name?: string) =>
+  Effect.gen(function* () {
+    const entries = (yield* CreditLedger).statement((yield* acme).id, {})
+    return [...(yield* Stream.runCollect(entries))]
+  }).pipe(inDatabase(cwd, name))
+
+/** Audits all accounts. */
+export const verify = (cwd: string, name?: string) =>
+  Effect.flatMap(CreditLedger, (ledger) => ledger.verify).pipe(inDatabase(cwd, name))
+
+/** Grants credits to `acme`. */
+export const grant = (cwd: string, credits: number) =>
+  Effect.gen(function* () {
+    yield* (yield* CreditLedger).grant((yield* acme).id, Credits.make(credits), null)
+  }).pipe(inDatabase(cwd))
+
+/** Issues another key of `acme`. */
+export const issueKey = (cwd: string) =>
+  Effect.gen(function* () {
+    return Redacted.value((yield* (yield* ApiKeys).issue({ account: (yield* acme).id })).key)
+  }).pipe(inDatabase(cwd))
+
+export const revokeKey = (cwd: string, id: string) =>
+  Effect.flatMap(ApiKeys, (keys) => keys.revoke(ApiKeyId.make(id))).pipe(inDatabase(cwd))
+
 /** Creates the account `acme` with a key in this folder's default database. */
 export const openAccount = (cwd: string, credits: number) =>
   Effect.gen(function* () {
@@ -146,7 +197,7 @@ export const openAccount = (cwd: string, credits: number) =>
     yield* (yield* CreditLedger).grant(id, Credits.make(credits), null)
     const { key, record } = yield* (yield* ApiKeys).issue({ account: id })
     return { id: String(record.id), key: Redacted.value(key) }
-  }).pipe(Effect.provide(sqliteFile(join(cwd, "authority.db"))))
+  }).pipe(inDatabase(cwd))
 
 /** Starts `authority serve` on a free port and waits until it listens. */
 export const serve = (
