@@ -54,11 +54,7 @@ export default defineConfig({
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
       project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
-      project("program", {
-        include: program,
-        globalSetup: [postgres, builtProgram],
-        pool: "threads",
-      }),
+      project("program", { include: program, globalSetup: [postgres, builtProgram] }),
       project("browser", {
         include: browser,
         globalSetup: [builtProgram, chromium],
