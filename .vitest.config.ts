@@ -11,7 +11,6 @@ const stores = [
   "test/{Accounts,ApiKeys,Audit,CrashAndReplay,CreditLedger,Heartbeat}.test.ts",
   "test/{IdempotencyKeys,MetricsCache,PostgresMends,Rankings,Transaction}.test.ts",
   "test/http/Idempotency.test.ts",
-  "test/support/*.test.ts",
   "test/faults/{Network,Processes,Sqlite,Tampering}.test.ts",
 ]
 
@@ -24,7 +23,7 @@ const program = ["test/{program,upgrade}/**/*.test.ts"]
 const browser = ["test/browser/**/*.test.ts"]
 
 /** Rare faults, most of which wait for real time. `npm test` leaves them out. */
-const faults = ["test/faults/**/*.test.ts"]
+const faults = ["test/{faults,support}/**/*.test.ts"]
 
 /** These tests need the program pgbouncer. `npm test` leaves them out. */
 const pgbouncer = ["test/pgbouncer/**/*.test.ts"]

@@ -14,8 +14,6 @@ const tests = [
   "no error, log or trace contains the Moz token",
   // Deno's server sometimes closes a connection with an unread body while the client writes.
   "a long body that nobody reads",
-  // Deno does not report why a process of another user failed to start.
-  "reports the reason when it cannot start",
 ]
 
 const { status } = spawnSync(

@@ -4,14 +4,12 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import * as Cli from "../../src/cli/Cli.ts"
 import { printFailure } from "../../src/cli/ExitStatus.ts"
 import { temporaryFolder } from "../support/Stores.ts"
-
-const verb = (args: ReadonlyArray<string>) => Cli.run(["node", "authority", ...args])
+import { verb } from "../support/Verb.ts"
 
 describe("wrong usage", () => {
-  it.live("is told in one line, whatever is wrong", () =>
+  it.live("every kind of wrong usage is reported in one line", () =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const console = yield* Console.consoleWith(Effect.succeed)
@@ -74,25 +72,20 @@ describe("a database that does not exist", () => {
   ] as const
 
   for (const args of readers) {
-    it.scopedLive(`is not created by \`${args.slice(0, 2).join(" ")}\`, which names the path`, () =>
-      Effect.gen(function* () {
-        const cwd = yield* temporaryFolder
-        const file = join(cwd, "authority.db")
-        yield* setting("AUTHORITY_DATABASE_URL", `sqlite:${file}`)
-        const error = yield* Effect.flip(
-          verb(args.map((word) => word.replace("copy.db", join(cwd, "copy.db")))),
-        )
-        assert.propertyVal(error, "_tag", "NoDatabase")
-        assert.include(String(error), `there is no database at ${file}:`)
-        assert.deepStrictEqual(readdirSync(cwd), [])
-      }),
+    it.scopedLive(
+      `authority ${args.slice(0, 2).join(" ")} prints the path of a missing database and does not create it`,
+      () =>
+        Effect.gen(function* () {
+          const cwd = yield* temporaryFolder
+          const file = join(cwd, "authority.db")
+          const inFolder = args.map((word) => word.replace("copy.db", join(cwd, "copy.db")))
+          const error = yield* Effect.flip(
+            verb(inFolder, { AUTHORITY_DATABASE_URL: `sqlite:${file}` }),
+          )
+          assert.propertyVal(error, "_tag", "NoDatabase")
+          assert.include(String(error), `there is no database at ${file}:`)
+          assert.deepStrictEqual(readdirSync(cwd), [])
+        }),
     )
   }
 })
-
-/** Sets a variable of the environment for the scope. */
-const setting = (name: string, value: string) =>
-  Effect.acquireRelease(
-    Effect.sync(() => void (process.env[name] = value)),
-    () => Effect.sync(() => void delete process.env[name]),
-  )

@@ -192,6 +192,31 @@ describe("a verb on a standby", () => {
     timeout,
   )
 
+  it.scopedLive(
+    "the doctor reports a standby server as a failure",
+    () =>
+      Effect.gen(function* () {
+        const { cwd, settings, url } = yield* openAccount
+        const primary = yield* run(cwd, ["doctor"], settings)
+        assert.strictEqual(primary.code, 0, primary.stdout)
+        assert.notMatch(primary.stdout, /warning +synchronous_commit/)
+
+        const standby = onStandby(url)
+        const doctor = yield* run(cwd, ["doctor"], { AUTHORITY_DATABASE_URL: standby })
+        assert.strictEqual(doctor.code, 1)
+        assert.match(
+          doctor.stdout,
+          /failure +server: PostgreSQL .* is a standby, which is read-only/,
+        )
+
+        const strict = `${standby}?target_session_attrs=read-write`
+        const refused = yield* run(cwd, ["doctor"], { AUTHORITY_DATABASE_URL: strict })
+        assert.strictEqual(refused.code, 1)
+        assert.match(refused.stdout, /failure +database: .*standby/)
+      }),
+    timeout,
+  )
+
   it.scopedLive("account create on a standby without tables reports a read-only database", () =>
     Effect.gen(function* () {
       const url = yield* newDatabase

@@ -244,7 +244,7 @@ describe("a CLI verb that fails", () => {
       timeout,
     )
 
-  const openAcme = (cwd: string) => openAccount(cwd, 0)
+  const openAcme = (cwd: string) => openAccount(cwd, 1)
 
   fails(
     "an account that does not exist",

@@ -1,12 +1,11 @@
-/** Runs the SQL of the guide "Running on PostgreSQL" on a server of its own. */
+/** Runs the SQL of the guide "Running on PostgreSQL" on the server of the tests. */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, inject, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import * as Postgres from "../../scripts/support/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/Wire.ts"
@@ -34,11 +33,8 @@ describe("the roles and grants of the guide", () => {
     "the grants of the guide let the owner role migrate and a lesser role serve",
     () =>
       Effect.gen(function* () {
-        const server = yield* Effect.acquireRelease(
-          Effect.promise(() => Postgres.start({ durable: false })),
-          ({ destroy }) => Effect.promise(destroy),
-        )
-        const { host } = new URL(server.url)
+        const server = inject("postgresUrl")
+        const { host } = new URL(server)
         const ownerUrl = `postgres://authority_owner:owner-password@${host}/authority`
         const serviceUrl = `postgres://authority_service:service-password@${host}/authority`
         const owner = { AUTHORITY_DATABASE_URL: ownerUrl }
@@ -47,7 +43,15 @@ describe("the roles and grants of the guide", () => {
         assert.lengthOf(rest, 0)
         const cwd = yield* folder
 
-        yield* execute(`${server.url}/postgres`, roles)
+        yield* Effect.acquireRelease(execute(`${server}/postgres`, roles), () =>
+          Effect.orDie(
+            execute(`${server}/postgres`, [
+              "DROP DATABASE authority WITH (FORCE)",
+              "DROP ROLE authority_owner",
+              "DROP ROLE authority_service",
+            ]),
+          ),
+        )
         yield* execute(ownerUrl, defaults)
         const early = yield* run(cwd, ["serve"], service)
         assert.deepStrictEqual([early.code, early.stdout], [1, ""])

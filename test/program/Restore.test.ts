@@ -35,6 +35,7 @@ import {
   verify,
 } from "../support/Program.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
+import { verb } from "../support/Verb.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, request } from "../../scripts/support/Wire.ts"
 
@@ -313,16 +314,19 @@ describe("restore refuses a file and changes nothing", () => {
     () =>
       Effect.gen(function* () {
         const { atEnd, cwd } = yield* killed
+        const file = join(cwd, "file.db")
         for (const [name, message, make] of mistakes) {
-          make(cwd, join(cwd, "file.db"))
+          make(cwd, file)
           const before = contentOf(cwd)
-          const { code, stderr, stdout } = yield* run(cwd, ["restore", "file.db"])
-          assert.deepStrictEqual([code, stdout], [1, ""], name)
-          assert.match(stderr, /^authority: .+\n$/, name)
-          assert.match(stderr, message, name)
+          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${join(cwd, "authority.db")}` }
+          const error = yield* Effect.flip(verb(["restore", file], settings))
+          assert.match(String(error), message, name)
           assert.deepStrictEqual(contentOf(cwd), before, name)
-          rmSync(join(cwd, "file.db"), { recursive: true, force: true })
+          rmSync(file, { recursive: true, force: true })
         }
+        const { code, stderr, stdout } = yield* run(cwd, ["restore", "file.db"])
+        assert.deepStrictEqual([code, stdout], [1, ""])
+        assert.match(stderr, /^authority: \/.+\/file\.db cannot be read: .+\n$/)
         assert.deepStrictEqual(yield* statement(cwd), atEnd)
       }),
     timeout,
