@@ -6,15 +6,16 @@ import * as HttpClientError from "@effect/platform/HttpClientError"
 import type { HttpClientRequest } from "@effect/platform/HttpClientRequest"
 import * as HttpClientResponse from "@effect/platform/HttpClientResponse"
 import { assert, describe, it } from "@effect/vitest"
-import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
+import { bodyOf } from "../src/client/Answer.ts"
 import * as Client from "../src/client/EffectClient.ts"
 import * as Envelope from "../src/contract/Envelope.ts"
+import { final, good, refused, type Scripted } from "./support/scriptedAnswers.ts"
 import { batchPath, start } from "./support/TestServer.ts"
 
 const clientOf = (url: string, key: string) =>
@@ -99,33 +100,35 @@ describe("against the service", () => {
         urls[3] = ""
         urls[60] = "x".repeat(1001)
         urls.fill("", 100, 150)
-        const outcomes = yield* Stream.runCollect(
-          client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" }),
-        )
+        const list = client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" })
+        const results = [...(yield* Stream.runCollect(list))]
+        const outcomes = results.flatMap((result) => result.outcomes)
         assert.deepStrictEqual(
-          Chunk.toReadonlyArray(outcomes).map(({ url }) => url),
+          outcomes.map(({ url }) => url),
           urls,
         )
-        assert.strictEqual([...outcomes].filter((outcome) => "reason" in outcome).length, 52)
-        const again = client.checkAll(Stream.fromIterable(urls), { idempotencyKey: "list" })
-        assert.deepStrictEqual([...(yield* Stream.runCollect(again))], [...outcomes])
+        assert.strictEqual(outcomes.filter((outcome) => "reason" in outcome).length, 52)
+        assert.deepStrictEqual(
+          results.map(({ creditsUsed }) => creditsUsed),
+          [49, 49, 0, 20],
+        )
+        const ids = (yield* server.charges).map(({ requestId }) => requestId)
+        assert.sameMembers(
+          results.map(({ requestId }) => requestId),
+          [...ids, undefined],
+        )
+        const again = [...(yield* Stream.runCollect(list))]
+        assert.deepStrictEqual(
+          again.map(({ outcomes }) => outcomes),
+          results.map(({ outcomes }) => outcomes),
+        )
         assert.strictEqual((yield* server.books).charged, 118)
       }),
   )
 })
 
 /** The server's behaviour for one attempt: an answer, a connection reset, or no answer. */
-type Move =
-  { status: number; body?: string; headers?: Record<string, string> } | "reset" | "silence"
-
-const good = {
-  status: 200,
-  body: JSON.stringify({
-    success: true,
-    data: { successUrls: [], failedUrls: [{ url: "a", reason: "INVALID_URL" }] },
-    quota: { creditsUsed: 0 },
-  }),
-}
+type Move = Scripted | "reset" | "silence"
 
 /** Makes a client whose server makes the moves in order. Returns the requests that it received. */
 const scripted = (moves: ReadonlyArray<Move>, options: Partial<Client.Options> = {}) =>
@@ -158,12 +161,6 @@ const scripted = (moves: ReadonlyArray<Move>, options: Partial<Client.Options> =
   })
 
 const key = "am_secret"
-
-const refused = (status: number, headers = {}) => ({
-  status,
-  headers,
-  body: '{"success":false,"message":"so it is"}',
-})
 
 describe("when the service fails", () => {
   it.effect(
@@ -257,22 +254,12 @@ describe("when the service fails", () => {
 
   it.effect("the client sends a request only once if a retry cannot help", () =>
     Effect.gen(function* () {
-      const cases = [
-        [refused(401), Client.Unauthorized],
-        [refused(402), Client.InsufficientCredits],
-        [refused(413), Client.UnexpectedAnswer],
-        [refused(422), Client.IdempotencyKeyReused],
-        [{ status: 302, headers: { location: "http://elsewhere" } }, Client.UnexpectedAnswer],
-        [{ status: 404, body: "<html>" }, Client.UnexpectedAnswer],
-        [{ status: 401, body: "<html>" }, Client.UnexpectedAnswer],
-        [{ status: 200, body: "<html>" }, Client.UnexpectedAnswer],
-        [{ status: 200, body: good.body.replace('"a"', '"b"') }, Client.UnexpectedAnswer],
-        [{ status: 200, body: good.body.replace(":0", ":-1") }, Client.UnexpectedAnswer],
-      ] as const
-      for (const [move, expected] of cases) {
+      for (const [move, expected] of final) {
         const { end, requests } = yield* scripted([move])
         const error = yield* end
-        assert.isTrue(error instanceof expected, JSON.stringify(move))
+        if (!(error instanceof Client.ClientError)) return assert.fail(String(error))
+        assert.strictEqual(error.name, expected, JSON.stringify(move))
+        assert.deepStrictEqual(error.answer, bodyOf(move.body ?? ""))
         assert.strictEqual(requests.length, 1)
       }
     }),
@@ -280,21 +267,16 @@ describe("when the service fails", () => {
 })
 
 describe("when the database of the service does not answer in time", () => {
-  const answered = (status: number, message: string, headers = {}) => ({
-    status,
-    headers,
-    body: JSON.stringify({ success: false, message }),
-  })
   const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
 
   for (const message of [Envelope.unavailableMessage, Envelope.undecidedMessage]) {
     it.effect(`the client retries after the answer "${message}"`, () =>
       Effect.gen(function* () {
-        const { end, requests } = yield* scripted([answered(503, message, retryLater), good])
+        const { end, requests } = yield* scripted([refused(503, retryLater, message), good])
         assert.isFalse((yield* end) instanceof Client.ClientError)
         const keys = requests.map(({ headers }) => headers["idempotency-key"])
         assert.deepStrictEqual(keys, Array(2).fill(keys[0]))
-        const impatient = yield* scripted([answered(503, message, retryLater)], { patience: 0 })
+        const impatient = yield* scripted([refused(503, retryLater, message)], { patience: 0 })
         const error = yield* impatient.end
         assert.instanceOf(error, Client.ServiceFailed)
         assert.deepStrictEqual([error.status, error.message], [503, message])
@@ -302,17 +284,15 @@ describe("when the database of the service does not answer in time", () => {
     )
   }
 
-  it.effect(
-    "the client does not retry a request without an idempotency key whose charge is undecided",
-    () =>
-      Effect.gen(function* () {
-        const message = Envelope.undecidedChargeMessage("request-1")
-        const { end, requests } = yield* scripted([answered(500, message), good])
-        const error = yield* end
-        assert.instanceOf(error, Client.ChargeUndecided)
-        assert.include(error.message, "request-1")
-        assert.strictEqual(requests.length, 1)
-      }),
+  it.effect("a request without an idempotency key whose charge is undecided is not retried", () =>
+    Effect.gen(function* () {
+      const message = Envelope.undecidedChargeMessage("request-1")
+      const { end, requests } = yield* scripted([refused(500, {}, message), good])
+      const error = yield* end
+      assert.instanceOf(error, Client.ChargeUndecided)
+      assert.include(error.message, "request-1")
+      assert.strictEqual(requests.length, 1)
+    }),
   )
 })
 
@@ -328,6 +308,14 @@ describe("an invalid request", () => {
         ["too_small urls 50", "too_big urls 51", "too_big urls", "invalid_idempotency_key"],
       )
       assert.strictEqual(requests.length, 0)
+    }),
+  )
+
+  it.effect("a wrong base URL is refused when the client is made", () =>
+    Effect.gen(function* () {
+      const wrong = yield* Effect.flip(scripted([], { baseUrl: "localhost:8080" }))
+      assert.instanceOf(wrong, Client.InvalidBaseUrl)
+      assert.include(wrong.message, "localhost:8080")
     }),
   )
 

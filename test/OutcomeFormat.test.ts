@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Outcome } from "../src/client/Batch.ts"
+import type { Outcome } from "../src/client/Outcomes.ts"
 import * as OutcomeFormat from "../src/bulk/OutcomeFormat.ts"
 
 const outcomes: Array<Outcome> = [

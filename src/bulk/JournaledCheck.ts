@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
 import { type JournaledAnswer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
 import * as CheckTally from "./CheckTally.ts"
-import type { Outcome } from "../client/Batch.ts"
+import type { Outcome } from "../client/Outcomes.ts"
 import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/EffectClient.ts"
 

@@ -1,7 +1,7 @@
 /**
  * The output formats of outcomes. Each one can be written row by row, before all rows are known.
  */
-import type { Outcome } from "../client/Batch.ts"
+import type { Outcome } from "../client/Outcomes.ts"
 import { csvCell } from "./csvCell.ts"
 
 export const names = ["table", "csv", "json", "ndjson"] as const

@@ -247,13 +247,18 @@ const greet = (options: Options) =>
     Effect.mapError((error) => new CheckStopped({ message: reason(error, options) })),
   )
 
-const reason = (error: Client.AnyClientError, { patience, url }: Options): string => {
+const reason = (
+  error: Client.AnyClientError | Client.InvalidBaseUrl,
+  { patience, url }: Options,
+): string => {
   const said = error.message.replace(/\.$/, "")
   switch (error._tag) {
     case "Unauthorized":
       return `the service rejects the key: ${said}; use a valid key`
     case "InsufficientCredits":
       return `the account is out of credits: ${said}; grant more credits`
+    case "InvalidBaseUrl":
+      return `${said}; set the service's address with --url`
     case "ConnectionFailed":
       return `${url} cannot be reached: ${said}; set the service's address with --url`
     default:

@@ -2,22 +2,32 @@
  * The errors of the client. Each error has its own class, which extends `ClientError`. Use `_tag`
  * or `instanceof` to distinguish them.
  */
-import * as Data from "effect/Data"
-import type { Issue } from "../contract/Issues.ts"
+import type { Issue } from "../contract/Wire.ts"
 
 interface Details {
   readonly message: string
-  /** The id of the request in the service's log; undefined when there was no answer. */
   readonly requestId?: string | undefined
+  readonly answer?: unknown
   readonly cause?: unknown
 }
 
-export abstract class ClientError extends Data.Error<Details> {
+export abstract class ClientError extends Error {
   abstract readonly _tag: string
   /** The status of the answer; undefined when there was none. */
   abstract readonly status: number | undefined
   /** True when the same request may succeed later. */
   readonly isTransient: boolean = false
+  /** The id of the request in the service's log; undefined when there was no answer. */
+  readonly requestId: string | undefined
+  /** The body of the answer: a JSON value, or else the text. Undefined when there was no answer. */
+  readonly answer: unknown
+
+  constructor({ answer, cause, message, requestId }: Details) {
+    super(message, cause === undefined ? {} : { cause })
+    this.requestId = requestId
+    this.answer = answer
+  }
+
   override get name() {
     return this._tag
   }
@@ -123,7 +133,10 @@ export class TimedOut extends ClientError {
   override readonly isTransient = true
 }
 
-/** The answer is not from this service, but from another program or a proxy. */
+/**
+ * The answer is not from this service but from another program or a proxy, or the client failed to
+ * read it. `answer` has its body.
+ */
 export class UnexpectedAnswer extends ClientError {
   readonly _tag = "UnexpectedAnswer"
   readonly status: number
@@ -134,7 +147,13 @@ export class UnexpectedAnswer extends ClientError {
   }
 }
 
-/** The union of all errors, for a `switch` over `_tag`. */
+/** The base URL given to the client is not one. Only making a client fails with this error. */
+export class InvalidBaseUrl extends ClientError {
+  readonly _tag = "InvalidBaseUrl"
+  readonly status = undefined
+}
+
+/** The union of all errors of a call, for a `switch` over `_tag`. */
 export type AnyClientError =
   | ValidationError
   | Unauthorized
@@ -147,3 +166,6 @@ export type AnyClientError =
   | ConnectionFailed
   | TimedOut
   | UnexpectedAnswer
+
+export const isClientError = (error: unknown): error is AnyClientError =>
+  error instanceof ClientError

@@ -1,49 +1,46 @@
 /**
- * The client for programs that use Effect, derived from the contract. Answers and errors are typed.
- * It retries transient failures, and idempotency keys prevent a double charge.
+ * The client for programs that use Effect. Answers are read by the contract's schemas, and errors
+ * are typed. It retries transient failures, and idempotency keys prevent a double charge.
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
-import * as HttpApiClient from "@effect/platform/HttpApiClient"
 import * as HttpClient from "@effect/platform/HttpClient"
 import * as HttpClientRequest from "@effect/platform/HttpClientRequest"
 import type { HttpClientResponse } from "@effect/platform/HttpClientResponse"
 import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
-import type * as Duration from "effect/Duration"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as ParseResult from "effect/ParseResult"
+import * as Random from "effect/Random"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { v4 as uuid } from "uuid"
-import { Api, BatchRequest } from "../contract/Api.ts"
-import * as Issues from "../contract/Issues.ts"
+import { BatchResponse, CreditsResponse } from "../contract/Api.ts"
 import { maxUrls } from "../contract/Limits.ts"
-import * as Batch from "./Batch.ts"
+import { batchPath, creditsPath } from "../contract/Wire.ts"
+import { type Answer, bodyOf } from "./Answer.ts"
 import * as ClientError from "./ClientError.ts"
-import { failureOf } from "./failureOf.ts"
+import { connectionFailed, failureOf } from "./failureOf.ts"
+import * as Outcomes from "./Outcomes.ts"
+import * as Request from "./Request.ts"
 import * as Retry from "./Retry.ts"
 
 export * from "./ClientError.ts"
-export type { Failure, Outcome, Success } from "./Batch.ts"
+export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 
-export interface Options extends Partial<Retry.Options> {
+export interface Options {
   readonly apiKey: Redacted.Redacted
   /** The base URL of the service, for example `https://authority.example.com`. */
   readonly baseUrl: string | URL
   /** The timeout of one attempt; default 1 minute. The service's own default is half of that. */
   readonly timeout?: Duration.DurationInput | undefined
-}
-
-/** The answer to a batch. */
-export interface Report {
-  /** One outcome per URL, in the order of the URLs. */
-  readonly outcomes: ReadonlyArray<Batch.Outcome>
-  readonly creditsUsed: number
-  /** The id of the request in the service's log and in the account's statement. */
-  readonly requestId: string | undefined
-  /** True for a replay: the answer is a stored one, and nothing was charged again. */
-  readonly isReplay: boolean
+  /** How long a failing request is retried; default 30 seconds, 0 for a single attempt. */
+  readonly patience?: Duration.DurationInput | undefined
+  /** Called after each failure that will be retried, with the wait before the retry. */
+  readonly onRetry?:
+    ((error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>) | undefined
 }
 
 export interface Client {
@@ -54,11 +51,11 @@ export interface Client {
   readonly check: (
     urls: ReadonlyArray<string>,
     options?: { readonly idempotencyKey?: string | undefined },
-  ) => Effect.Effect<Report, ClientError.AnyClientError>
+  ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
    * Checks any number of URLs, 50 per request, with `concurrency` (default 4) requests in flight.
-   * Emits the outcomes in the order of the URLs. A URL that is empty or too long is INVALID_URL.
-   * With the same idempotency key, the same list is charged only once within 24 hours.
+   * Emits one result per request, in the order of the URLs. A URL that is empty or too long is
+   * INVALID_URL. With the same idempotency key, the same list is charged only once within 24 hours.
    */
   readonly checkAll: <E, R>(
     urls: Stream.Stream<string, E, R>,
@@ -66,7 +63,7 @@ export interface Client {
       readonly idempotencyKey?: string | undefined
       readonly concurrency?: number | undefined
     },
-  ) => Stream.Stream<Batch.Outcome, ClientError.AnyClientError | E, R>
+  ) => Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
 }
@@ -79,32 +76,37 @@ export class AuthorityClient extends Context.Tag("authority/client/Client")<
 
 export const layer = (
   options: Options,
-): Layer.Layer<AuthorityClient, never, HttpClient.HttpClient> =>
+): Layer.Layer<AuthorityClient, ClientError.InvalidBaseUrl, HttpClient.HttpClient> =>
   Layer.effect(AuthorityClient, make(options))
 
-export const make = (options: Options): Effect.Effect<Client, never, HttpClient.HttpClient> =>
+export const make = (
+  options: Options,
+): Effect.Effect<Client, ClientError.InvalidBaseUrl, HttpClient.HttpClient> =>
   Effect.gen(function* () {
-    const api = yield* contract(options)
+    const send = yield* sender(options)
+    const isSendable = Request.keyHeader(Redacted.value(options.apiKey)) !== undefined
     const persistently = <A>(attempt: Effect.Effect<A, ClientError.AnyClientError>) =>
-      isHeaderValue(Redacted.value(options.apiKey))
-        ? Retry.retry(attempt, {
-            patience: options.patience ?? "30 seconds",
-            onRetry: options.onRetry ?? (() => Effect.void),
-          })
-        : new ClientError.Unauthorized({ message: "The API key contains invalid characters." })
+      isSendable
+        ? retry(attempt, options)
+        : Effect.fail(new ClientError.Unauthorized({ message: Request.invalidKey }))
 
     const check: Client["check"] = (urls, { idempotencyKey = uuid() } = {}) =>
-      Effect.flatMap(request(urls, idempotencyKey), (batch) =>
-        persistently(
-          attempt(options, api.checkBatch({ ...batch, withResponse: true }), ([answer, response]) =>
-            report(batch.payload, answer, response),
-          ),
-        ),
-      )
+      Effect.suspend(() => {
+        const headers = Request.batchHeader(urls, idempotencyKey)
+        if (headers instanceof ClientError.ValidationError) return Effect.fail(headers)
+        const request = HttpClientRequest.post(batchPath, { headers }).pipe(
+          HttpClientRequest.bodyUnsafeJson({ urls }),
+        )
+        return persistently(
+          send(request, BatchResponse, (body, answer) => Outcomes.resultOf(urls, body, answer)),
+        )
+      })
 
     const availableCredits = persistently(
-      attempt(options, api.availableCredits({}), ({ data }) =>
-        Effect.succeed(data.availableCredits),
+      send(
+        HttpClientRequest.get(creditsPath),
+        CreditsResponse,
+        ({ data }) => data.availableCredits,
       ),
     )
 
@@ -120,7 +122,6 @@ export const make = (options: Options): Effect.Effect<Client, never, HttpClient.
             checkLeniently(check, Chunk.toReadonlyArray(batch), `${idempotencyKey}-${i}`),
           { concurrency },
         ),
-        Stream.mapConcat(({ outcomes }) => outcomes),
       )
 
     return { check, checkAll, availableCredits }
@@ -131,102 +132,82 @@ export const checkLeniently = (
   check: Client["check"],
   urls: ReadonlyArray<string>,
   idempotencyKey: string,
-): Effect.Effect<Pick<Report, "outcomes" | "creditsUsed">, ClientError.AnyClientError> => {
-  const admissible = urls.filter(Batch.isAdmissible)
+): ReturnType<Client["check"]> => {
+  const { admissible, complete } = Outcomes.lenient(urls)
   return admissible.length === 0
-    ? Effect.succeed({ outcomes: Batch.withInadmissible(urls, []), creditsUsed: 0 })
-    : Effect.map(check(admissible, { idempotencyKey }), ({ creditsUsed, outcomes }) => ({
-        outcomes: Batch.withInadmissible(urls, outcomes),
-        creditsUsed,
-      }))
+    ? Effect.succeed(complete(Outcomes.unsent))
+    : Effect.map(check(admissible, { idempotencyKey }), complete)
 }
 
-/** Holds the response to the current attempt, because the contract's errors do not carry it. */
-class LastAnswer extends Context.Tag("authority/client/LastAnswer")<
-  LastAnswer,
-  { response: HttpClientResponse | undefined }
->() {}
-
-const contract = ({ apiKey, baseUrl }: Options) => {
-  const key = Redacted.value(apiKey).trim()
-  return Effect.flatMap(HttpClient.HttpClient, (client) =>
-    HttpApiClient.makeWith(Api, {
-      baseUrl: baseUrl.toString().replace(/\/+$/, ""),
-      httpClient: client.pipe(
-        HttpClient.mapRequest(HttpClientRequest.setHeader("x-api-key", key)),
-        HttpClient.transformResponse(
-          // Following a redirect would send the API key to another address.
-          Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
-        ),
-        HttpClient.tap((response) =>
-          Effect.map(LastAnswer, (last) => {
-            last.response = response
-          }),
-        ),
+/** Returns what makes one attempt and reads its answer by the schema. */
+const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
+  Effect.gen(function* () {
+    const base = Request.baseUrlOf(baseUrl)
+    if (base instanceof ClientError.InvalidBaseUrl) return yield* Effect.fail(base)
+    const headers = { ...Request.userAgentHeader(), ...Request.keyHeader(Redacted.value(apiKey)) }
+    const client = (yield* HttpClient.HttpClient).pipe(
+      HttpClient.mapRequest(HttpClientRequest.prependUrl(base)),
+      HttpClient.mapRequest(HttpClientRequest.setHeaders(headers)),
+      HttpClient.transformResponse(
+        // Following a redirect would send the API key to another address.
+        Effect.provideService(FetchHttpClient.RequestInit, { redirect: "manual" }),
       ),
-    }),
-  )
+    )
+    return <A, I, B>(
+      request: HttpClientRequest.HttpClientRequest,
+      schema: Schema.Schema<A, I>,
+      read: (body: A, answer: Answer) => B | ClientError.UnexpectedAnswer,
+    ): Effect.Effect<B, ClientError.AnyClientError> =>
+      client.execute(request).pipe(
+        // Only the cause is kept, because the error itself contains the request and the API key.
+        Effect.mapError(({ cause, message }) => connectionFailed(cause ?? message)),
+        Effect.flatMap(answerOf),
+        Effect.flatMap((answer) => judged(answer, schema, read)),
+        Effect.timeoutFail({
+          duration: timeout,
+          onTimeout: () => new ClientError.TimedOut({ message: "The service took too long." }),
+        }),
+        Effect.scoped,
+      )
+  })
+
+const answerOf = ({ headers, status, text }: HttpClientResponse) =>
+  Effect.mapBoth(text, {
+    onFailure: ({ cause }) => connectionFailed(cause, headers["x-request-id"]),
+    onSuccess: (text): Answer => ({ status, header: (name) => headers[name], body: bodyOf(text) }),
+  })
+
+/** Reads an answer. Whatever goes wrong, the error carries the answer. */
+const judged = <A, I, B>(
+  answer: Answer,
+  schema: Schema.Schema<A, I>,
+  read: (body: A, answer: Answer) => B | ClientError.UnexpectedAnswer,
+): Effect.Effect<B, ClientError.AnyClientError> => {
+  if (answer.status !== 200) return Effect.fail(failureOf(answer))
+  const result = Effect.try(() => read(Schema.decodeUnknownSync(schema)(answer.body), answer))
+  return Effect.matchEffect(result, {
+    onFailure: ({ error }) => Effect.fail(failureOf(answer, error)),
+    onSuccess: (result) =>
+      result instanceof ClientError.UnexpectedAnswer ? Effect.fail(result) : Effect.succeed(result),
+  })
 }
 
-/** Makes one attempt. Fails with TimedOut when it exceeds its timeout. */
-const attempt = <A, B>(
-  { timeout = "1 minute" }: Options,
-  call: Effect.Effect<A, Parameters<typeof failureOf>[0], LastAnswer>,
-  read: (answer: A) => Effect.Effect<B, ClientError.AnyClientError>,
-): Effect.Effect<B, ClientError.AnyClientError> =>
-  Effect.suspend(() => {
-    const last: LastAnswer["Type"] = { response: undefined }
-    return call.pipe(
-      Effect.mapError((error) => failureOf(error, last.response)),
-      Effect.provideService(LastAnswer, last),
-      Effect.flatMap(read),
-      Effect.timeoutFail({
-        duration: timeout,
-        onTimeout: () => new ClientError.TimedOut({ message: "The service took too long." }),
+const retry = <A>(
+  attempt: Effect.Effect<A, ClientError.AnyClientError>,
+  { onRetry = () => Effect.void, patience = "30 seconds" }: Options,
+): Effect.Effect<A, ClientError.AnyClientError> => {
+  const patienceMs = Duration.toMillis(patience)
+  const after = (failures: Retry.Failures): Effect.Effect<A, ClientError.AnyClientError> =>
+    Effect.catchAll(attempt, (error) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const random = yield* Random.next
+        const next = Retry.next(failures, error, { now, random, patienceMs })
+        if (next === undefined) return yield* Effect.fail(error)
+        yield* onRetry(error, next.waitMs)
+        yield* Effect.sleep(next.waitMs)
+        return yield* after(next.failures)
       }),
     )
-  })
-
-/** Validates a batch before it is sent. Fails with every violation at once. */
-const request = (urls: ReadonlyArray<string>, idempotencyKey: string) => {
-  const checked = ParseResult.validateEither(BatchRequest, { errors: "all" })({ urls })
-  const issues = [
-    ...(checked._tag === "Left" ? Issues.fromParseIssue(checked.left) : []),
-    ...(printable.test(idempotencyKey) ? [] : [Issues.invalidIdempotencyKey]),
-  ]
-  if (issues.length > 0) {
-    const message = issues.map((issue) => issue.message).join("; ")
-    return Effect.fail(new ClientError.ValidationError({ message, issues }))
-  }
-  return Effect.succeed({
-    payload: { urls },
-    // A string as in RFC 8941.
-    headers: { "idempotency-key": `"${idempotencyKey.replaceAll(/["\\]/g, "\\$&")}"` },
-  })
-}
-
-/** Checked first, because the platform's error for an invalid header would contain the API key. */
-const isHeaderValue = (key: string) => /^[\x21-\x7e]*$/.test(key.trim())
-
-const printable = /^[\x20-\x7e]{1,255}$/
-
-const report = (
-  payload: Parameters<typeof Batch.inOrder>[0],
-  answer: Parameters<typeof Batch.inOrder>[1],
-  { headers, status }: HttpClientResponse,
-): Effect.Effect<Report, ClientError.UnexpectedAnswer> => {
-  const requestId = headers["x-request-id"]
-  const outcomes = Batch.inOrder(payload, answer)
-  return outcomes === undefined
-    ? new ClientError.UnexpectedAnswer({
-        message: "The answer leaves out some of the URLs.",
-        status,
-        requestId,
-      })
-    : Effect.succeed({
-        outcomes,
-        creditsUsed: answer.quota.creditsUsed,
-        requestId,
-        isReplay: headers["idempotent-replayed"] === "true",
-      })
+  return Effect.flatMap(Clock.currentTimeMillis, (now) => after(Retry.begin(now)))
 }

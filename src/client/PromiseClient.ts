@@ -1,18 +1,18 @@
 /** The client for programs that do not use Effect: promises, `AbortSignal` and error classes. */
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
-import * as HttpClient from "@effect/platform/HttpClient"
-import * as Cause from "effect/Cause"
-import * as Effect from "effect/Effect"
-import * as Exit from "effect/Exit"
-import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
-import * as Stream from "effect/Stream"
-import type * as Batch from "./Batch.ts"
-import * as Client from "./EffectClient.ts"
+import { v4 as uuid } from "uuid"
+import { maxUrls } from "../contract/Limits.ts"
+import { batchPath, creditsPath } from "../contract/Wire.ts"
+import { type Answer, bodyOf } from "./Answer.ts"
+import * as Bodies from "./Bodies.ts"
+import * as ClientError from "./ClientError.ts"
+import { connectionFailed, failureOf } from "./failureOf.ts"
+import { mapInOrder } from "./mapInOrder.ts"
+import * as Outcomes from "./Outcomes.ts"
+import * as Request from "./Request.ts"
+import * as Retry from "./Retry.ts"
 
 export * from "./ClientError.ts"
-export type { Failure, Outcome, Success } from "./Batch.ts"
-export type { Report } from "./EffectClient.ts"
+export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 
 export interface Options {
   readonly apiKey: string
@@ -24,6 +24,13 @@ export interface Options {
    * How long a failing request is retried before the call fails; default 30,000, 0 for no retry.
    */
   readonly patienceMs?: number | undefined
+  /** Called before each wait for a retry. When it throws, the call rejects with that error. */
+  readonly onRetry?:
+    ((error: ClientError.AnyClientError, waitMs: number) => void | Promise<void>) | undefined
+  /** Sends the requests; default the global `fetch`. */
+  readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
+  /** Headers for every request, for example of a proxy. The client's own win. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 export interface CallOptions {
@@ -39,71 +46,250 @@ export interface CheckOptions extends CallOptions {
 export interface CheckAllOptions extends CheckOptions {
   /** The number of requests in flight; default 4. */
   readonly concurrency?: number | undefined
+  /** Called after each batch. When it throws, the iteration ends with that error. */
+  readonly onProgress?: ((progress: Progress) => void) | undefined
+}
+
+/** The sums over all batches that `checkAll` has yielded. */
+export interface Progress {
+  readonly outcomes: number
+  readonly creditsUsed: number
 }
 
 /** The promise client. A call that fails rejects with a `ClientError`. */
 export interface AuthorityMetrics {
   /** Checks 1 to 50 URLs in one request. */
-  readonly check: (urls: ReadonlyArray<string>, options?: CheckOptions) => Promise<Client.Report>
-  /** Checks any number of URLs. Yields the outcomes in the order of the URLs, as answers arrive. */
+  readonly check: (
+    urls: ReadonlyArray<string>,
+    options?: CheckOptions,
+  ) => Promise<Outcomes.CheckResult>
+  /**
+   * Checks any number of URLs, 50 per request. Yields one result per request, in the order of the
+   * URLs, as answers arrive. A URL that is empty or too long is INVALID_URL.
+   */
   readonly checkAll: (
     urls: Iterable<string> | AsyncIterable<string>,
     options?: CheckAllOptions,
-  ) => AsyncIterable<Batch.Outcome>
+  ) => AsyncIterable<Outcomes.CheckResult>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
 }
 
-/** Makes a client. It sends nothing until the first call. */
+/**
+ * Makes a client. It sends nothing until the first call. Throws `InvalidBaseUrl`, and a `TypeError`
+ * for a header that cannot be sent.
+ */
 export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
-  const { apiKey, baseUrl, patienceMs, timeoutMs } = options
-  const client = Client.make({
-    apiKey: Redacted.make(apiKey),
-    baseUrl,
-    timeout: timeoutMs,
-    ...(patienceMs === undefined ? {} : { patience: patienceMs }),
-  }).pipe(Effect.provide(fetching), Effect.runSync)
+  const send = sender(options)
 
-  return {
-    check: (urls, { idempotencyKey, signal } = {}) =>
-      run(client.check(urls, { idempotencyKey }), signal),
-    checkAll: (urls, { signal, ...rest } = {}) =>
-      Stream.toAsyncIterable(abortable(client.checkAll(streamOf(urls), rest), signal)),
-    availableCredits: ({ signal } = {}) => run(client.availableCredits, signal),
+  const check: AuthorityMetrics["check"] = async (
+    urls,
+    { idempotencyKey = uuid(), signal } = {},
+  ) => {
+    const headers = Request.batchHeader(urls, idempotencyKey)
+    if (headers instanceof ClientError.ValidationError) throw headers
+    const request = { method: "POST", headers, body: JSON.stringify({ urls }) }
+    return send(batchPath, request, signal, (answer) => {
+      const body = Bodies.parse(Bodies.BatchAnswer, answer.body)
+      return body && Outcomes.resultOf(urls, body, answer)
+    })
+  }
+
+  const checkLeniently = (urls: ReadonlyArray<string>, options: CheckOptions) => {
+    const { admissible, complete } = Outcomes.lenient(urls)
+    const result = admissible.length > 0 ? check(admissible, options) : Outcomes.unsent
+    return Promise.resolve(result).then(complete)
+  }
+
+  async function* checkAll(
+    urls: Iterable<string> | AsyncIterable<string>,
+    { concurrency = 4, idempotencyKey = uuid(), onProgress, signal }: CheckAllOptions = {},
+  ) {
+    const ended = following(signal)
+    const batches = batchesOf(urls)
+    const next = () => orAborted(batches.next(), ended.signal)
+    const results = mapInOrder({ next }, concurrency, (batch, i) =>
+      checkLeniently(batch, { idempotencyKey: `${idempotencyKey}-${i}`, signal: ended.signal }),
+    )
+    const progress = { outcomes: 0, creditsUsed: 0 }
+    try {
+      for await (const result of results) {
+        yield result
+        progress.outcomes += result.outcomes.length
+        progress.creditsUsed += result.creditsUsed
+        onProgress?.({ ...progress })
+      }
+    } finally {
+      ended.forget()
+      // Ends the requests in flight.
+      ended.abort(new Error("The results are no longer read."))
+      // Lets the list clean up. The list may wait for something, so this does not wait for the list.
+      batches.return().catch(() => undefined)
+    }
+  }
+
+  const availableCredits: AuthorityMetrics["availableCredits"] = ({ signal } = {}) =>
+    send(
+      creditsPath,
+      { method: "GET" },
+      signal,
+      ({ body }) => Bodies.parse(Bodies.CreditsAnswer, body)?.data.availableCredits,
+    )
+
+  return { check, checkAll, availableCredits }
+}
+
+interface Sent {
+  readonly method: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+/** Returns what sends a request until it is answered, and reads the answer. */
+const sender = (options: Options) => {
+  const { apiKey, onRetry, patienceMs = 30_000, timeoutMs = 60_000 } = options
+  const baseUrl = Request.baseUrlOf(options.baseUrl)
+  if (baseUrl instanceof ClientError.InvalidBaseUrl) throw baseUrl
+  const key = Request.keyHeader(apiKey)
+  const fetch = options.fetch ?? ((url, request) => globalThis.fetch(url, request))
+  const given = headersOf(Request.userAgentHeader(), options.headers)
+
+  const exchange = async (
+    path: string,
+    { body, headers, method }: Sent,
+    signal: AbortSignal,
+  ): Promise<Answer> => {
+    const type = body === undefined ? undefined : { "content-type": "application/json" }
+    const response = await fetch(`${baseUrl}${path}`, {
+      method,
+      headers: headersOf(Object.fromEntries(given), key, headers, type),
+      signal,
+      // Following a redirect would send the API key to another address.
+      redirect: "manual",
+      ...(body === undefined ? {} : { body }),
+    })
+    const header = (name: string) => response.headers.get(name) ?? undefined
+    const text = await response.text().catch((cause: unknown) => {
+      throw connectionFailed(cause, header("x-request-id"))
+    })
+    return { status: response.status, header, body: bodyOf(text) }
+  }
+
+  /** Makes one attempt. Its time includes the body. */
+  const attempt = async (path: string, request: Sent, signal: AbortSignal | undefined) => {
+    const ended = following(signal)
+    const timeout = new ClientError.TimedOut({ message: "The service took too long." })
+    const timer = setTimeout(() => ended.abort(timeout), Math.min(timeoutMs, longestTimerMs))
+    try {
+      return await orAborted(exchange(path, request, ended.signal), ended.signal)
+    } catch (error) {
+      if (ended.signal.aborted) throw ended.signal.reason
+      throw error instanceof ClientError.ClientError ? error : connectionFailed(error)
+    } finally {
+      clearTimeout(timer)
+      ended.forget()
+    }
+  }
+
+  return async <A>(
+    path: string,
+    request: Sent,
+    signal: AbortSignal | undefined,
+    read: (answer: Answer) => A | ClientError.UnexpectedAnswer | undefined,
+  ): Promise<A> => {
+    signal?.throwIfAborted()
+    if (key === undefined) throw new ClientError.Unauthorized({ message: Request.invalidKey })
+    for (let failures = Retry.begin(Date.now()); ;) {
+      try {
+        return judged(await attempt(path, request, signal), read)
+      } catch (error) {
+        if (!ClientError.isClientError(error)) throw error
+        const state = { now: Date.now(), random: Math.random(), patienceMs }
+        const retry = Retry.next(failures, error, state)
+        if (retry === undefined) throw error
+        await onRetry?.(error, retry.waitMs)
+        await sleep(retry.waitMs, signal)
+        failures = retry.failures
+      }
+    }
   }
 }
 
-/** Sends no trace headers, because the service's CORS headers do not allow them. */
-const fetching = Layer.effect(
-  HttpClient.HttpClient,
-  Effect.map(HttpClient.HttpClient, HttpClient.withTracerPropagation(false)),
-).pipe(Layer.provide(FetchHttpClient.layer))
-
-const run = async <A>(call: Effect.Effect<A, unknown>, signal: AbortSignal | undefined) => {
-  signal?.throwIfAborted()
-  const exit = await Effect.runPromiseExit(
-    // The `signal` option of `runPromiseExit` would leave a listener behind after each call.
-    signal === undefined ? call : Effect.raceFirst(call, aborted(signal)),
-  )
-  if (Exit.isSuccess(exit)) return exit.value
-  throw Cause.squash(exit.cause)
+/** Merges headers. The last one with a name wins, whatever its case. */
+const headersOf = (...all: ReadonlyArray<Readonly<Record<string, string>> | undefined>) => {
+  const merged = new Headers()
+  for (const [name, value] of all.flatMap((headers) => Object.entries(headers ?? {}))) {
+    merged.set(name, value)
+  }
+  return merged
 }
 
-/** An error that the list throws reaches the caller unchanged. */
-const streamOf = (
-  urls: Iterable<string> | AsyncIterable<string>,
-): Stream.Stream<string, unknown> =>
-  Symbol.asyncIterator in urls
-    ? Stream.fromAsyncIterable(urls, (error) => error)
-    : Stream.fromIterable(urls)
+/** Reads an answer. Whatever goes wrong, the error carries the answer. */
+const judged = <A>(
+  answer: Answer,
+  read: (answer: Answer) => A | ClientError.UnexpectedAnswer | undefined,
+): A => {
+  if (answer.status !== 200) throw failureOf(answer)
+  let result: ReturnType<typeof read>
+  try {
+    result = read(answer)
+  } catch (cause) {
+    throw failureOf(answer, cause)
+  }
+  if (result === undefined) throw failureOf(answer)
+  if (result instanceof ClientError.UnexpectedAnswer) throw result
+  return result
+}
 
-const abortable = <A>(stream: Stream.Stream<A, unknown>, signal: AbortSignal | undefined) =>
-  signal === undefined ? stream : Stream.interruptWhen(stream, aborted(signal))
+/** Groups a list into batches. */
+async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {
+  // To JavaScript a string is a list of characters.
+  if (typeof urls === "string") {
+    const message = "The URLs must be a list, not a string."
+    throw new ClientError.ValidationError({ message, issues: Request.violations(urls) })
+  }
+  let batch: Array<string> = []
+  for await (const url of urls) {
+    batch.push(url)
+    if (batch.length < maxUrls) continue
+    yield batch
+    batch = []
+  }
+  if (batch.length > 0) yield batch
+}
 
-const aborted = (signal: AbortSignal) =>
-  Effect.async<never, unknown>((resume) => {
-    const abort = () => resume(Effect.fail(signal.reason))
-    if (signal.aborted) return abort()
-    signal.addEventListener("abort", abort, { once: true })
-    return Effect.sync(() => signal.removeEventListener("abort", abort))
+/** Makes a controller that aborts when `signal` does, until `forget`. `AbortSignal.any` is new. */
+const following = (signal: AbortSignal | undefined) => {
+  const controller = new AbortController()
+  const abort = (reason: unknown) => controller.abort(reason)
+  const follow = () => abort(signal?.reason)
+  if (signal?.aborted === true) follow()
+  else signal?.addEventListener("abort", follow)
+  const forget = () => signal?.removeEventListener("abort", follow)
+  return { signal: controller.signal, abort, forget }
+}
+
+/** Rejects with the signal's reason when the signal aborts first. */
+const orAborted = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> =>
+  new Promise((resolve, reject) => {
+    const abort = () => reject(signal?.reason)
+    const forget = () => signal?.removeEventListener("abort", abort)
+    promise.then(resolve, reject).finally(forget)
+    if (signal?.aborted === true) abort()
+    else signal?.addEventListener("abort", abort)
   })
+
+const sleep = async (ms: number, signal: AbortSignal | undefined) => {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const slept = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.min(ms, longestTimerMs))
+  })
+  try {
+    await orAborted(slept, signal)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** A timer for longer fires at once. */
+const longestTimerMs = 2 ** 31 - 1

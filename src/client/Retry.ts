@@ -1,52 +1,46 @@
-/** Retries a request after a transient failure, with back-off and a time limit. */
-import * as Clock from "effect/Clock"
-import * as Duration from "effect/Duration"
-import * as Effect from "effect/Effect"
-import * as Random from "effect/Random"
+/** Decides whether and when a failed request is sent again: back-off and a time limit. */
 import * as ClientError from "./ClientError.ts"
 
-export interface Options {
-  /** How long a failing request is retried. Zero for a single attempt. */
-  readonly patience: Duration.DurationInput
-  /** Called after each failure that will be retried, with the wait before the retry. */
-  readonly onRetry: (error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>
+/** The failures of one call so far. */
+export interface Failures {
+  readonly count: number
+  /** When the patience began, in milliseconds. */
+  readonly since: number
 }
 
+/** Returns the state before the first attempt. */
+export const begin = (now: number): Failures => ({ count: 0, since: now })
+
 /**
- * Waits for the back-off, or longer when `Retry-After` says so. A 429 restarts the patience,
- * because the service is up. A request in progress (409) is polled at the shortest back-off.
+ * Returns the wait before the next attempt, or undefined to give up. `random` is from 0 to 1.
+ * A 429 restarts the patience, because the service is up.
  */
-export const retry = <A, R>(
-  attempt: Effect.Effect<A, ClientError.AnyClientError, R>,
-  { onRetry, patience }: Options,
-): Effect.Effect<A, ClientError.AnyClientError, R> => {
-  const patienceMs = Duration.toMillis(patience)
-  const from = (
-    startedAt: number,
-    failures: number,
-  ): Effect.Effect<A, ClientError.AnyClientError, R> =>
-    Effect.catchAll(attempt, (error) =>
-      Effect.gen(function* () {
-        const now = yield* Clock.currentTimeMillis
-        const isLimited = error instanceof ClientError.RateLimited
-        const since = isLimited ? now : startedAt
-        const isInProgress = error instanceof ClientError.RequestInProgress
-        const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
-        const waitMs = Math.max(askedMs, yield* backoffMs(isInProgress ? 0 : failures))
-        if (!error.isTransient || now + waitMs > since + patienceMs) return yield* error
-        yield* onRetry(error, waitMs)
-        yield* Effect.sleep(waitMs)
-        return yield* from(isLimited ? now + waitMs : since, failures + 1)
-      }),
-    )
-  return Effect.flatMap(Clock.currentTimeMillis, (now) => from(now, 0))
+export const next = (
+  failures: Failures,
+  error: ClientError.AnyClientError,
+  {
+    now,
+    patienceMs,
+    random,
+  }: { readonly now: number; readonly patienceMs: number; readonly random: number },
+): { readonly waitMs: number; readonly failures: Failures } | undefined => {
+  const isLimited = error instanceof ClientError.RateLimited
+  // A request in progress (409) is polled at the shortest back-off.
+  const steps = error instanceof ClientError.RequestInProgress ? 0 : failures.count
+  const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
+  const waitMs = Math.max(askedMs, backoffMs(steps, random))
+  const since = isLimited ? now : failures.since
+  return !error.isTransient || now + waitMs > since + patienceMs
+    ? undefined
+    : {
+        waitMs,
+        failures: { count: failures.count + 1, since: isLimited ? now + waitMs : since },
+      }
 }
 
 /** Exponential back-off with jitter, so that clients do not all retry at the same moment. */
-const backoffMs = (failures: number) =>
-  Effect.map(Random.nextRange(0.5, 1), (share) =>
-    Math.ceil(share * Math.min(longestMs, firstMs * 2 ** failures)),
-  )
+const backoffMs = (failures: number, random: number) =>
+  Math.ceil((0.5 + random / 2) * Math.min(longestMs, firstMs * 2 ** failures))
 
 const firstMs = 250
 const longestMs = 10_000

@@ -1,98 +1,70 @@
-/** Maps the errors of the generated HTTP client to the errors of `ClientError`. */
-import type { HttpApiDecodeError } from "@effect/platform/HttpApiError"
-import type { HttpClientError } from "@effect/platform/HttpClientError"
-import type { HttpClientResponse } from "@effect/platform/HttpClientResponse"
-import type { ParseError } from "effect/ParseResult"
-import * as Envelope from "../contract/Envelope.ts"
+/** Maps what can go wrong with a request to the errors of `ClientError`. */
+import { undecidedCharge } from "../contract/Wire.ts"
+import type { Answer } from "./Answer.ts"
+import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 
-type ContractError =
-  // The framework declares HttpApiDecodeError, but this service never sends it.
-  HttpApiDecodeError | Envelope.EnvelopeError | HttpClientError | ParseError
-
-/** Maps one error. `response` is undefined when there was no answer. */
+/** Maps an answer that is not the expected one. `cause` says why an answer with 200 is not. */
 export const failureOf = (
-  error: ContractError,
-  response: HttpClientResponse | undefined,
+  { body, header, status }: Answer,
+  cause?: unknown,
 ): ClientError.AnyClientError => {
-  if (response === undefined || isBroken(error)) return connectionFailed(error)
-  const { headers, status } = response
-  const details = { message: error.message, requestId: headers["x-request-id"] }
-  if (status === 500 && Envelope.isUndecidedCharge(error.message)) {
-    return new ClientError.ChargeUndecided(details)
+  // Without this service's body, only the status counts: a proxy may have answered.
+  const message = Bodies.parse(Bodies.Refusal, body)?.message
+  const details = {
+    message: message ?? messageOf(status),
+    requestId: header("x-request-id"),
+    answer: body,
+    cause,
   }
-  switch (error._tag) {
-    case "InvalidRequest":
-      return new ClientError.ValidationError({ ...details, issues: error.issues })
-    case "Unauthorized":
-      return new ClientError.Unauthorized(details)
-    case "PaymentRequired":
-      return new ClientError.InsufficientCredits(details)
-    case "Conflict":
-      return new ClientError.RequestInProgress({
-        ...details,
-        retryAfterMs: waitMs(headers["retry-after"]),
-      })
-    case "UnprocessableContent":
-      return new ClientError.IdempotencyKeyReused(details)
-    default:
-      return undeclared(
-        status,
-        isFromService(error) ? details : { ...details, message: messageOf(status) },
-        {
-          retryAfter: headers["retry-after"],
-          cause: error._tag === "ParseError" ? error : undefined,
-        },
-      )
-  }
-}
-
-/** Maps by the status alone, because the body of a proxy's answer cannot be trusted. */
-const undeclared = (
-  status: number,
-  details: { readonly message: string; readonly requestId: string | undefined },
-  { cause, retryAfter }: { readonly cause: unknown; readonly retryAfter: string | undefined },
-): ClientError.AnyClientError => {
+  const retryAfter = header("retry-after")
   if (status === 429) {
     return new ClientError.RateLimited({ ...details, retryAfterMs: waitMs(retryAfter) })
   }
-  const retryAfterMs = retryAfter === undefined ? 0 : waitMs(retryAfter)
-  return status >= 500
-    ? new ClientError.ServiceFailed({ ...details, status, cause, retryAfterMs })
-    : new ClientError.UnexpectedAnswer({ ...details, status, cause })
+  if (status === 500 && message?.startsWith(undecidedCharge)) {
+    return new ClientError.ChargeUndecided(details)
+  }
+  if (status >= 500) {
+    const retryAfterMs = retryAfter === undefined ? 0 : waitMs(retryAfter)
+    return new ClientError.ServiceFailed({ ...details, status, retryAfterMs })
+  }
+  if (message !== undefined) {
+    if (status === 401) return new ClientError.Unauthorized(details)
+    if (status === 402) return new ClientError.InsufficientCredits(details)
+    if (status === 409) {
+      return new ClientError.RequestInProgress({ ...details, retryAfterMs: waitMs(retryAfter) })
+    }
+    if (status === 422) return new ClientError.IdempotencyKeyReused(details)
+  }
+  const invalid = status === 400 ? Bodies.parse(Bodies.InvalidRequest, body) : undefined
+  return invalid === undefined
+    ? new ClientError.UnexpectedAnswer({ ...details, status })
+    : new ClientError.ValidationError({ ...details, issues: invalid.error.issues })
 }
-
-const isFromService = ({ _tag }: ContractError) =>
-  _tag === "TooManyRequests" ||
-  _tag === "InternalServerError" ||
-  _tag === "ServiceUnavailable" ||
-  _tag === "PayloadTooLarge"
 
 const messageOf = (status: number) =>
   status >= 500
     ? `The service answered with the status ${status}.`
     : `The answer, of status ${status}, is not one of this service: check the base URL.`
 
-/** True when the answer broke off. For an unexpected status, the error has no cause. */
-const isBroken = (error: ContractError) =>
-  error._tag === "ResponseError" && error.cause !== undefined
-
-/** Keeps only the cause, because the error itself contains the request and so the API key. */
-const connectionFailed = (error: ContractError) =>
+/** Maps a connection that failed or broke. `requestId` is known when the answer had begun. */
+export const connectionFailed = (cause: unknown, requestId?: string) =>
   new ClientError.ConnectionFailed({
-    message: `No connection to the service: ${innermost(error)}.`,
-    cause: error.cause,
+    message: `No connection to the service: ${innermost(cause)}.`,
+    requestId,
+    cause,
   })
 
 /** `fetch` only reports "fetch failed". The real reason is the innermost cause. */
-const innermost = (error: Error): string =>
-  error.cause instanceof Error
-    ? innermost(error.cause)
-    : error.message || ("code" in error ? String(error.code) : error.name)
+const innermost = (error: unknown): string => {
+  if (!(error instanceof Error)) return String(error)
+  if (error.cause instanceof Error) return innermost(error.cause)
+  return error.message || ("code" in error ? String(error.code) : error.name)
+}
 
 /** Parses `Retry-After`: seconds or a date (RFC 9110). One second when absent or invalid. */
-const waitMs = (retryAfter: string | undefined): number => {
-  const seconds = Number(retryAfter ?? "1")
-  const ms = Number.isNaN(seconds) ? Date.parse(retryAfter ?? "") - Date.now() : seconds * 1000
+const waitMs = (retryAfter = "1"): number => {
+  const seconds = Number(retryAfter)
+  const ms = Number.isNaN(seconds) ? Date.parse(retryAfter) - Date.now() : seconds * 1000
   return Number.isFinite(ms) ? Math.max(0, ms) : 1000
 }

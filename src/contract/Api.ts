@@ -14,6 +14,7 @@ import { FailureReason, Metrics } from "../Metrics.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Envelope from "./Envelope.ts"
+import * as Wire from "./Wire.ts"
 
 const SubmittedUrl = Schema.String.pipe(
   Schema.minLength(1),
@@ -121,12 +122,12 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
   },
 }) {}
 
-export const batchPath = "/v1/metrics/da-pa/batch"
+export { batchPath } from "./Wire.ts"
 
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .annotate(OpenApi.Description, "The authority of domains and pages.")
   .add(
-    HttpApiEndpoint.post("checkBatch", batchPath)
+    HttpApiEndpoint.post("checkBatch", Wire.batchPath)
       .setHeaders(IdempotencyHeaders)
       .setPayload(BatchRequest)
       .addSuccess(BatchResponse)
@@ -147,7 +148,7 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
 const quota = HttpApiGroup.make("quota", { topLevel: true })
   .annotate(OpenApi.Description, "The account that owns the API key.")
   .add(
-    HttpApiEndpoint.get("availableCredits", "/v1/quota/available-credits")
+    HttpApiEndpoint.get("availableCredits", Wire.creditsPath)
       .addSuccess(CreditsResponse)
       .annotate(OpenApi.Summary, "The credits that the account can still spend")
       .annotate(

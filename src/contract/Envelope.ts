@@ -6,6 +6,7 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
 import { Issue } from "./Issues.ts"
 import { maxJudgedItems } from "./Limits.ts"
+import { undecidedCharge } from "./Wire.ts"
 
 export const unauthorizedMessage =
   "The API key is invalid or expired. Send it in the header x-api-key."
@@ -23,15 +24,8 @@ export const unavailableMessage =
 export const undecidedMessage =
   "The database did not answer in time; send the same request with the same Idempotency-Key again."
 
-const undecidedCharge =
-  "The database did not answer in time, and this request may have been charged: " +
-  "look in the account's statement for the request id "
-
 /** For a 500 without an idempotency key, where a blind retry may be charged again. */
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
-
-/** True for a message of `undecidedChargeMessage`. */
-export const isUndecidedCharge = (message: string) => message.startsWith(undecidedCharge)
 
 /**
  * The `Retry-After` of a 409 and a 503, in seconds. A killed process is detected within 8 seconds.

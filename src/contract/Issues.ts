@@ -106,12 +106,7 @@ export const invalidContentType: Issue = {
   path: [],
 }
 
-export const invalidIdempotencyKey: Issue = {
-  code: "invalid_idempotency_key",
-  message:
-    "The header Idempotency-Key must be 1 to 255 printable ASCII characters, preferably in quotes",
-  path: [],
-}
+export { invalidIdempotencyKey } from "./Wire.ts"
 
 /** The issue of a header that HTTP itself defines, such as `Host`. */
 export const invalidHeader = (message: string): Issue => ({

@@ -1,0 +1,17 @@
+/** An answer of the service, before its body is judged. */
+export interface Answer {
+  readonly status: number
+  /** The value of a header, by its name in lower case. */
+  readonly header: (name: string) => string | undefined
+  /** A JSON value, or else the text. */
+  readonly body: unknown
+}
+
+/** Parses a body. Returns the text when it is not JSON. */
+export const bodyOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Maps a list with up to `concurrency` calls at the same time. Yields each result in the order of
+ * the list, as soon as it is known. When the list fails, the calls in flight still yield theirs.
+ */
+export async function* mapInOrder<A, B>(
+  list: AsyncIterator<A>,
+  concurrency: number,
+  call: (item: A, index: number) => Promise<B>,
+): AsyncGenerator<B, void> {
+  const calls: Array<Promise<{ readonly _tag: "Result"; readonly result: B }>> = []
+  const read = () =>
+    list.next().then(
+      ({ done, value }) =>
+        done === true ? { _tag: "End" as const, throws: [] } : { _tag: "Item" as const, value },
+      (error: unknown) => ({ _tag: "End" as const, throws: [error] }),
+    )
+  let reading: ReturnType<typeof read> | undefined
+  let end: ReadonlyArray<unknown> | undefined
+  for (let index = 0; end === undefined || calls.length > 0;) {
+    if (end === undefined && calls.length < Math.max(1, concurrency)) reading ??= read()
+    const event = await Promise.race([
+      ...calls.slice(0, 1),
+      ...(reading === undefined ? [] : [reading]),
+    ])
+    if (event._tag === "Result") {
+      void calls.shift()
+      yield event.result
+      continue
+    }
+    reading = undefined
+    if (event._tag === "End") end = event.throws
+    else {
+      const started = call(event.value, index++).then((result) => ({
+        _tag: "Result" as const,
+        result,
+      }))
+      // Its failure is thrown when its turn comes. Until then it must not end the process.
+      started.catch(() => undefined)
+      calls.push(started)
+    }
+  }
+  for (const error of end) throw error
+}

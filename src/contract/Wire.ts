@@ -1,0 +1,89 @@
+/**
+ * The contract as plain types and texts. This module imports nothing, so that a client can use it
+ * without the schemas. A test holds the types to the schemas of `Api` and `Envelope`.
+ */
+
+export const batchPath = "/v1/metrics/da-pa/batch"
+export const creditsPath = "/v1/quota/available-credits"
+
+/** The figures of one URL, each from 0 to 100. */
+export interface Success {
+  /** The URL as it was submitted. */
+  readonly url: string
+  readonly domainAuthority: number
+  readonly pageAuthority: number
+  /** Absent when the provider has none. */
+  readonly spamScore?: number
+}
+
+/** The reason why a URL has no figures. */
+export interface Failure {
+  /** The URL as it was submitted. */
+  readonly url: string
+  readonly reason: "PROVIDER_ERROR" | "SERVER_ERROR" | "INVALID_URL"
+}
+
+/** The body of the answer to a batch. */
+export interface BatchAnswer {
+  readonly success: true
+  readonly data: {
+    readonly successUrls: ReadonlyArray<Success>
+    readonly failedUrls: ReadonlyArray<Failure>
+  }
+  readonly quota: { readonly creditsUsed: number }
+}
+
+/** The body of the answer about the account's credits. */
+export interface CreditsAnswer {
+  readonly success: true
+  readonly data: { readonly availableCredits: number }
+}
+
+/** The body of every error. */
+export interface Refusal {
+  readonly success: false
+  readonly message: string
+}
+
+/** The body of a 400. */
+export interface InvalidRequest extends Refusal {
+  readonly error: { readonly issues: ReadonlyArray<Issue>; readonly name: "ValidationError" }
+}
+
+interface Violation {
+  readonly message: string
+  /** Field names and indexes, for example `["urls", "3"]`. */
+  readonly path: ReadonlyArray<string>
+}
+
+interface SizeViolation extends Violation {
+  readonly type: "array" | "string"
+  readonly inclusive: true
+  readonly exact: false
+}
+
+/** One violated constraint. */
+export type Issue =
+  | (SizeViolation & { readonly code: "too_small"; readonly minimum: number })
+  | (SizeViolation & { readonly code: "too_big"; readonly maximum: number })
+  | (Violation & {
+      readonly code: "invalid_type"
+      readonly expected: string
+      readonly received: string
+    })
+  | (Violation & {
+      readonly code:
+        "invalid_json" | "invalid_content_type" | "invalid_idempotency_key" | "invalid_header"
+    })
+
+export const invalidIdempotencyKey: Issue = {
+  code: "invalid_idempotency_key",
+  message:
+    "The header Idempotency-Key must be 1 to 255 printable ASCII characters, preferably in quotes",
+  path: [],
+}
+
+/** The message of a 500 begins with this when the request may have been charged. */
+export const undecidedCharge =
+  "The database did not answer in time, and this request may have been charged: " +
+  "look in the account's statement for the request id "
