@@ -3,6 +3,7 @@ import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { readFile, writeFile } from "node:fs/promises"
 import { build, type BuildOptions } from "esbuild"
+import manifest from "../package.json" with { type: "json" }
 import { makePages } from "./pages.ts"
 import { withYoungFunctions } from "./young-functions.ts"
 
@@ -39,6 +40,7 @@ export const bundle = async (options: {
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
     define: {
       COMMIT: JSON.stringify(commit()),
+      VERSION: JSON.stringify(manifest.version),
       // Unused in a bundle: only sources read their pages from a folder.
       "import.meta.dirname": '""',
       PAGES: JSON.stringify(JSON.stringify(await makePages())),

@@ -1,12 +1,14 @@
 /** The examples of the README and the guide, run unchanged against the program. */
 import { execFile } from "node:child_process"
-import { readFileSync, writeFileSync } from "node:fs"
+import { readFileSync, rmSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { createContext, runInContext } from "node:vm"
+import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { build } from "esbuild"
+import { build, transformSync } from "esbuild"
+import { node20 } from "../support/Node20.ts"
 import { consumer } from "../support/Package.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
 
@@ -44,10 +46,10 @@ const output = (
 
 describe("the examples of the README and the guide", () => {
   it.scopedLive(
-    "the client examples of README and guide compile, and print the same on Node and on Deno",
+    "the client examples of README and guide compile, and print the same on Node, Node 20 and Deno",
     () =>
       Effect.gen(function* () {
-        assert.strictEqual(examples.length, 2)
+        assert.strictEqual(examples.length, 3)
         assert.deepStrictEqual(examplesIn("README.md"), examples.slice(0, 1))
         const { cwd, key, url } = yield* started
         const project = yield* consumer
@@ -56,7 +58,7 @@ describe("the examples of the README and the guide", () => {
           const file = join(project, `example${i}.ts`)
           writeFileSync(file, code.replaceAll("http://127.0.0.1:8080", url))
         })
-        const files = ["example0.ts", "example1.ts"]
+        const files = examples.map((_, i) => `example${i}.ts`)
         const strict = ["--strict", "--noEmit", "--skipLibCheck", "--types", "node"]
         const modern = ["--module", "nodenext", "--target", "es2024"]
         yield* output(project, [bin("tsc"), ...strict, ...modern, ...files], key)
@@ -65,6 +67,7 @@ describe("the examples of the README and the guide", () => {
         const runs = yield* Effect.forEach(files, (file) =>
           Effect.all([
             output(project, [process.execPath, file], key),
+            output(project, [node20(), asJavaScript(project, file)], key),
             output(project, [bin("deno"), ...deno, file], key),
           ]),
         )
@@ -80,13 +83,60 @@ describe("the examples of the README and the guide", () => {
           "",
         ].join("\n")
         assert.deepStrictEqual(runs, [
-          [9, 8].map((left) => checked.toSpliced(2, 0, `1 used, ${left} left`).join("\n")),
-          [lines, lines],
+          [9, 8, 7].map((left) => checked.toSpliced(2, 0, `1 used, ${left} left`).join("\n")),
+          // The list has an idempotency key: only its first run is charged.
+          [lines, lines, lines],
+          [lines, lines, lines],
         ])
         const { charged } = yield* books(cwd)
-        assert.strictEqual(charged, 4)
+        assert.strictEqual(charged, 7)
       }),
     timeout,
+  )
+})
+
+/** Node 20 cannot run TypeScript. */
+const asJavaScript = (folder: string, file: string) => {
+  const { code } = transformSync(readFileSync(join(folder, file), "utf8"), { loader: "ts" })
+  const script = file.replace(/ts$/, "js")
+  writeFileSync(join(folder, script), code)
+  return script
+}
+
+describe("the packed client", () => {
+  it.scopedLive(
+    "the packed client says which Node it needs, and has a main export, a README and a license",
+    () =>
+      Effect.gen(function* () {
+        const project = yield* consumer
+        const installed = join(project, "node_modules/authority-metrics")
+        const read = (name: string) => readFileSync(join(installed, name), "utf8")
+        const { engines, exports, version } = JSON.parse(read("package.json"))
+        assert.deepStrictEqual(engines, { node: ">=20" })
+        assert.deepStrictEqual(exports["."], exports["./client"])
+        for (const example of examples) assert.include(read("README.md"), example)
+        assert.strictEqual(read("LICENSE"), readFileSync(join(root, "LICENSE"), "utf8"))
+        assert.include(read("client.js"), version)
+      }),
+  )
+
+  it.scopedLive("the packed promise client is at most 30 KB compressed", () =>
+    Effect.gen(function* () {
+      const installed = join(yield* consumer, "node_modules/authority-metrics")
+      assert.isBelow(gzipSync(readFileSync(join(installed, "client.js"))).length, 30_000)
+    }),
+  )
+
+  it.scopedLive("the types of the packed promise client need no library", () =>
+    Effect.gen(function* () {
+      const project = yield* consumer
+      for (const name of ["effect", "@effect", "uuid"]) rmSync(join(project, "node_modules", name))
+      const code = `import { AuthorityMetrics, type CheckResult } from "authority-metrics"
+export const result: Promise<CheckResult> = AuthorityMetrics({ baseUrl: "http://a", apiKey: "" }).check(["a"])`
+      writeFileSync(join(project, "main.ts"), code)
+      const strict = ["--strict", "--noEmit", "--types", "node", "--module", "nodenext"]
+      yield* output(project, [bin("tsc"), ...strict, "--target", "es2022", "main.ts"], "")
+    }),
   )
 })
 
@@ -131,20 +181,10 @@ const asScript = async (file: string) => {
 
 const browserGlobals = {
   AbortController,
-  AbortSignal,
-  clearInterval,
   clearTimeout,
   crypto,
   fetch,
-  FormData,
   Headers,
-  performance,
-  queueMicrotask,
-  ReadableStream,
-  setInterval,
   setTimeout,
-  TextDecoder,
-  TextEncoder,
   URL,
-  URLSearchParams,
 }

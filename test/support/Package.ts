@@ -1,5 +1,6 @@
-/** Installs the package into another project, with the client that the run has built. */
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+/** Installs the package into another project: packed by npm from what the run has built. */
+import { execFileSync } from "node:child_process"
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
@@ -17,9 +18,11 @@ export const consumer = Effect.acquireRelease(
     for (const name of ["effect", "@effect", "uuid", "@types"]) {
       symlinkSync(join(root, "node_modules", name), join(modules, name), "junction")
     }
-    for (const name of ["client.js", "client-effect.js", "types", "package.json"]) {
-      cpSync(join(root, "dist", name), join(installed, name), { recursive: true })
-    }
+    const isWindows = process.platform === "win32"
+    const pack = ["pack", join(root, "dist"), "--silent", "--pack-destination", folder]
+    const archive = execFileSync("npm", pack, { encoding: "utf8", shell: isWindows }).trim()
+    const unpack = ["-xzf", join(folder, archive), "-C", installed, "--strip-components=1"]
+    execFileSync("tar", unpack)
     return folder
   }),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
