@@ -341,6 +341,37 @@ describe("with promises, when the service fails", () => {
     assert.include(error.message, "request-1")
   })
 
+  it("a batch that fails ends the list after the results before it", async () => {
+    const signals: Array<AbortSignal | null | undefined> = []
+    const allSent = Promise.withResolvers<void>()
+    const { client } = scripted([], {
+      fetch: async (_, { body, signal }) => {
+        const { urls } = JSON.parse(String(body))
+        signals.push(signal)
+        if (signals.length === 3) allSent.resolve()
+        if (urls[0] === "c") return new Promise(() => {})
+        await allSent.promise
+        if (urls[0] === "b") return new Response(refused(402).body, { status: 402 })
+        const failedUrls = urls.map((url: string) => ({ url, reason: "PROVIDER_ERROR" }))
+        const data = { successUrls: [], failedUrls }
+        const quota = { creditsUsed: 0 }
+        return new Response(JSON.stringify({ success: true, data, quota }))
+      },
+    })
+    const results: Array<CheckResult> = []
+    const list = async () => {
+      const urls = ["a", "b", "c"].flatMap((url) => Array<string>(50).fill(url))
+      for await (const result of client.checkAll(urls)) results.push(result)
+    }
+    const error = await list().catch((error: unknown) => error)
+    assert.instanceOf(error, InsufficientCredits)
+    assert.lengthOf(results, 1)
+    assert.deepStrictEqual(
+      signals.map((signal) => signal?.aborted),
+      [false, false, true],
+    )
+  })
+
   it("whatever goes wrong after the answer, the error carries the answer", async () => {
     const response = new Response(good.body)
     vi.spyOn(response.headers, "get").mockImplementation((name) => {

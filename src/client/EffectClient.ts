@@ -167,7 +167,6 @@ const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
           duration: timeout,
           onTimeout: () => new ClientError.TimedOut({ message: "The service took too long." }),
         }),
-        Effect.scoped,
       )
   })
 

@@ -10,6 +10,7 @@ import { mapInOrder } from "./mapInOrder.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Request from "./Request.ts"
 import * as Retry from "./Retry.ts"
+import * as Signal from "./Signal.ts"
 
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
@@ -30,7 +31,7 @@ export interface Options {
   /** Sends the requests; default the global `fetch`. */
   readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
   /** Headers for every request, for example of a proxy. The client's own win. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly headers?: RequestInit["headers"] | undefined
 }
 
 export interface CallOptions {
@@ -105,9 +106,9 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     urls: Iterable<string> | AsyncIterable<string>,
     { concurrency = 4, idempotencyKey = uuid(), onProgress, signal }: CheckAllOptions = {},
   ) {
-    const ended = following(signal)
+    const ended = Signal.following(signal)
     const batches = batchesOf(urls)
-    const next = () => orAborted(batches.next(), ended.signal)
+    const next = () => Signal.orAborted(batches.next(), ended.signal)
     const results = mapInOrder({ next }, concurrency, (batch, i) =>
       checkLeniently(batch, { idempotencyKey: `${idempotencyKey}-${i}`, signal: ended.signal }),
     )
@@ -152,17 +153,23 @@ const sender = (options: Options) => {
   if (baseUrl instanceof ClientError.InvalidBaseUrl) throw baseUrl
   const key = Request.keyHeader(apiKey)
   const fetch = options.fetch ?? ((url, request) => globalThis.fetch(url, request))
-  const given = headersOf(Request.userAgentHeader(), options.headers)
+  const given = new Headers(options.headers)
+  for (const [name, value] of Object.entries(Request.userAgentHeader())) {
+    if (!given.has(name)) given.set(name, value)
+  }
 
   const exchange = async (
     path: string,
     { body, headers, method }: Sent,
     signal: AbortSignal,
   ): Promise<Answer> => {
-    const type = body === undefined ? undefined : { "content-type": "application/json" }
+    const type = body === undefined ? {} : { "content-type": "application/json" }
+    const all = new Headers(given)
+    const own = { ...key, ...headers, ...type }
+    for (const [name, value] of Object.entries(own)) all.set(name, value)
     const response = await fetch(`${baseUrl}${path}`, {
       method,
-      headers: headersOf(Object.fromEntries(given), key, headers, type),
+      headers: all,
       signal,
       // Following a redirect would send the API key to another address.
       redirect: "manual",
@@ -177,11 +184,11 @@ const sender = (options: Options) => {
 
   /** Makes one attempt. Its time includes the body. */
   const attempt = async (path: string, request: Sent, signal: AbortSignal | undefined) => {
-    const ended = following(signal)
+    const ended = Signal.following(signal)
     const timeout = new ClientError.TimedOut({ message: "The service took too long." })
-    const timer = setTimeout(() => ended.abort(timeout), Math.min(timeoutMs, longestTimerMs))
+    const timer = setTimeout(() => ended.abort(timeout), Math.min(timeoutMs, Signal.longestTimerMs))
     try {
-      return await orAborted(exchange(path, request, ended.signal), ended.signal)
+      return await Signal.orAborted(exchange(path, request, ended.signal), ended.signal)
     } catch (error) {
       if (ended.signal.aborted) throw ended.signal.reason
       throw error instanceof ClientError.ClientError ? error : connectionFailed(error)
@@ -208,20 +215,11 @@ const sender = (options: Options) => {
         const retry = Retry.next(failures, error, state)
         if (retry === undefined) throw error
         await onRetry?.(error, retry.waitMs)
-        await sleep(retry.waitMs, signal)
+        await Signal.sleep(retry.waitMs, signal)
         failures = retry.failures
       }
     }
   }
-}
-
-/** Merges headers. The last one with a name wins, whatever its case. */
-const headersOf = (...all: ReadonlyArray<Readonly<Record<string, string>> | undefined>) => {
-  const merged = new Headers()
-  for (const [name, value] of all.flatMap((headers) => Object.entries(headers ?? {}))) {
-    merged.set(name, value)
-  }
-  return merged
 }
 
 /** Reads an answer. Whatever goes wrong, the error carries the answer. */
@@ -257,39 +255,3 @@ async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {
   }
   if (batch.length > 0) yield batch
 }
-
-/** Makes a controller that aborts when `signal` does, until `forget`. `AbortSignal.any` is new. */
-const following = (signal: AbortSignal | undefined) => {
-  const controller = new AbortController()
-  const abort = (reason: unknown) => controller.abort(reason)
-  const follow = () => abort(signal?.reason)
-  if (signal?.aborted === true) follow()
-  else signal?.addEventListener("abort", follow)
-  const forget = () => signal?.removeEventListener("abort", follow)
-  return { signal: controller.signal, abort, forget }
-}
-
-/** Rejects with the signal's reason when the signal aborts first. */
-const orAborted = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> =>
-  new Promise((resolve, reject) => {
-    const abort = () => reject(signal?.reason)
-    const forget = () => signal?.removeEventListener("abort", abort)
-    promise.then(resolve, reject).finally(forget)
-    if (signal?.aborted === true) abort()
-    else signal?.addEventListener("abort", abort)
-  })
-
-const sleep = async (ms: number, signal: AbortSignal | undefined) => {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const slept = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.min(ms, longestTimerMs))
-  })
-  try {
-    await orAborted(slept, signal)
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
-/** A timer for longer fires at once. */
-const longestTimerMs = 2 ** 31 - 1

@@ -120,10 +120,10 @@ describe("the packed client", () => {
       }),
   )
 
-  it.scopedLive("the packed promise client is at most 30 KB compressed", () =>
+  it.scopedLive("the packed promise client is less than 10 KB compressed", () =>
     Effect.gen(function* () {
       const installed = join(yield* consumer, "node_modules/authority-metrics")
-      assert.isBelow(gzipSync(readFileSync(join(installed, "client.js"))).length, 30_000)
+      assert.isBelow(gzipSync(readFileSync(join(installed, "client.js"))).length, 10_000)
     }),
   )
 
