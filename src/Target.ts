@@ -5,7 +5,6 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import { parse as parseHost } from "tldts"
-import { Lru } from "./Lru.ts"
 
 /** The input is not a public web address. `problem` says why, in a few words. */
 export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
@@ -45,7 +44,9 @@ export class Target {
     const known = parsed.get(input)
     if (known !== undefined) return known
     const target = Target.read(input)
-    if (input.length <= maxKeptLength) parsed.set(input, target)
+    if (input.length > maxKeptLength) return target
+    if (parsed.size >= maxKept) parsed.clear()
+    parsed.set(input, target)
     return target
   }
 
@@ -83,9 +84,12 @@ export class Target {
  * Caches parse results. Popular URLs come often, and parsing is the slowest step of a check with a
  * cache hit.
  */
-const parsed = new Lru<string, Either.Either<Target, InvalidUrl>>(10_000)
+const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-/** In UTF-16 code units. With this limit the cache takes about 5 MB at most. */
+/** A full cache is cleared: popular URLs are soon in it again. It takes about 5 MB at most. */
+const maxKept = 10_000
+
+/** In UTF-16 code units. */
 const maxKeptLength = 200
 
 const maxHostLength = 253

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as FastCheck from "effect/FastCheck"
-import { Lru } from "../src/Lru.ts"
+import { Lru } from "../src/cache/Lru.ts"
 
 const keys = FastCheck.array(FastCheck.integer({ min: 0, max: 30 }), { maxLength: 200 })
 

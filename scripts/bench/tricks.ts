@@ -58,7 +58,11 @@ export const tricks: ReadonlyArray<Trick> = [
   {
     name: "kept targets",
     workloads: ["named1", "named50", "sandbox50"],
-    twins: [{ module: /\/Lru\.ts$/, file: "Lru.ts", importer: "src/Target.ts" }],
+    edit: {
+      module: "src/Target.ts",
+      piece: /if \(known !== undefined\) return known/,
+      plain: "",
+    },
   },
   {
     name: "pooled ids",

@@ -5,7 +5,7 @@
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Report } from "../Report.ts"
 import type { BatchResponse } from "../contract/Api.ts"
-import { Lru } from "../Lru.ts"
+import { Lru } from "../cache/Lru.ts"
 import { type Metrics, metricsOf } from "../Metrics.ts"
 
 /** The part of a report that is in the body of the answer. */

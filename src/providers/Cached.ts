@@ -17,7 +17,7 @@ import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import type { Target } from "../Target.ts"
-import { Lru } from "../Lru.ts"
+import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as Recall from "./Recall.ts"
 
