@@ -3,7 +3,6 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { Metrics } from "./Metrics.ts"
-import type { StoreFailure } from "./StoreFailure.ts"
 
 /** The figures of one page from one provider. */
 export interface Figures {
@@ -16,20 +15,19 @@ export interface Figures {
   readonly fetchedAt: number
 }
 
+/** Every method may die with StoreFailure. */
 export class MetricsCache extends Context.Tag("authority/MetricsCache")<
   MetricsCache,
   {
-    /**
-     * Returns the figures fetched after `since`, in epoch milliseconds. Fails with StoreFailure.
-     */
+    /** Returns the figures fetched after `since`, in epoch milliseconds. */
     readonly get: (
       provider: string,
       pages: NonEmptyReadonlyArray<string>,
       since: number,
-    ) => Effect.Effect<ReadonlyArray<Figures>, StoreFailure>
-    /** Stores figures and replaces older ones of the same pages. Fails with StoreFailure. */
-    readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void, StoreFailure>
-    /** Deletes the figures fetched at or before `until`. Fails with StoreFailure. */
-    readonly sweep: (until: number) => Effect.Effect<void, StoreFailure>
+    ) => Effect.Effect<ReadonlyArray<Figures>>
+    /** Stores figures and replaces older ones of the same pages. */
+    readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void>
+    /** Deletes the figures fetched at or before `until`. */
+    readonly sweep: (until: number) => Effect.Effect<void>
   }
 >() {}

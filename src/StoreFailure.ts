@@ -1,4 +1,5 @@
 import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
 
 /**
  * The store failed: for example it is full, locked, missing or damaged. The caller of a port cannot
@@ -12,3 +13,11 @@ export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   /** True when the change may have been committed, because the answer to the commit was lost. */
   readonly mayStand?: boolean
 }> {}
+
+/** Turns a StoreFailure that is a defect into a typed error. Other defects stay. */
+export const failWithStoreFailure = <A, E, R>(
+  effect: Effect.Effect<A, E, R>,
+): Effect.Effect<A, E | StoreFailure, R> =>
+  Effect.catchAllDefect(effect, (defect) =>
+    defect instanceof StoreFailure ? defect : Effect.die(defect),
+  )

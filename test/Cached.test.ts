@@ -39,7 +39,7 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
     }
   })
 
-const storeWith = (method: Effect.Effect<never, StoreFailure>) =>
+const storeWith = (method: Effect.Effect<never>) =>
   Effect.provideService(MetricsCache, { get: () => method, put: () => method, sweep: () => method })
 
 describe("Cached", () => {
@@ -144,7 +144,7 @@ describe("Cached", () => {
   )
 
   for (const [name, method] of [
-    ["fails", Effect.fail(new StoreFailure({ message: "full" }))],
+    ["fails", Effect.die(new StoreFailure({ message: "full" }))],
     ["has a bug", Effect.dieMessage("bug")],
   ] as const) {
     it.effect(`a metrics store that ${name} does not fail a lookup`, () =>

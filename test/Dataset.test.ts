@@ -51,7 +51,7 @@ describe("the provider dataset", () => {
   it.effect("a database failure in the dataset provider is reported as a ProviderError", () =>
     Effect.gen(function* () {
       const broken = Layer.succeed(Rankings, {
-        ranks: () => new StoreFailure({ message: "the disk is full" }),
+        ranks: () => Effect.die(new StoreFailure({ message: "the disk is full" })),
         replace: () => Effect.void,
       })
       const layer = Dataset.layer.pipe(Layer.provide(broken))

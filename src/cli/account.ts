@@ -7,7 +7,7 @@ import { AccountName, Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Credits } from "../ledger/Credits.ts"
-import { StoreFailure } from "../StoreFailure.ts"
+import { failWithStoreFailure } from "../StoreFailure.ts"
 import { decoded, json, wholeNumber } from "./options.ts"
 import { although, print, table } from "./Output.ts"
 
@@ -58,10 +58,9 @@ export const list = Command.make("list", { json }, ({ json }) =>
     const rows = yield* Effect.forEach(yield* accounts.list, ({ id, name }) =>
       ledger.balance(id).pipe(
         Effect.map((balance) => ({ id, name, available: Balance.available(balance) })),
-        Effect.catchAllDefect((defect) =>
-          defect instanceof StoreFailure
-            ? Effect.succeed({ id, name, available: null, problem: defect.message })
-            : Effect.die(defect),
+        failWithStoreFailure,
+        Effect.catchTag("StoreFailure", ({ message }) =>
+          Effect.succeed({ id, name, available: null, problem: message }),
         ),
       ),
     )

@@ -6,7 +6,7 @@ import * as Redacted from "effect/Redacted"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
-import { StoreFailure } from "../StoreFailure.ts"
+import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
 import * as Stores from "./Stores.ts"
@@ -57,8 +57,4 @@ export const booksOf = (file: string) =>
       return yield* new BooksBroken({ message: `its books do not add up: ${problems.join("; ")}` })
     }
     return { accounts, entries }
-  }).pipe(
-    Effect.catchAllDefect((defect) =>
-      defect instanceof StoreFailure ? defect : Effect.die(defect),
-    ),
-  )
+  }).pipe(failWithStoreFailure)

@@ -10,7 +10,7 @@ import * as Secrets from "../telemetry/Secrets.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
 import type { PostgresServer } from "../sql/PostgresServer.ts"
-import { StoreFailure } from "../StoreFailure.ts"
+import { failWithStoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
 import { print, time } from "./Output.ts"
@@ -81,9 +81,7 @@ const orFailure = <E extends { readonly message: string }, R>(
   findings: Effect.Effect<ReadonlyArray<Finding>, E, R>,
 ) =>
   findings.pipe(
-    Effect.catchAllDefect((defect) =>
-      defect instanceof StoreFailure ? defect : Effect.die(defect),
-    ),
+    failWithStoreFailure,
     Effect.catchAll(({ message }) => Effect.succeed([failure(subject, message)])),
   )
 
@@ -189,12 +187,8 @@ const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
       Effect.catchTag("ProviderError", ({ message, reason }) =>
         Effect.succeed(failure(`provider ${name}`, `${message}: ${fixes[reason]}`)),
       ),
+      failWithStoreFailure,
       Effect.catchAll(({ message }) => Effect.succeed(failure(`provider ${name}`, message))),
-      Effect.catchAllDefect((defect) =>
-        defect instanceof StoreFailure
-          ? Effect.succeed(failure(`provider ${name}`, defect.message))
-          : Effect.die(defect),
-      ),
     ),
   ),
 )

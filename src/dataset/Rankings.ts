@@ -3,7 +3,6 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type * as Stream from "effect/Stream"
-import type { StoreFailure } from "../StoreFailure.ts"
 
 export interface Ranked {
   /** A host or a domain, in ASCII and lower case. */
@@ -12,20 +11,21 @@ export interface Ranked {
   readonly rank: number
 }
 
+/** Every method may die with StoreFailure. */
 export class Rankings extends Context.Tag("authority/Rankings")<
   Rankings,
   {
-    /** Returns the ranks of the names that are in the list. Fails with StoreFailure. */
+    /** Returns the ranks of the names that are in the list. */
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
-    ) => Effect.Effect<ReadonlyMap<string, number>, StoreFailure>
+    ) => Effect.Effect<ReadonlyMap<string, number>>
     /**
      * Replaces the list. The old list stays in use until the new one is complete, and for good when
      * the import fails or is interrupted. If a name occurs twice, the better rank counts. Fails
-     * with the error of `rows` or with StoreFailure.
+     * with the error of `rows`.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,
-    ) => Effect.Effect<void, E | StoreFailure, R>
+    ) => Effect.Effect<void, E, R>
   }
 >() {}

@@ -13,6 +13,7 @@ import * as Layer from "effect/Layer"
 import { Outcome, providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
 import { Rankings } from "../dataset/Rankings.ts"
+import { failWithStoreFailure } from "../StoreFailure.ts"
 import type { Target } from "../Target.ts"
 
 /**
@@ -27,9 +28,10 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
       lookup: Effect.fn("Dataset.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
         const [first, ...rest] = targets
         const names = new Set(rest.flatMap(({ domain, host }) => [domain, host]))
-        const ranks = yield* rankings
-          .ranks([first.domain, ...names.add(first.host)])
-          .pipe(Effect.mapError(({ message }) => unavailable(message)))
+        const ranks = yield* rankings.ranks([first.domain, ...names.add(first.host)]).pipe(
+          failWithStoreFailure,
+          Effect.mapError(({ message }) => unavailable(message)),
+        )
         return targets.map(({ domain, host }) => {
           const rank = ranks.get(domain)
           if (rank === undefined) return providerFailed("the data set does not contain the domain")

@@ -38,7 +38,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
         find({ provider, pages, since }).pipe(
           retried,
           Effect.map((rows) => rows.map(fromRow)),
-          Effect.mapError(Failure.describe),
+          Failure.orDie,
         ),
       ),
 
@@ -54,7 +54,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
           sql.withTransaction,
           retried,
           Effect.asVoid,
-          Effect.mapError(Failure.describe),
+          Failure.orDie,
         ),
       ),
 
@@ -64,7 +64,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
           .pipe(
             Effect.repeat({ while: (deleted) => deleted.length === sweepSize }),
             Effect.asVoid,
-            Effect.mapError(Failure.describe),
+            Failure.orDie,
           ),
       ),
     })

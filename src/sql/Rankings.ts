@@ -71,18 +71,18 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         find(names).pipe(
           retried,
           Effect.map((rows) => new Map(rows.map(({ name, rank }) => [name, rank]))),
-          Effect.mapError(Failure.describe),
+          Failure.orDie,
         ),
       ),
 
       replace: Effect.fn("Rankings.replace")(function* (rows) {
         const token = yield* Clock.currentTimeMillis
-        const list = yield* described(begin(token))
+        const list = yield* orDie(begin(token))
         const write: Write = (statement) =>
           sql`SELECT id FROM ranking WHERE importing = ${token}`.pipe(
             Effect.flatMap((mine) => (mine.length === 1 ? statement : anotherImport)),
             sql.withTransaction,
-            described,
+            orDie,
           )
         yield* load(list, rows, write)
         yield* write(finish(list))
@@ -99,14 +99,14 @@ const anotherImport = Effect.fail(
   new StoreFailure({ message: "another import has begun meanwhile: let it finish" }),
 )
 
-/** Runs a statement in its own transaction. Fails when another import has begun meanwhile. */
-type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void, StoreFailure>
+/** Runs a statement in its own transaction. Dies when another import has begun meanwhile. */
+type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void>
 
 type Load = <E, R>(
   list: List,
   rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,
   write: Write,
-) => Effect.Effect<void, E | StoreFailure, R>
+) => Effect.Effect<void, E, R>
 
 const direct =
   (sql: SqlClient.SqlClient): Load =>
@@ -130,10 +130,10 @@ const staged =
       Result: Schema.Struct({ name: Schema.NullOr(Schema.String) }),
       execute: () => sql`SELECT max(name) AS name FROM ${sql.literal(tables[list])}`,
     })
-    const copy = (after: string): Effect.Effect<void, StoreFailure> =>
+    const copy = (after: string): Effect.Effect<void> =>
       Effect.gen(function* () {
         yield* Effect.zipLeft(write(copyAfter(after)), pause)
-        const { name } = yield* described(lastCopied())
+        const { name } = yield* orDie(lastCopied())
         if (name !== null && name !== after) yield* copy(name)
       })
 
@@ -142,19 +142,20 @@ const staged =
 
     return Effect.gen(function* () {
       // The staged rows may be larger than memory.
-      yield* described(sql`PRAGMA temp_store = FILE`)
+      yield* orDie(sql`PRAGMA temp_store = FILE`)
       // In KiB. This cache takes memory in addition to the cache of the database.
-      yield* described(sql`PRAGMA temp.cache_size = -2000`)
-      yield* described(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
-      yield* Stream.runForEach(rows, (some) => described(stage(some)))
-      yield* described(sql`CREATE INDEX temp.staged_by_name ON staged_ranks (name, rank)`)
+      yield* orDie(sql`PRAGMA temp.cache_size = -2000`)
+      yield* orDie(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
+      yield* Stream.runForEach(rows, (some) => orDie(stage(some)))
+      yield* orDie(sql`CREATE INDEX temp.staged_by_name ON staged_ranks (name, rank)`)
       yield* copy("")
     }).pipe(Effect.ensuring(Effect.ignore(sql`DROP TABLE IF EXISTS temp.staged_ranks`)))
   }
 
-const described = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, StoreFailure, R> =>
-  Effect.mapError(effect, (error) =>
-    error instanceof StoreFailure ? error : Failure.describe(error),
+/** Dies with StoreFailure when the statement fails. */
+const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, never, R> =>
+  Effect.catchAll(effect, (error) =>
+    Effect.die(error instanceof StoreFailure ? error : Failure.describe(error)),
   )
 
 /** Names need no escaping in JSON. A name that occurs twice is in the JSON twice. */
