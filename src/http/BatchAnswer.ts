@@ -8,9 +8,6 @@ import type { BatchResponse } from "../contract/Api.ts"
 import { Lru } from "../cache/Lru.ts"
 import { type Metrics, metricsOf } from "../Metrics.ts"
 
-/** The part of a report that is in the body of the answer. */
-export type Answered = Pick<Report, "urls" | "outcomes" | "creditsUsed">
-
 export interface Json {
   readonly body: string
   /** True when each character of the body is one byte. */
@@ -40,7 +37,11 @@ export const byteLength = ({ body, isAscii }: Json): number =>
  * Encodes without checks: the types match the schema, and `Report` lets no figure off the scale
  * pass.
  */
-export const json = ({ creditsUsed, outcomes, urls }: Answered): Json => {
+export const json = ({
+  creditsUsed,
+  outcomes,
+  urls,
+}: Pick<Report, "urls" | "outcomes" | "creditsUsed">): Json => {
   let [successUrls, failedUrls, isAscii] = ["", "", true]
   outcomes.forEach((outcome, i) => {
     const url = urls[i] ?? ""
