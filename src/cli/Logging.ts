@@ -2,9 +2,11 @@
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as HashSet from "effect/HashSet"
+import * as Inspectable from "effect/Inspectable"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
+import * as Predicate from "effect/Predicate"
 import { Settings } from "../Settings.ts"
 
 /** Logs in the format and level of the settings, to stderr or stdout. */
@@ -16,13 +18,30 @@ export const layer = (options: { readonly stderr: boolean }) =>
       const toStream = options.stderr ? Logger.withConsoleError : Logger.withConsoleLog
       const logger = isPretty
         ? Logger.prettyLogger({ stderr: options.stderr })
-        : toStream(Logger.jsonLogger)
+        : toStream(jsonLogger)
       return Effect.zipRight(
         Effect.locallyScoped(FiberRef.currentLoggers, HashSet.make(logger)),
         Effect.locallyScoped(FiberRef.currentMinimumLogLevel, levels[logLevel]),
       )
     }),
   )
+
+/** Effect's JSON lines without the fields that are empty. */
+const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
+  Inspectable.stringifyCircular({
+    ...withoutEmpty(entry),
+    annotations: present(withoutEmpty(entry.annotations)),
+  }),
+)
+
+const withoutEmpty = (fields: object) =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => present(value) !== undefined))
+
+/** Maps null and an object without fields to undefined, which JSON leaves out. */
+const present = (value: unknown): unknown =>
+  value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)
+    ? undefined
+    : value
 
 const levels = {
   trace: LogLevel.Trace,

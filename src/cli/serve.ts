@@ -14,6 +14,7 @@ import * as greeting from "./greeting.ts"
 import * as Heap from "./Heap.ts"
 import * as Logging from "./Logging.ts"
 import * as Providers from "./Providers.ts"
+import * as stopLog from "./stopLog.ts"
 import * as Stores from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 import * as Otlp from "./Otlp.ts"
@@ -72,6 +73,7 @@ export const serve = (options: { readonly json: boolean }) =>
       Layer.provide(Stores.inDatabase),
       Layer.provide(Stores.heartbeat),
       Layer.provide(Layer.provideMerge(Providers.layer, Stores.database)),
+      Layer.provide(stopLog.layer),
       Layer.launch,
       Effect.provideService(ReconnectLimit, reconnectLimit(settings)),
     ),

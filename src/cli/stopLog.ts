@@ -1,0 +1,34 @@
+/** Logs which signal stops the service, and that the service has stopped. */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Runtime from "effect/Runtime"
+import { Settings } from "../Settings.ts"
+
+/** The layers that this one is provided to are released before the last line. */
+export const layer = Layer.scopedDiscard(
+  Effect.gen(function* () {
+    const { shutdownTimeout } = yield* Settings
+    const runSync = Runtime.runSync(yield* Effect.runtime())
+    let isStopping = false
+    const onSignal = (signal: NodeJS.Signals) => {
+      isStopping = true
+      // A second signal finds no listener, so it ends the process at once.
+      ignore()
+      runSync(
+        Effect.logInfo(
+          `Stopping, because of ${signal}. Requests in flight have ${Duration.format(shutdownTimeout)} to finish.`,
+        ),
+      )
+    }
+    const ignore = () => signals.forEach((signal) => process.off(signal, onSignal))
+    yield* Effect.acquireRelease(
+      Effect.sync(() => signals.forEach((signal) => process.on(signal, onSignal))),
+      () => Effect.sync(ignore),
+    )
+    yield* Effect.addFinalizer(() => (isStopping ? Effect.logInfo("Stopped.") : Effect.void))
+  }),
+)
+
+/** The signals that end the program. The runtime of Node handles them. */
+const signals = ["SIGTERM", "SIGINT"] as const
