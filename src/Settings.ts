@@ -6,6 +6,7 @@ import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { nearestName } from "./nearestName.ts"
 import { TimeSpan } from "./TimeSpan.ts"
 
 /** Describes a setting for people. `authority doctor` prints the name and the value. */
@@ -314,6 +315,25 @@ export const from = (environment: Environment): Layer.Layer<Settings, InvalidSet
 
 /** Reads the settings from the environment of the process. */
 export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.suspend(() => from(process.env))
+
+/** Names that begin with AUTHORITY_ and have no effect, each with the setting that it resembles. */
+export const unknownNames = (
+  environment: Environment,
+): ReadonlyArray<{ readonly name: string; readonly nearest: string | undefined }> => {
+  const known = Object.values(all).map(({ about }) => about.name)
+  const shortened = new Map(known.map((name) => [name.replace(prefix, ""), name]))
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(prefix) && !known.includes(name) && name !== apiKeyName)
+    .map((name) => {
+      const nearest = nearestName(name.replace(prefix, ""), shortened.keys())
+      return { name, nearest: nearest === undefined ? undefined : shortened.get(nearest) }
+    })
+}
+
+const prefix = "AUTHORITY_"
+
+/** The verb `check` reads the API key of a client from this name. */
+const apiKeyName = "AUTHORITY_API_KEY"
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 

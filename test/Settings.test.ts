@@ -91,6 +91,26 @@ describe("a valid setting", () => {
   )
 })
 
+describe("an unknown setting", () => {
+  it("an unknown name that begins with AUTHORITY_ is reported with the nearest setting", () => {
+    assert.deepStrictEqual(
+      Settings.unknownNames({
+        AUTHORITY_PORT: "1",
+        AUTHORITY_PROT: "1",
+        AUTHORITY_DATABASE: "",
+        AUTHORITY_FROBNICATE: "1",
+        AUTHORITY_API_KEY: "am_1",
+        PORT: "1",
+      }),
+      [
+        { name: "AUTHORITY_PROT", nearest: "AUTHORITY_PORT" },
+        { name: "AUTHORITY_DATABASE", nearest: "AUTHORITY_DATABASE_URL" },
+        { name: "AUTHORITY_FROBNICATE", nearest: undefined },
+      ],
+    )
+  })
+})
+
 describe("an invalid setting", () => {
   it.effect.each<[name: string, expectation: string, values: ReadonlyArray<string>]>([
     [

@@ -70,10 +70,8 @@ export const database = Layer.tap(
 /** Opens the database. Fails with NoDatabase when it does not exist, and creates nothing. */
 export const existingDatabase = databaseOr("fail")
 
-/** Opens the database, or an empty one in memory when it does not exist, to check providers. */
-export const databaseOrEmpty = Layer.catchAll(existingDatabase, (error) =>
-  error._tag === "NoDatabase" ? emptyDatabase : Layer.fail(error),
-)
+/** Opens the database, or an empty one in memory when it cannot be opened, to check providers. */
+export const databaseOrEmpty = Layer.catchAll(existingDatabase, () => emptyDatabase)
 
 const emptyDatabase = Effect.promise(async () => {
   const Migrations = await import("../sql/Migrations.ts")

@@ -30,9 +30,9 @@ const ok = finding("ok")
 const warning = finding("warning")
 const failure = finding("failure")
 
-class Unwell extends Data.TaggedError("Unwell")<{ readonly failures: number }> {
+class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<string> }> {
   override get message() {
-    return `${this.failures} checks failed; their lines say how to fix them`
+    return `these parts fail: ${this.parts.join(", ")}; their lines say how to fix them`
   }
 }
 
@@ -54,18 +54,25 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
         .map(({ detail, state, subject }) => `${state.padEnd(7)}  ${subject}: ${detail}`)
         .join("\n"),
     )
-    const failures = findings.filter(({ state }) => state === "failure").length
-    if (failures > 0) return yield* new Unwell({ failures })
+    const failures = findings.filter(({ state }) => state === "failure")
+    const parts = Array.from(new Set(failures.map(({ subject }) => subject)))
+    if (parts.length > 0) return yield* new Unwell({ parts })
   })
 
-/** Lists every setting with its value and its source. Hides secrets. */
-const settings = Effect.sync(() =>
-  Object.values(Settings.all).map(({ about }) => {
+/** Lists every setting with its value and its source, and unknown names. Hides secrets. */
+const settings = Effect.sync(() => [
+  ...Object.values(Settings.all).map(({ about }) => {
     const given = process.env[about.name]?.trim() ?? ""
     const value = given === "" ? about.default : given
     return ok(about.name, `${shown(about, value)} (${given === "" ? "default" : "environment"})`)
   }),
-)
+  ...Settings.unknownNames(process.env).map(({ name, nearest }) =>
+    warning(
+      name,
+      `unknown, and has no effect${nearest === undefined ? "" : `: did you mean ${nearest}?`}`,
+    ),
+  ),
+])
 
 const shown = ({ isSecret, name }: Settings.About, value: string | undefined): string => {
   if (value === undefined) return "not set"

@@ -22,6 +22,11 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     const key = yield* demoKey
     yield* Effect.logInfo(`Listening on ${url}, provider: ${provider}.`)
     yield* Effect.logInfo(`Console: ${url}/console, API reference: ${url}/docs`)
+    for (const { name, nearest } of Settings.unknownNames(process.env)) {
+      yield* Effect.logWarning(
+        `The setting ${name} is unknown and has no effect. ${nearest === undefined ? "'authority doctor' lists the settings." : `Did you mean ${nearest}?`}`,
+      )
+    }
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic. For real figures set AUTHORITY_PROVIDER and its token.",

@@ -146,6 +146,7 @@ describe("a running service", () => {
         running.signal("SIGTERM")
         assert.strictEqual(yield* exited(running), 0)
         assert.isTrue(collector.received("/v1/logs", "A call to the provider failed."))
+        assert.isTrue(collector.received("/v1/logs", "Stopping, because of SIGTERM."))
         assert.isTrue(collector.received("/v1/traces", "AuthorityCheck.check"))
         assert.isTrue(collector.received("/v1/metrics", "authority_provider_failed_calls"))
         for (const secret of [key, key.slice(3), FakeMoz.token]) {
@@ -157,13 +158,13 @@ describe("a running service", () => {
   )
 
   it.scopedLive(
-    "a running service's database can be backed up, and the copy passes credits verify",
+    "a running service's database can be backed up, and its log ends with the signal that stops it",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
         const { key } = yield* openAccount(cwd, 100)
-        const { url } = yield* serve(cwd)
-        yield* request(url, batch(key, '{"urls":["example.com"]}'))
+        const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "debug", AUTHORITY_PROT: "80" })
+        yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
         const copied = yield* json(cwd, "backup", "copy.db")
         assert.deepStrictEqual(copied, { file: "copy.db", accounts: 1, entries: 2 })
         const again = yield* run(cwd, ["backup", "copy.db"])
@@ -172,6 +173,20 @@ describe("a running service", () => {
         const settings = { AUTHORITY_DATABASE_URL: "sqlite:copy.db" }
         const verified = yield* run(cwd, ["credits", "verify", "--json"], settings)
         assert.strictEqual(JSON.parse(verified.stdout).ok, true)
+
+        running.signal("SIGINT")
+        assert.strictEqual(yield* exited(running), 0)
+        const lines = running.stdout().trimEnd().split("\n")
+        const messages = lines.map((line) => JSON.parse(line).message)
+        assert.include(
+          messages,
+          "The setting AUTHORITY_PROT is unknown and has no effect. Did you mean AUTHORITY_PORT?",
+        )
+        assert.deepStrictEqual(messages.slice(-2), [
+          "Stopping, because of SIGINT. Requests in flight have 10s to finish.",
+          "Stopped.",
+        ])
+        for (const line of lines) assert.notMatch(line, /\{\}|null|""/)
       }),
     timeout,
   )
@@ -185,8 +200,15 @@ describe("the doctor", () => {
         const cwd = yield* folder
         yield* json(cwd, "account", "create", "acme")
         const moz = yield* FakeMoz.make
-        const { code, stdout } = yield* run(cwd, ["doctor"], FakeMoz.settings(moz.url))
+        const { code, stdout } = yield* run(cwd, ["doctor"], {
+          ...FakeMoz.settings(moz.url),
+          AUTHORITY_PROT: "80",
+        })
         assert.strictEqual(code, 0, stdout)
+        assert.match(
+          stdout,
+          /warning +AUTHORITY_PROT: unknown, and has no effect: did you mean AUTHORITY_PORT\?/,
+        )
         assert.match(stdout, /AUTHORITY_MOZ_TOKEN: hidden \(environment\)/)
         assert.match(stdout, /AUTHORITY_PORT: 8080 \(default\)/)
         assert.match(stdout, /ok +database: SQLite, schema \d+/)
@@ -221,18 +243,24 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "the doctor exits with 1 for a damaged database and prints what is wrong",
+    "the doctor exits with 1 when a part fails, and names that part alone",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
         writeFileSync(join(cwd, "no.db"), "this is no database, and long enough to show it")
+        const moz = yield* FakeMoz.make
         const { code, stderr, stdout } = yield* run(cwd, ["doctor"], {
+          ...FakeMoz.settings(moz.url),
           AUTHORITY_DATABASE_URL: "sqlite:no.db",
-          AUTHORITY_PROVIDER: "moz",
+          AUTHORITY_PROVIDER: "moz,dataforseo",
         })
         assert.strictEqual(code, 1)
         assert.match(stdout, /failure +database: the database file is damaged/)
-        assert.match(stderr, /^authority: \d checks failed[^\n]*\n$/)
+        assert.match(stdout, /ok +provider moz: reachable/)
+        assert.strictEqual(
+          stderr,
+          "authority: these parts fail: database, provider dataforseo; their lines say how to fix them\n",
+        )
       }),
     timeout,
   )
