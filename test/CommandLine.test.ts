@@ -38,7 +38,7 @@ const libraryText =
   /user-defined|This setting|This option can|true or false|An integer|One of the following|<->|Transformation|DurationFromSelf/
 
 describe("the help", () => {
-  it.effect("of the program lists every verb, and every part of a verb", () =>
+  it.effect("the help of the program lists every verb and every part of a verb", () =>
     Effect.gen(function* () {
       const names = (yield* verbs).map(({ name }) => name)
       for (const name of ["serve", "account", "account create", "key rotate", "check", "openapi"]) {
@@ -49,7 +49,7 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("of every verb fits 80 columns, in the project's words alone", () =>
+  it.effect("the help of every verb fits 80 columns and has no text of the library", () =>
     Effect.gen(function* () {
       for (const { name } of [{ name: "" }, ...(yield* verbs)]) {
         const { err, ok, out } = yield* run(...name.split(" ").filter(Boolean), "--help")
@@ -61,7 +61,7 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("of every verb explains each option in a phrase, with its default", () =>
+  it.effect("the help of every verb explains each option in a phrase with its default", () =>
     Effect.gen(function* () {
       for (const verb of yield* verbs) {
         const { options } = yield* Effect.provide(
@@ -79,7 +79,7 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("of every verb has examples that the program accepts", () =>
+  it.effect("the help of every verb has an example that the program accepts", () =>
     Effect.gen(function* () {
       const known = new Map(Object.entries(examples))
       for (const { hasParts, name, path } of yield* verbs) {
@@ -105,7 +105,7 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("is shown for a verb that needs one of its parts", () =>
+  it.effect("a verb that needs one of its parts prints its help", () =>
     Effect.gen(function* () {
       const { ok, out } = yield* run("account")
       assert.isTrue(ok)
@@ -223,7 +223,7 @@ describe("wrong usage", () => {
       /^--top: expected a whole number, 1 or more; /,
     ],
   ] as const) {
-    it.effect(name, () =>
+    it.effect(`wrong usage: ${name}`, () =>
       Effect.gen(function* () {
         const { err, ok, out } = yield* run(...words)
         assert.deepStrictEqual({ ok, out }, { ok: false, out: "" })
@@ -233,7 +233,7 @@ describe("wrong usage", () => {
     )
   }
 
-  it.effect("a value may look like an option", () =>
+  it.effect("the value of an option may look like an option", () =>
     Effect.gen(function* () {
       const problem = yield* Effect.provide(
         CommandLine.problemOf(
@@ -263,7 +263,7 @@ describe("the completions of bash", () => {
       .trim()
       .split(" ")
 
-  it.effect("complete verbs, parts of verbs, options and formats", () =>
+  it.effect("the completions of bash complete verbs, parts of verbs, options and formats", () =>
     Effect.gen(function* () {
       const { out: script } = yield* run("--completions", "bash")
       assert.deepStrictEqual(complete(script, "authority", "acc"), ["account"])

@@ -117,7 +117,7 @@ describe("the column of a CSV", () => {
   )
 })
 
-describe("a CSV whose column is not named", () => {
+describe("a CSV without a chosen column", () => {
   const taken = (content: string, isCsv: boolean) =>
     Effect.promise(async () => {
       const urls: Array<string> = []
@@ -133,7 +133,7 @@ describe("a CSV whose column is not named", () => {
   const refusal = (content: string) =>
     Effect.map(Effect.flip(Effect.sandbox(taken(content, true))), String)
 
-  it.effect("has the only column with URLs taken, and reports which", () =>
+  it.effect("a CSV without a chosen column gives the only column with URLs, and reports which", () =>
     Effect.gen(function* () {
       const csv = "Rank;Address;Type\n1;https://a.com/x;text/html\n2;b.com;text/html\n3;;\n"
       const expected = { columns: ['"Address"'], urls: ["https://a.com/x", "b.com"] }
@@ -141,7 +141,7 @@ describe("a CSV whose column is not named", () => {
     }),
   )
 
-  it.effect("is known by its header row when the name of the file does not say so", () =>
+  it.effect("a list with a header row is read as a CSV, whatever the name of its file", () =>
     Effect.gen(function* () {
       const csv = "Rank,Address\n1,a.com\n2,b.com\n"
       const expected = { columns: ['"Address"'], urls: ["a.com", "b.com"] }
@@ -149,14 +149,14 @@ describe("a CSV whose column is not named", () => {
     }),
   )
 
-  it.effect("has no header when its first row has a URL, and its columns go by number", () =>
+  it.effect("a CSV whose first row has a URL has no header, and its columns have numbers", () =>
     Effect.gen(function* () {
       const expected = { columns: ["2"], urls: ["a.com", "b.com"] }
       assert.deepStrictEqual(yield* taken("1,a.com\n2,b.com\n", true), expected)
     }),
   )
 
-  it.effect("may have one column, with a header or without", () =>
+  it.effect("a CSV may have one column, with a header or without", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(yield* taken("url\na.com\n", true), {
         columns: ['"url"'],
@@ -166,7 +166,7 @@ describe("a CSV whose column is not named", () => {
     }),
   )
 
-  it.effect("is refused with the candidates when two columns have URLs", () =>
+  it.effect("a CSV with URLs in two columns is rejected, and both columns are listed", () =>
     Effect.gen(function* () {
       const csv = "Source,Anchor,Target\na.com,here,b.com\nc.com,there,d.com\n"
       assert.include(
@@ -177,7 +177,7 @@ describe("a CSV whose column is not named", () => {
     }),
   )
 
-  it.effect("is refused with all columns when none has URLs", () =>
+  it.effect("a CSV without URLs is rejected, and all its columns are listed", () =>
     Effect.gen(function* () {
       assert.include(
         yield* refusal("Rank,Site\n1,none\n"),
@@ -186,7 +186,7 @@ describe("a CSV whose column is not named", () => {
     }),
   )
 
-  it.effect("differs from lines with URLs that contain the delimiter", () =>
+  it.effect("a list of URLs that contain commas is not read as a CSV", () =>
     Effect.gen(function* () {
       const lines = ["https://a.com/x,y", "https://b.com/x,y", "localhost,z"]
       assert.deepStrictEqual(yield* taken(lines.join("\n"), false), { columns: [], urls: lines })
