@@ -133,12 +133,14 @@ describe("a CSV without a chosen column", () => {
   const refusal = (content: string) =>
     Effect.map(Effect.flip(Effect.sandbox(taken(content, true))), String)
 
-  it.effect("a CSV without a chosen column gives the only column with URLs, and reports which", () =>
-    Effect.gen(function* () {
-      const csv = "Rank;Address;Type\n1;https://a.com/x;text/html\n2;b.com;text/html\n3;;\n"
-      const expected = { columns: ['"Address"'], urls: ["https://a.com/x", "b.com"] }
-      assert.deepStrictEqual(yield* taken(csv, true), expected)
-    }),
+  it.effect(
+    "a CSV without a chosen column gives the only column with URLs, and reports which",
+    () =>
+      Effect.gen(function* () {
+        const csv = "Rank;Address;Type\n1;https://a.com/x;text/html\n2;b.com;text/html\n3;;\n"
+        const expected = { columns: ['"Address"'], urls: ["https://a.com/x", "b.com"] }
+        assert.deepStrictEqual(yield* taken(csv, true), expected)
+      }),
   )
 
   it.effect("a list with a header row is read as a CSV, whatever the name of its file", () =>
