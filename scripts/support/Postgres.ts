@@ -104,18 +104,21 @@ interface Installation {
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
-const install = (folder: string, { programs: original, standbyOf }: Options): Installation => {
+const install = (
+  folder: string,
+  { durable, programs: original, standbyOf }: Options,
+): Installation => {
   chmodSync(folder, 0o755)
   const user = serverUser()
   const programs = reachable(original ?? packaged(), user, folder)
   const data = join(folder, "data")
-  if (standbyOf === undefined) initialize(folder, { programs, data, user })
+  if (standbyOf === undefined) initialize(folder, { programs, data, user }, durable)
   else copy(standbyOf, { programs, data, user })
   return { programs, data, user }
 }
 
 /** Creates an empty server with a password of its superuser. */
-const initialize = (folder: string, { data, programs, user }: Installation) => {
+const initialize = (folder: string, { data, programs, user }: Installation, durable: boolean) => {
   const password = join(folder, "password")
   mkdirSync(data, { mode: 0o700 })
   writeFileSync(password, "authority\n", { mode: 0o600 })
@@ -123,7 +126,15 @@ const initialize = (folder: string, { data, programs, user }: Installation) => {
   own(password, user)
   execFileSync(
     join(programs, "bin/initdb"),
-    [`-D${data}`, "-Uauthority", "-Apassword", `--pwfile=${password}`, "-EUTF8", "--locale=C"],
+    [
+      `-D${data}`,
+      "-Uauthority",
+      "-Apassword",
+      `--pwfile=${password}`,
+      "-EUTF8",
+      "--locale=C",
+      ...(durable ? [] : ["--no-sync"]),
+    ],
     { ...user, cwd: folder, stdio: "pipe" },
   )
 }
