@@ -92,13 +92,16 @@ describe("a service that stops", () => {
   it.scopedLive("a stopping service returns the holds of clients that have just hung up", () =>
     Effect.gen(function* () {
       // The provider call takes a while to be interrupted.
+      const closed = yield* Deferred.make<void>()
       const { booksAfter, calls, check, stop } = yield* serviceOf(() =>
-        Effect.onInterrupt(Effect.never, () => Effect.sleep("300 millis")),
+        Effect.onInterrupt(Effect.never, () => Deferred.await(closed)),
       )
       const clients = yield* Effect.replicateEffect(Effect.fork(check), 9)
       yield* eventually("the provider is asked", () => calls.length === clients.length)
       yield* Fiber.interruptAll(clients)
-      yield* stop
+      const stopping = yield* Effect.fork(stop)
+      yield* Deferred.succeed(closed, undefined)
+      yield* Fiber.join(stopping)
       const { charged, held } = yield* booksAfter
       assert.deepStrictEqual([Number(charged), Number(held)], [0, 0])
     }),
