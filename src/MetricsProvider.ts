@@ -74,6 +74,8 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     readonly batchSize?: number
     /** Asks the vendor for the usage of the subscription, free of charge. Absent without one. */
     readonly quota?: Effect.Effect<Quota, ProviderError>
+    /** Checks the address and the credentials, free of charge. Absent without such a call. */
+    readonly check?: Effect.Effect<void, ProviderError>
     /**
      * The circuits of all vendors behind this provider, without a call. Absent when there are none.
      */

@@ -59,6 +59,7 @@ export const ProviderName = Schema.Literal(
   "moz-links-v2",
   "open-page-rank",
   "dataforseo",
+  "http",
   "dataset",
 )
 export type ProviderName = typeof ProviderName.Type
@@ -207,6 +208,13 @@ export const all = {
     "https://api.dataforseo.com/v3",
     httpUrl,
     "the address of the DataForSEO API",
+  ),
+  httpUrl: optional("AUTHORITY_HTTP_URL", httpUrl, "the endpoint of the provider http"),
+  httpToken: optional(
+    "AUTHORITY_HTTP_TOKEN",
+    secret,
+    "the bearer token that the provider http expects",
+    true,
   ),
   providerTimeout: setting(
     "AUTHORITY_PROVIDER_TIMEOUT",

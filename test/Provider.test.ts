@@ -27,6 +27,7 @@ describe("the provider that the settings name", () => {
     "moz-links-v2": "AUTHORITY_MOZ_LINKS_V2_TOKEN",
     "open-page-rank": "AUTHORITY_OPEN_PAGE_RANK_KEY",
     dataforseo: "AUTHORITY_DATAFORSEO_LOGIN",
+    http: "AUTHORITY_HTTP_URL",
     "sandbox,moz": "AUTHORITY_MOZ_TOKEN",
   }
   for (const [names, variable] of Object.entries(needs)) {

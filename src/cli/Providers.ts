@@ -102,6 +102,17 @@ const vendor = (
           return DataForSeo.layer({ url: settings.dataforseoUrl, ...credentials })
         },
       )
+    case "http":
+      return loadedWith(
+        Effect.all({
+          url: required("AUTHORITY_HTTP_URL", settings.httpUrl),
+          token: required("AUTHORITY_HTTP_TOKEN", settings.httpToken),
+        }),
+        async (options) => {
+          const Http = await import("../providers/Http.ts")
+          return Http.layer(options)
+        },
+      )
   }
 }
 

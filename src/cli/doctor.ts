@@ -211,10 +211,14 @@ const fixes: Record<ProviderError["reason"], string> = {
 }
 
 const examineProvider = Effect.gen(function* () {
-  const { name, quota } = yield* MetricsProvider
+  const { check, name, quota } = yield* MetricsProvider
   const subject = `provider ${name}`
   if (name === "sandbox") return warning(subject, "its figures are synthetic")
-  if (quota === undefined) return ok(subject, "configured; it reports no quota")
+  if (quota === undefined) {
+    if (check === undefined) return ok(subject, "configured; it reports no quota")
+    yield* check
+    return ok(subject, "reachable; it reports no quota")
+  }
   const { allotted, resetsAt, unit, used } = yield* quota
   const left = Math.max(0, allotted - used)
   const until = resetsAt === null ? "" : ` until ${time(resetsAt)}`

@@ -37,7 +37,9 @@ const recordOf = (value: unknown): Record<string, unknown> =>
 
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-const withoutFramework = (generated: unknown): Record<string, unknown> => Object(strip(generated))
+/** Removes what the framework adds: its own errors, filter names and closed objects. */
+export const withoutFramework = (generated: unknown): Record<string, unknown> =>
+  Object(strip(generated))
 
 const strip = (generated: unknown): unknown => {
   if (Array.isArray(generated)) return generated.map(strip)

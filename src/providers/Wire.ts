@@ -214,9 +214,11 @@ const maxDetailLength = 300
 const maxReadLength = 10_000
 
 /**
- * The secrets in a header. For HTTP Basic also the decoded ones, because a vendor may echo them.
+ * The secrets in a header. A vendor may echo a bearer token without its scheme, or the decoded
+ * credentials of HTTP Basic.
  */
 const partsOfHeader = (value: string): ReadonlyArray<string> => {
+  if (value.startsWith("Bearer ")) return [value, value.slice("Bearer ".length)]
   const [, encoded] = /^Basic (\S+)$/.exec(value) ?? []
   if (encoded === undefined) return [value]
   const credentials = Buffer.from(encoded, "base64").toString()

@@ -220,6 +220,36 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
+    "the doctor checks the address and token of the provider http with an empty call",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* json(cwd, "account", "create", "acme")
+        const vendor = yield* FakeVendor.make(() => ({ status: 200, body: `{"results":[]}` }))
+        const settings = {
+          AUTHORITY_PROVIDER: "http",
+          AUTHORITY_HTTP_URL: vendor.address,
+          AUTHORITY_HTTP_TOKEN: "an-http-token-for-tests",
+        }
+        const well = yield* run(cwd, ["doctor"], settings)
+        assert.strictEqual(well.code, 0, well.stdout)
+        assert.match(well.stdout, /AUTHORITY_HTTP_TOKEN: hidden \(environment\)/)
+        assert.match(well.stdout, /ok +provider http: reachable; it reports no quota/)
+        assert.deepStrictEqual(vendor.calls[0]?.json, { targets: [] })
+        const message = `no such token: ${settings.AUTHORITY_HTTP_TOKEN}`
+        vendor.script(FakeVendor.answer(401, JSON.stringify({ message })))
+        const unwell = yield* run(cwd, ["doctor"], settings)
+        assert.strictEqual(unwell.code, 1)
+        assert.match(
+          unwell.stdout,
+          /failure +provider http: http: Refused: HTTP 401: no such token: <redacted>: check the token/,
+        )
+        assert.notInclude(well.stdout + unwell.stdout, settings.AUTHORITY_HTTP_TOKEN)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the doctor hides tokens in addresses and escapes control characters from the provider",
     () =>
       Effect.gen(function* () {

@@ -1,0 +1,92 @@
+/**
+ * A provider of the operator's own behind one HTTP endpoint. `HttpProtocol.ts` declares its
+ * protocol. Results come in any order and are matched by their URL.
+ */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { metricsOf, Outcome, providerFailed } from "../Metrics.ts"
+import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
+import type { Target } from "../Target.ts"
+import * as TypeGuard from "../schema/TypeGuard.ts"
+import { type Ask, inChunksOf } from "./Chunks.ts"
+import { batchSize, Failure, Figures, type Question } from "./HttpProtocol.ts"
+import * as Wire from "./Wire.ts"
+
+/** `url` is the endpoint. `token` goes into the header `authorization` as a bearer token. */
+export const layer = (options: {
+  readonly url: string
+  readonly token: Redacted.Redacted
+}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
+
+const make = ({ token, url }: { readonly url: string; readonly token: Redacted.Redacted }) => {
+  const wire = Wire.make({
+    provider: "http",
+    url,
+    secrets: { authorization: Redacted.make(`Bearer ${Redacted.value(token)}`) },
+  })
+
+  /** Makes one call and returns the outcomes by URL. An empty list checks the token. */
+  const call = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
+    const json: Question = {
+      targets: targets.map(({ domain, host, url }) => ({ url, host, domain })),
+    }
+    const { results } = yield* wire.decode(yield* wire.send({ url, json }), decodeAnswer)
+    return outcomesOf(results, wire)
+  })
+
+  const ask: Ask = (targets) =>
+    Effect.map(call(targets), (outcomes) =>
+      targets.map(
+        ({ url }) => outcomes.get(url) ?? providerFailed("the provider's answer lacks the target"),
+      ),
+    )
+
+  return MetricsProvider.of({
+    name: "http",
+    batchSize,
+    known: nothingKnown,
+    lookup: inChunksOf(batchSize, ask),
+    check: Effect.asVoid(call([])),
+  })
+}
+
+/** The outcomes by URL. Of several results for one URL the first one counts. */
+const outcomesOf = (
+  results: ReadonlyArray<unknown>,
+  { quote }: Wire.Wire,
+): ReadonlyMap<string, Outcome> => {
+  const outcomes = new Map<string, Outcome>()
+  for (const result of results) {
+    const named = decodeNamed(result)
+    if (Option.isNone(named) || outcomes.has(named.value.url)) continue
+    outcomes.set(
+      named.value.url,
+      Option.match(decodeFailure(result), {
+        onNone: () => checked(result, quote),
+        onSome: ({ error }) => providerFailed(`the provider answered: ${quote(error)}`),
+      }),
+    )
+  }
+  return outcomes
+}
+
+/** Decodes the figures of one target, so that unusable figures fail their own target only. */
+const checked = (result: unknown, quote: Wire.Wire["quote"]): Outcome =>
+  Either.match(decodeFigures(result), {
+    onLeft: (issue) =>
+      providerFailed(
+        `the provider's figures cannot be read: ${quote(ParseResult.TreeFormatter.formatIssueSync(issue))}`,
+      ),
+    onRight: ({ domainAuthority, pageAuthority, spamScore }) =>
+      Outcome.Checked({ metrics: metricsOf(domainAuthority, pageAuthority, spamScore) }),
+  })
+
+const decodeAnswer = TypeGuard.decoder(Schema.Struct({ results: Schema.Array(Schema.Unknown) }))
+const decodeNamed = Schema.decodeUnknownOption(Schema.Struct({ url: Schema.String }))
+const decodeFailure = Schema.decodeUnknownOption(Failure)
+const decodeFigures = TypeGuard.decoder(Figures)
