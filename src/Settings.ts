@@ -309,7 +309,8 @@ const Values = Schema.Struct(all)
 
 export class Settings extends Context.Tag("authority/Settings")<Settings, typeof Values.Type>() {}
 
-type Environment = Readonly<Record<string, string | undefined>>
+/** Values by the names of the environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads the settings. InvalidSetting names each invalid setting and what it expects. */
 export const from = (environment: Environment): Layer.Layer<Settings, InvalidSetting> =>

@@ -13,7 +13,7 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
 }> {}
 
 /** A provider may use the database. It fails when one of its settings is missing. */
-type ProviderLayer = Layer.Layer<MetricsProvider, ProviderNotConfigured, SqlClient>
+type ProviderLayer = Layer.Layer<MetricsProvider, ProviderNotConfigured, Settings | SqlClient>
 
 /** Builds the chain of providers from the settings, each with its decorators. */
 export const layer = Effect.flatMap(Settings, (settings) => {
@@ -44,13 +44,9 @@ const provider = (settings: Settings["Type"], name: ProviderName): ProviderLayer
       })
     default:
       return loaded(async () => {
-        const Composed = await import("../providers/Composed.ts")
+        const { decorated } = await import("../server/decorated.ts")
         const SqlMetricsCache = await import("../sql/MetricsCache.ts")
-        return Composed.decorated(vendor(settings, name), {
-          timeout: settings.providerTimeout,
-          concurrency: settings.providerConcurrency,
-          cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
-        }).pipe(Layer.provide(SqlMetricsCache.layer))
+        return decorated(vendor(settings, name)).pipe(Layer.provide(SqlMetricsCache.layer))
       })
   }
 }

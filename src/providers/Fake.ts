@@ -1,0 +1,60 @@
+/** A provider for tests: it answers from figures in memory and records what it is asked. */
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import type * as Layer from "effect/Layer"
+import { type Metrics, Outcome, providerFailed } from "../Metrics.ts"
+import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import { Target } from "../Target.ts"
+import { vendor } from "./vendor.ts"
+
+export interface Fake {
+  readonly layer: Layer.Layer<MetricsProvider>
+  /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
+  readonly calls: ReadonlyArray<ReadonlyArray<string>>
+  /** Makes the next call fail as a whole. Several failures wait in line. */
+  readonly failNext: (reason: ProviderError["reason"], detail?: string) => void
+}
+
+/** The figures of every URL, when a test names none. */
+export const figures: Metrics = { domainAuthority: 50, pageAuthority: 40, spamScore: 1 }
+
+/**
+ * Makes a provider with the name `fake`. `known` has figures by URL; other URLs fail with
+ * PROVIDER_ERROR. Without `known`, every URL has `figures`. Throws when a URL of `known` is invalid.
+ */
+export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
+  const pages =
+    known === undefined
+      ? undefined
+      : new Map(
+          Object.entries(known).map(([url, metrics]) => [
+            Either.getOrThrow(Target.parse(url)).page,
+            metrics,
+          ]),
+        )
+  const calls: Array<ReadonlyArray<string>> = []
+  const failures: Array<ProviderError> = []
+
+  const outcomeOf = ({ page }: Target): Outcome => {
+    const metrics = pages === undefined ? figures : pages.get(page)
+    return metrics === undefined
+      ? providerFailed("the fake has no figures of this URL")
+      : Outcome.Checked({ metrics })
+  }
+
+  const layer = vendor({
+    name: "fake",
+    lookup: (targets) =>
+      Effect.suspend(() => {
+        calls.push(targets.map(({ url }) => url))
+        return failures.shift() ?? Effect.succeed(targets.map(outcomeOf))
+      }),
+  })
+
+  return {
+    layer,
+    calls,
+    failNext: (reason, detail = "as the test says") =>
+      void failures.push(new ProviderError({ provider: "fake", reason, detail })),
+  }
+}

@@ -1,0 +1,19 @@
+/**
+ * `authority-metrics/provider`: what a provider of your own needs.
+ *
+ * Promised within a major version: the names below, their types, and the documented behaviour.
+ * Everything else in the package may change. Minor versions may add optional fields to the port,
+ * outcomes and options.
+ */
+export {
+  type Circuit,
+  MetricsProvider,
+  nothingKnown,
+  ProviderError,
+  type Quota,
+} from "../MetricsProvider.ts"
+export { type FailureReason, type Metrics, Outcome, providerFailed } from "../Metrics.ts"
+export { InvalidUrl, Target } from "../Target.ts"
+export { chain, decorated, type Options as DecoratorOptions } from "./Composed.ts"
+export * as Fake from "./Fake.ts"
+export { vendor } from "./vendor.ts"

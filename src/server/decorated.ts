@@ -1,0 +1,15 @@
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import type { MetricsProvider } from "../MetricsProvider.ts"
+import * as Composed from "../providers/Composed.ts"
+import { Settings } from "../Settings.ts"
+
+/** Puts cache, queue, timeout, retries and circuit breaker around a vendor, as the settings say. */
+export const decorated = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
+  Effect.map(Settings, (settings) =>
+    Composed.decorated(vendor, {
+      timeout: settings.providerTimeout,
+      concurrency: settings.providerConcurrency,
+      cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
+    }),
+  ).pipe(Layer.unwrapEffect)

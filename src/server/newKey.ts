@@ -1,0 +1,22 @@
+import * as Effect from "effect/Effect"
+import type * as Redacted from "effect/Redacted"
+import { type AccountExists, AccountName, Accounts } from "../Account.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import { Credits } from "../ledger/Credits.ts"
+
+/**
+ * Creates an account with credits and issues its first key, which is not shown again. Dies when the
+ * name or the number of credits is invalid, or with StoreFailure.
+ */
+export const newKey = (options: {
+  readonly account: string
+  readonly credits: number
+}): Effect.Effect<Redacted.Redacted, AccountExists, Accounts | ApiKeys | CreditLedger> =>
+  Effect.gen(function* () {
+    const credits = Credits.make(options.credits)
+    const { id } = yield* (yield* Accounts).create(AccountName.make(options.account))
+    if (credits > 0) yield* (yield* CreditLedger).grant(id, credits, null)
+    const { key } = yield* (yield* ApiKeys).issue({ account: id })
+    return key
+  })
