@@ -1,10 +1,10 @@
 /**
  * Builds `dist/authority.cjs`: the program and its libraries in one file, with SQLite's addon for
- * this platform beside it. Also builds the client that the package exports.
+ * this platform beside it. Also builds the package for other projects.
  */
 import { join } from "node:path"
 import { bundle, dist } from "./bundle.ts"
-import { bundleClient } from "./bundle-client.ts"
+import { bundlePackage } from "./bundle-package.ts"
 
 await bundle({
   outfile: join(dist, "authority.cjs"),
@@ -12,4 +12,4 @@ await bundle({
   rest: { loader: { ".node": "copy" }, assetNames: "[name]" },
 })
 
-await bundleClient(dist)
+await bundlePackage(dist)

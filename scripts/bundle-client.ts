@@ -1,9 +1,8 @@
 /**
- * Builds the typed client as a package of its own. It is JavaScript, because neither browsers nor
- * Node (in node_modules) strip types. It has none of the service's dependencies, such as SQLite.
+ * Builds the typed client for the package. It is JavaScript, because neither browsers nor Node (in
+ * node_modules) strip types. It has none of the service's dependencies, such as SQLite.
  */
 import { execFileSync } from "node:child_process"
-import { copyFileSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { build } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
@@ -43,43 +42,4 @@ export const bundleClient = async (dist: string) => {
     stdio: "inherit",
     shell: process.platform === "win32",
   })
-  writeFileSync(join(dist, "README.md"), readme())
-  copyFileSync(join(root, "LICENSE"), join(dist, "LICENSE"))
-  writeFileSync(
-    join(dist, "package.json"),
-    `${JSON.stringify(packageOf(manifest), undefined, 2)}\n`,
-  )
 }
-
-/** The part of the guide that is about the package. */
-const readme = () => {
-  const guide = readFileSync(join(root, "src/pages/guide/client.md"), "utf8")
-  const [about = ""] = guide.slice(guide.indexOf("\n## ")).split("\n## Long lists")
-  return `# authority-metrics\n\nThe typed client of the service authority-metrics.\n${about}`
-}
-
-const packageOf = ({
-  dependencies,
-  engines,
-  exports,
-  license,
-  name,
-  version,
-}: typeof manifest) => ({
-  name,
-  version,
-  description: "The typed client of authority-metrics.",
-  license,
-  engines,
-  type: "module",
-  sideEffects: false,
-  exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
-  files: ["client.js", "client-effect.js", "types"],
-  dependencies: Object.fromEntries(
-    (["@effect/platform", "effect", "uuid"] as const).map((library) => [
-      library,
-      // A range, so that npm can share the copy of Effect that the application installs.
-      `^${dependencies[library]}`,
-    ]),
-  ),
-})

@@ -38,13 +38,7 @@ export const bundle = async (options: {
     minifyWhitespace: true,
     // This entry point imports its addon by a fixed path, so that the bundler can include it.
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
-    define: {
-      COMMIT: JSON.stringify(commit()),
-      VERSION: JSON.stringify(manifest.version),
-      // Unused in a bundle: only sources read their pages from a folder.
-      "import.meta.dirname": '""',
-      PAGES: JSON.stringify(JSON.stringify(await makePages())),
-    },
+    define: await definitions(),
     logLevel: "warning",
     ...options.rest,
   })
@@ -52,6 +46,17 @@ export const bundle = async (options: {
   // This must be the last step, because the bundler would remove the extra commas.
   await writeFile(options.outfile, withYoungFunctions(await readFile(options.outfile, "utf8")))
 }
+
+let pages: ReturnType<typeof makePages> | undefined
+
+/** What the build inserts into the sources. The pages are made once. */
+export const definitions = async () => ({
+  COMMIT: JSON.stringify(commit()),
+  VERSION: JSON.stringify(manifest.version),
+  // Unused in a bundle: only sources read their pages from a folder.
+  "import.meta.dirname": '""',
+  PAGES: JSON.stringify(JSON.stringify(await (pages ??= makePages()))),
+})
 
 /** A fixed length, because the length that Git chooses depends on the history in the clone. */
 const commit = () => {

@@ -4,12 +4,12 @@
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Stores from "../server/Stores.ts"
+import * as DatabaseStores from "../server/DatabaseStores.ts"
 import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
 
 /** Opens the database. Fails with NoDatabase when it does not exist, and creates nothing. */
-export const existingDatabase = Stores.databaseOr("fail")
+export const existingDatabase = DatabaseStores.databaseOr("fail")
 
 /** Opens the database, or an empty one in memory when it cannot be opened, to check providers. */
 export const databaseOrEmpty = Layer.catchAll(existingDatabase, () => emptyDatabase)
@@ -26,7 +26,7 @@ export const rankings = Effect.promise(async () => {
   return SqlRankings.layer
 }).pipe(Layer.unwrapEffect)
 
-const all = Layer.mergeAll(Stores.inDatabase, rankings, Stores.health)
+const all = Layer.mergeAll(DatabaseStores.inDatabase, rankings, DatabaseStores.health)
 
 /** All stores, in the database of the settings, which must exist. */
 export const layer = Layer.provideMerge(all, existingDatabase)
@@ -39,5 +39,5 @@ export const forVerbs = forVerbsOn(layer)
 
 /** For verbs that create a missing database. They print its name on stderr. */
 export const forCreatingVerbs = forVerbsOn(
-  Layer.provideMerge(all, Stores.databaseOr("create and say so")),
+  Layer.provideMerge(all, DatabaseStores.databaseOr("create and say so")),
 )

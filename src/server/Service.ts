@@ -1,29 +1,18 @@
-/**
- * Composes the service: one list of layers, from the stores and the provider to the open port.
- * `authority serve` and programs with layers of their own use the same list.
- */
+/** The service for programs with a provider, stores or settings of their own. */
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
-import * as AuthorityCheck from "../AuthorityCheck.ts"
-import * as CachedApiKeys from "../http/CachedApiKeys.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
-import * as Express from "../express/Express.ts"
-import * as NodeServer from "../http/NodeServer.ts"
-import * as Server from "../http/Server.ts"
-import { Credits } from "../ledger/Credits.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { type CannotListen, Listener } from "../http/NodeServer.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
-import type { NoDatabase } from "../sql/Presence.ts"
-import { ReconnectLimit } from "../sql/retry.ts"
-import type { StoreFailure } from "../StoreFailure.ts"
-import * as Traced from "../telemetry/Traced.ts"
+import { StoreFailure } from "../StoreFailure.ts"
+import * as Composition from "./Composition.ts"
+import * as DatabaseStores from "./DatabaseStores.ts"
 import { decorated } from "./decorated.ts"
-import * as Stores from "./Stores.ts"
-import * as sweeper from "./sweeper.ts"
+import type { Stores } from "./Stores.ts"
 
 /** The running service. */
 export class Service extends Context.Tag("authority/Service")<
@@ -39,18 +28,18 @@ export class Service extends Context.Tag("authority/Service")<
 type Source<E> =
   | {
       /** A vendor. It gets cache, queue, timeout, retries and circuit breaker of the settings. */
-      readonly vendor: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores.Stores>
+      readonly vendor: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
       readonly provider?: undefined
     }
   | {
       /** A complete provider, which is taken as it is, such as a chain or a fake. */
-      readonly provider: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores.Stores>
+      readonly provider: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
       readonly vendor?: undefined
     }
 
 export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
   /** Default: the database of the setting AUTHORITY_DATABASE_URL, created when it is missing. */
-  readonly stores?: Layer.Layer<Stores.Stores, EStores, Settings.Settings>
+  readonly stores?: Layer.Layer<Stores, EStores, Settings.Settings>
   /** The settings by the names of their environment variables. Default: the environment. */
   readonly settings?: Settings.Environment
 }
@@ -59,8 +48,7 @@ export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
 export type Given = Service | Accounts | ApiKeys | CreditLedger
 
 /** Why the service does not start. Every error has a `message` of one line. */
-export type CannotStart =
-  Settings.InvalidSetting | NodeServer.CannotListen | StoreFailure | NoDatabase
+export type CannotStart = Settings.InvalidSetting | CannotListen | StoreFailure
 
 /**
  * The service with layers of one's own. It listens once the layer is built. On release, it finishes
@@ -72,81 +60,20 @@ export const layer = <EProvider = never, EStores = never>({
   stores,
   vendor,
 }: Options<EProvider, EStores>): Layer.Layer<Given, EProvider | EStores | CannotStart> =>
-  over<
-    EProvider,
-    Settings.Settings | Stores.Stores,
-    EStores | StoreFailure | NoDatabase,
-    Stores.Stores
-  >({
-    provider: vendor === undefined ? provider : decorated(vendor),
-    stores: stores ?? Stores.ofSettings,
-  }).pipe(Layer.provide(Settings.from(settings)))
+  Layer.provideMerge(
+    listening,
+    Composition.over<EProvider, Settings.Settings | Stores, EStores | StoreFailure, Stores>({
+      provider: vendor === undefined ? provider : decorated(vendor),
+      stores: stores ?? inDatabase,
+    }),
+  ).pipe(Layer.provide(Settings.from(settings)))
 
-/**
- * The service over any provider and stores, where the provider may use all that the stores give.
- */
-export const over = <EProvider, RProvider, EStores, More>(parts: {
-  readonly provider: Layer.Layer<MetricsProvider, EProvider, RProvider>
-  readonly stores: Layer.Layer<Stores.Stores | More, EStores, Settings.Settings>
-}) =>
-  Effect.map(Settings.Settings, (settings) =>
-    service.pipe(
-      Layer.provideMerge(server(settings)),
-      Layer.provide([sweeper.layer, useCase(settings)]),
-      Layer.provideMerge(CachedApiKeys.layer),
-      Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),
-      Layer.provide(Layer.succeed(ReconnectLimit, reconnectLimit(settings))),
-    ),
-  ).pipe(Layer.unwrapEffect)
-
-const server = (settings: Settings.Settings["Type"]) =>
-  Effect.map(MetricsProvider, ({ name }) =>
-    Server.layer(
-      {
-        host: settings.host,
-        port: settings.port,
-        maxConnections: settings.maxConnections,
-        requestTimeout: settings.requestTimeout,
-        shutdownTimeout: settings.shutdownTimeout,
-        corsOrigins: settings.corsOrigins ?? [],
-        rateLimit: settings.rateLimit,
-        isTraced: settings.otlpEndpoint !== undefined,
-        hasSyntheticFigures: name.split(",").includes("sandbox"),
-      },
-      express(settings),
-    ),
-  ).pipe(Layer.unwrapEffect)
-
-const service = Layer.effect(
+const listening = Layer.effect(
   Service,
-  Effect.map(NodeServer.Listener, ({ address }) => Service.of(address())),
+  Effect.map(Listener, ({ address }) => Service.of(address())),
 )
 
-/** The only use of `express/`, the fast path. Without it the answers are the same, only slower. */
-const express = ({
-  corsOrigins = [],
-  creditPrice,
-  express,
-  otlpEndpoint,
-  requestTimeout,
-}: Settings.Settings["Type"]): ReturnType<typeof Express.make> =>
-  express === "on"
-    ? Express.make({
-        price: Credits.make(creditPrice),
-        timeout: requestTimeout,
-        corsOrigins,
-        isTraced: otlpEndpoint !== undefined,
-      })
-    : Server.noShortcut
-
-const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
-  const layer = AuthorityCheck.layer({ price: Credits.make(creditPrice) })
-  return otlpEndpoint === undefined
-    ? layer
-    : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
-}
-
-/** How long statements are retried after a lost connection. Requests give up earlier, with 503. */
-const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
-  limit: Duration.sum(requestTimeout, "10 seconds"),
-})
+/** A missing database is created, so NoDatabase is not an error that a caller could act on. */
+const inDatabase = Layer.mapError(DatabaseStores.ofSettings, (error) =>
+  error._tag === "NoDatabase" ? new StoreFailure({ message: error.message }) : error,
+)

@@ -1,12 +1,7 @@
-/**
- * Opens the stores of a serving process. Adapters are imported when they are opened, so SQLite does
- * not load PostgreSQL.
- */
-import * as Console from "effect/Console"
+/** The stores that the service needs, and those that live in memory. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import * as Redacted from "effect/Redacted"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
@@ -18,7 +13,6 @@ import * as MemoryHealth from "../memory/Health.ts"
 import * as MemoryMetricsCache from "../memory/MetricsCache.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
 import * as Settings from "../Settings.ts"
-import type { Options as PostgresOptions } from "../sql/Postgres.ts"
 
 /** What the service stores. */
 export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
@@ -26,7 +20,8 @@ export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
 /** A lease lasts for the request timeout and this time, which settles the hold on a slow disk. */
 const settleTime = Duration.seconds(30)
 
-const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
+/** How long a hold outlives its owner. */
+export const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
   Duration.sum(requestTimeout, settleTime)
 
 /** Stores that the process forgets when it ends, for tests. */
@@ -40,97 +35,4 @@ export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mer
       MemoryCreditLedger.layer({ lease: lease(settings) }),
     ),
   ),
-)
-
-/** What to do when the database does not exist. */
-type Missing = "create" | "create and say so" | "fail"
-
-/** A verb needs one connection only. This leaves the others to the service. */
-const forOneVerb = (): PostgresOptions => ({ connections: 1 })
-
-/** Opens the database of the settings and runs the migrations. */
-export const databaseOr = (
-  missing: Missing,
-  optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
-) =>
-  Effect.flatMap(Settings.Settings, (settings) =>
-    Effect.promise(async () => {
-      const Migrations = await import("../sql/Migrations.ts")
-      const Presence = await import("../sql/Presence.ts")
-      const { databaseUrl } = settings
-      const url = Redacted.value(databaseUrl)
-      const mustExist = missing === "fail"
-      const announce = Console.error(`created the database ${Presence.placeOf(url)}`)
-      const announced = Effect.map(Presence.isPresent, (isPresent) =>
-        isPresent ? Migrations.layer : Layer.tap(Migrations.layer, () => announce),
-      )
-      return Layer.provideMerge(
-        missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
-        url.startsWith("sqlite:")
-          ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
-          : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
-              ...optionsOf(settings),
-              mustExist,
-            }),
-      )
-    }),
-  ).pipe(Layer.unwrapEffect)
-
-/** Logs a warning when PostgreSQL is older than the oldest supported version. */
-const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
-  Redacted.value(databaseUrl).startsWith("sqlite:")
-    ? Effect.void
-    : Effect.flatMap(
-        Effect.promise(() => import("../sql/PostgresServer.ts")),
-        ({ warnOfVersion }) => warnOfVersion,
-      ),
-)
-
-/** Opens or creates the database. Waits up to 30 seconds for a writable PostgreSQL server. */
-const database = Layer.tap(
-  databaseOr("create", ({ databaseConnections }) => ({
-    connections: databaseConnections,
-    primaryWithin: "30 seconds",
-  })),
-  (context) => Effect.provide(warnOfVersion, context),
-)
-
-/** The state of the database. */
-export const health = Effect.promise(async () => {
-  const SqlHealth = await import("../sql/Health.ts")
-  return SqlHealth.layer
-}).pipe(Layer.unwrapEffect)
-
-/** The heartbeat of a serving process, and the health check that includes it. */
-const heartbeat = Layer.provideMerge(
-  health,
-  Effect.promise(async () => {
-    const Heartbeat = await import("../sql/Heartbeat.ts")
-    return Heartbeat.layer
-  }).pipe(Layer.unwrapEffect),
-)
-
-/** Accounts, keys and the ledger, stored in the database. */
-export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
-  Effect.promise(async () => {
-    const SqlAccounts = await import("../sql/Accounts.ts")
-    const SqlApiKeys = await import("../sql/ApiKeys.ts")
-    const SqlCreditLedger = await import("../sql/CreditLedger.ts")
-    return Layer.mergeAll(
-      SqlAccounts.layer,
-      SqlApiKeys.layer,
-      SqlCreditLedger.layer({ lease: lease(settings) }),
-    )
-  }),
-).pipe(Layer.unwrapEffect)
-
-const cache = Effect.promise(async () => {
-  const SqlMetricsCache = await import("../sql/MetricsCache.ts")
-  return SqlMetricsCache.layer
-}).pipe(Layer.unwrapEffect)
-
-/** All stores in the database of the settings. Creates the database when it does not exist. */
-export const ofSettings = Layer.merge(inDatabase, cache).pipe(
-  Layer.provideMerge(heartbeat),
-  Layer.provideMerge(database),
 )

@@ -1,0 +1,67 @@
+/** Builds the package for other projects in `dist`: its clients, the service, and their types. */
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import manifest from "../package.json" with { type: "json" }
+import { root } from "./bundle.ts"
+import { bundleClient } from "./bundle-client.ts"
+import { bundleServer, files, makeTypes } from "./bundle-server.ts"
+
+const clients = ["src/client/PromiseClient.ts", "src/client/EffectClient.ts"]
+
+/** `npm pack` in `dist` makes the package's tarball. */
+export const bundlePackage = async (dist: string) => {
+  rmSync(join(dist, "types"), { recursive: true, force: true })
+  await bundleClient(dist)
+  await bundleServer(dist)
+  makeTypes(dist, clients)
+  writeFileSync(join(dist, "README.md"), readme())
+  cpSync(join(root, "LICENSE"), join(dist, "LICENSE"))
+  mkdirSync(join(dist, "provider"), { recursive: true })
+  for (const name of ["openapi.json", "example.mjs"]) {
+    cpSync(join(root, "scripts/provider", name), join(dist, "provider", name))
+  }
+  writeFileSync(
+    join(dist, "package.json"),
+    `${JSON.stringify(packageOf(manifest), undefined, 2)}\n`,
+  )
+}
+
+/** The part of the guide that is about the clients. */
+const readme = () => {
+  const guide = readFileSync(join(root, "src/pages/guide/client.md"), "utf8")
+  const [about = ""] = guide.slice(guide.indexOf("\n## ")).split("\n## Long lists")
+  return `# authority-metrics\n\nThe typed client of the service authority-metrics.\n${about}`
+}
+
+const packageOf = ({
+  dependencies,
+  engines,
+  exports,
+  license,
+  name,
+  overrides,
+  version,
+}: typeof manifest) => ({
+  name,
+  version,
+  description: "The clients of authority-metrics, and the service for programs of your own.",
+  license,
+  type: "module",
+  sideEffects: ["./server.js", "./testing.js", "./chunks/*"],
+  // The clients need Node 20. The service needs a newer one, and says so when it is imported.
+  engines,
+  exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
+  files: ["client.js", "client-effect.js", ...files, "provider", "types"],
+  // Peers, because layers of the application and of this package must share one copy of Effect.
+  // npm installs a missing peer, and refuses one that does not fit. A dependency could be a second
+  // copy, which fails at run time.
+  peerDependencies: {
+    "@effect/platform": `^${dependencies["@effect/platform"]}`,
+    effect: `^${dependencies.effect}`,
+  },
+  dependencies: {
+    // Exact, because the service is tested with this addon only.
+    "better-sqlite3": overrides["better-sqlite3"],
+    uuid: `^${dependencies.uuid}`,
+  },
+})

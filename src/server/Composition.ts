@@ -1,0 +1,81 @@
+/**
+ * Lists the layers of the service, from the stores and the provider to the open port. The verb
+ * `serve` and programs with layers of their own use this list.
+ */
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as AuthorityCheck from "../AuthorityCheck.ts"
+import * as CachedApiKeys from "../http/CachedApiKeys.ts"
+import * as Express from "../express/Express.ts"
+import * as Server from "../http/Server.ts"
+import { Credits } from "../ledger/Credits.ts"
+import { MetricsProvider } from "../MetricsProvider.ts"
+import * as Settings from "../Settings.ts"
+import { ReconnectLimit } from "../sql/retry.ts"
+import * as Traced from "../telemetry/Traced.ts"
+import type { Stores } from "./Stores.ts"
+import * as sweeper from "./sweeper.ts"
+
+/**
+ * The service over any provider and stores, where the provider may use all that the stores give.
+ */
+export const over = <EProvider, RProvider, EStores, More>(parts: {
+  readonly provider: Layer.Layer<MetricsProvider, EProvider, RProvider>
+  readonly stores: Layer.Layer<Stores | More, EStores, Settings.Settings>
+}) =>
+  Effect.map(Settings.Settings, (settings) =>
+    server(settings).pipe(
+      Layer.provide([sweeper.layer, useCase(settings)]),
+      Layer.provideMerge(CachedApiKeys.layer),
+      Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),
+      Layer.provide(Layer.succeed(ReconnectLimit, reconnectLimit(settings))),
+    ),
+  ).pipe(Layer.unwrapEffect)
+
+const server = (settings: Settings.Settings["Type"]) =>
+  Effect.map(MetricsProvider, ({ name }) =>
+    Server.layer(
+      {
+        host: settings.host,
+        port: settings.port,
+        maxConnections: settings.maxConnections,
+        requestTimeout: settings.requestTimeout,
+        shutdownTimeout: settings.shutdownTimeout,
+        corsOrigins: settings.corsOrigins ?? [],
+        rateLimit: settings.rateLimit,
+        isTraced: settings.otlpEndpoint !== undefined,
+        hasSyntheticFigures: name.split(",").includes("sandbox"),
+      },
+      express(settings),
+    ),
+  ).pipe(Layer.unwrapEffect)
+
+/** The only use of `express/`, the fast path. Without it the answers are the same, only slower. */
+const express = ({
+  corsOrigins = [],
+  creditPrice,
+  express,
+  otlpEndpoint,
+  requestTimeout,
+}: Settings.Settings["Type"]): ReturnType<typeof Express.make> =>
+  express === "on"
+    ? Express.make({
+        price: Credits.make(creditPrice),
+        timeout: requestTimeout,
+        corsOrigins,
+        isTraced: otlpEndpoint !== undefined,
+      })
+    : Server.noShortcut
+
+const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
+  const layer = AuthorityCheck.layer({ price: Credits.make(creditPrice) })
+  return otlpEndpoint === undefined
+    ? layer
+    : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
+}
+
+/** How long statements are retried after a lost connection. Requests give up earlier, with 503. */
+const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
+  limit: Duration.sum(requestTimeout, "10 seconds"),
+})

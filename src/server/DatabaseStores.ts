@@ -1,0 +1,104 @@
+/**
+ * Opens the database of the settings. Adapters are imported when they are opened, so SQLite does
+ * not load PostgreSQL.
+ */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as Settings from "../Settings.ts"
+import type { Options as PostgresOptions } from "../sql/Postgres.ts"
+import { lease } from "./Stores.ts"
+
+/** What to do when the database does not exist. */
+type Missing = "create" | "create and say so" | "fail"
+
+/** A verb needs one connection only. This leaves the others to the service. */
+const forOneVerb = (): PostgresOptions => ({ connections: 1 })
+
+/** Opens the database of the settings and runs the migrations. */
+export const databaseOr = (
+  missing: Missing,
+  optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
+) =>
+  Effect.flatMap(Settings.Settings, (settings) =>
+    Effect.promise(async () => {
+      const Migrations = await import("../sql/Migrations.ts")
+      const Presence = await import("../sql/Presence.ts")
+      const { databaseUrl } = settings
+      const url = Redacted.value(databaseUrl)
+      const mustExist = missing === "fail"
+      const announce = Console.error(`created the database ${Presence.placeOf(url)}`)
+      const announced = Effect.map(Presence.isPresent, (isPresent) =>
+        isPresent ? Migrations.layer : Layer.tap(Migrations.layer, () => announce),
+      )
+      return Layer.provideMerge(
+        missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
+        url.startsWith("sqlite:")
+          ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
+          : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
+              ...optionsOf(settings),
+              mustExist,
+            }),
+      )
+    }),
+  ).pipe(Layer.unwrapEffect)
+
+/** Logs a warning when PostgreSQL is older than the oldest supported version. */
+const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+  Redacted.value(databaseUrl).startsWith("sqlite:")
+    ? Effect.void
+    : Effect.flatMap(
+        Effect.promise(() => import("../sql/PostgresServer.ts")),
+        ({ warnOfVersion }) => warnOfVersion,
+      ),
+)
+
+/** Opens or creates the database. Waits up to 30 seconds for a writable PostgreSQL server. */
+const database = Layer.tap(
+  databaseOr("create", ({ databaseConnections }) => ({
+    connections: databaseConnections,
+    primaryWithin: "30 seconds",
+  })),
+  (context) => Effect.provide(warnOfVersion, context),
+)
+
+/** The state of the database. */
+export const health = Effect.promise(async () => {
+  const SqlHealth = await import("../sql/Health.ts")
+  return SqlHealth.layer
+}).pipe(Layer.unwrapEffect)
+
+/** The heartbeat of a serving process, and the health check that includes it. */
+const heartbeat = Layer.provideMerge(
+  health,
+  Effect.promise(async () => {
+    const Heartbeat = await import("../sql/Heartbeat.ts")
+    return Heartbeat.layer
+  }).pipe(Layer.unwrapEffect),
+)
+
+/** Accounts, keys and the ledger, stored in the database. */
+export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
+  Effect.promise(async () => {
+    const SqlAccounts = await import("../sql/Accounts.ts")
+    const SqlApiKeys = await import("../sql/ApiKeys.ts")
+    const SqlCreditLedger = await import("../sql/CreditLedger.ts")
+    return Layer.mergeAll(
+      SqlAccounts.layer,
+      SqlApiKeys.layer,
+      SqlCreditLedger.layer({ lease: lease(settings) }),
+    )
+  }),
+).pipe(Layer.unwrapEffect)
+
+const cache = Effect.promise(async () => {
+  const SqlMetricsCache = await import("../sql/MetricsCache.ts")
+  return SqlMetricsCache.layer
+}).pipe(Layer.unwrapEffect)
+
+/** All stores in the database of the settings. Creates the database when it does not exist. */
+export const ofSettings = Layer.merge(inDatabase, cache).pipe(
+  Layer.provideMerge(heartbeat),
+  Layer.provideMerge(database),
+)
