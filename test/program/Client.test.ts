@@ -50,7 +50,7 @@ describe("the examples of the README and the guide", () => {
     () =>
       Effect.gen(function* () {
         assert.strictEqual(examples.length, 3)
-        assert.deepStrictEqual(examplesIn("README.md"), examples.slice(0, 1))
+        assert.include(examplesIn("README.md"), examples[0])
         const { cwd, key, url } = yield* started
         const project = yield* consumer
         examples.forEach((code, i) => {

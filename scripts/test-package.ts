@@ -1,0 +1,169 @@
+/**
+ * Installs the built package in an empty folder, as another project does, and runs the README's
+ * examples there on Node and on Deno. The code comes from the README itself.
+ */
+import assert from "node:assert/strict"
+import { execFile, spawn } from "node:child_process"
+import { once } from "node:events"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { promisify } from "node:util"
+import manifest from "../package.json" with { type: "json" }
+import { dist, root } from "./bundle.ts"
+
+const bin = (name: string) => join(root, "node_modules", ".bin", name)
+
+const run = async (cwd: string, program: string, ...args: ReadonlyArray<string>) => {
+  const { stdout } = await promisify(execFile)(program, args, { cwd })
+  return stdout
+}
+
+/** The example of the README that imports this entry of the package. */
+const example = (entry: string) => {
+  const readme = readFileSync(join(root, "README.md"), "utf8")
+  const [code, ...others] = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)]
+    .map(([, code = ""]) => code)
+    .filter((code) => code.includes(`"authority-metrics/${entry}"`))
+  assert(code !== undefined && others.length === 0, `the README has one example of ${entry}`)
+  return code
+}
+
+const deno = (folder: string) => [
+  "--no-lock",
+  "--node-modules-dir=manual",
+  "--allow-net",
+  "--allow-env",
+  "--allow-read",
+  "--allow-write",
+  `--allow-ffi=${join(folder, "node_modules/better-sqlite3")}`,
+  "--allow-sys",
+]
+
+const report = (line: string) => console.log(`ok  ${line}`)
+
+const install = async (folder: string) => {
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
+  const tarball = (await run(dist, "npm", "pack", "--silent", "--pack-destination", folder)).trim()
+  const types = `@types/node@${manifest.devDependencies["@types/node"]}`
+  await run(folder, "npm", "install", "--no-audit", "--no-fund", "--silent", `./${tarball}`, types)
+  const tree = await run(folder, "npm", "ls", "--all", "--parseable", "--long")
+  const installed = tree
+    .split("\n")
+    .filter((line) => /node_modules\/(better-sqlite3|effect):/.test(line))
+  const versions = installed.map((line) => line.split(":")[1])
+  assert.deepEqual(versions.sort(), [
+    `better-sqlite3@${manifest.overrides["better-sqlite3"]}`,
+    `effect@${manifest.dependencies.effect}`,
+  ])
+  report("npm installs one copy of Effect, and the version of better-sqlite3 that is tested")
+}
+
+const checkTypes = async (folder: string) => {
+  const modern = ["--module", "nodenext", "--target", "es2024", "--lib", "es2024,dom"]
+  const strict = ["--strict", "--noEmit", "--types", "node", "--skipLibCheck"]
+  writeFileSync(join(folder, "wrong.ts"), wrong)
+  await run(folder, bin("tsc"), ...modern, ...strict, "first.test.ts", "provider.ts", "wrong.ts")
+  report("the examples have the types that they are written for, and wrong uses have none")
+}
+
+/** Where a type of the package is missing, TypeScript does not find the error that is expected. */
+const wrong = `
+import { Outcome, vendor } from "authority-metrics/provider"
+import { layer } from "authority-metrics/server"
+import { start } from "authority-metrics/testing"
+// @ts-expect-error
+vendor({ name: "ours", lookup: () => 7 })
+// @ts-expect-error
+Outcome.Checked({ metrics: { domainAuthority: "91", pageAuthority: 74 } })
+// @ts-expect-error
+layer({ provider: 7 })
+// @ts-expect-error
+layer({})
+// @ts-expect-error
+start({ figures: { "example.com": 91 } })
+`
+
+/** Runs the program of the README and checks two URLs with the client of the package. */
+const serve = async (folder: string, name: string, command: ReadonlyArray<string>) => {
+  const [program = "", ...args] = command
+  const database = join(folder, `${name}.db`)
+  const child = spawn(program, args, {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: {
+      PATH: process.env["PATH"],
+      AUTHORITY_PORT: "0",
+      AUTHORITY_DATABASE_URL: `sqlite:${database}`,
+    },
+  })
+  const exited = once(child, "exit")
+  try {
+    const [line] = await once(createInterface(child.stdout), "line", {
+      signal: AbortSignal.timeout(60_000),
+    })
+    const [url = "", key = ""] = String(line).split(" ")
+    const answer = await fetch(`${url}/v1/metrics/da-pa/batch`, {
+      method: "POST",
+      headers: { "x-api-key": key, "content-type": "application/json" },
+      body: JSON.stringify({ urls: ["https://www.example.com/a", "example.org"] }),
+    })
+    assert.deepEqual(await answer.json(), {
+      success: true,
+      data: {
+        successUrls: [{ url: "https://www.example.com/a", domainAuthority: 91, pageAuthority: 91 }],
+        failedUrls: [{ url: "example.org", reason: "PROVIDER_ERROR" }],
+      },
+      quota: { creditsUsed: 1 },
+    })
+    const page = await fetch(`${url}/console`)
+    assert.equal(page.status, 200)
+    assert.doesNotMatch(await page.text(), /data-figures="synthetic"/)
+  } finally {
+    child.kill("SIGTERM")
+  }
+  const [code] = await exited
+  assert.equal(code, 0)
+  report(`the provider of one's own answers on ${name}, and SIGTERM ends it`)
+}
+
+/** Node 20 where the machine has it. It may load the clients, but not the service. */
+const refuseOldNode = async (folder: string) => {
+  const path = process.env["PATH"]?.split(":").filter((part) => !part.endsWith("node_modules/.bin"))
+  const options = { cwd: folder, env: { PATH: path?.join(":") } }
+  const version = await promisify(execFile)("node", ["--version"], options).catch(() => undefined)
+  if (version === undefined || !/^v(20|21)\./.test(version.stdout)) {
+    console.log("--  the machine's own Node is not 20 or 21: its refusal was not tried")
+    return
+  }
+  for (const entry of ["server", "testing"]) {
+    const code = `import("authority-metrics/${entry}").then(() => console.log("loaded"))`
+    const refusal = await promisify(execFile)("node", ["-e", code], options).catch(
+      (error: unknown) => error,
+    )
+    assert.match(
+      String(Object(refusal).stderr),
+      /^authority-metrics\/server needs Node 22\.18 or newer, but this is v2[01][^\n]*\n$/,
+    )
+  }
+  await promisify(execFile)("node", ["-e", 'import("authority-metrics/client")'], options)
+  report("an older Node is refused by the service in one line, and loads the client")
+}
+
+const folder = mkdtempSync(join(tmpdir(), "authority-package-"))
+try {
+  await install(folder)
+  writeFileSync(join(folder, "first.test.ts"), example("testing"))
+  writeFileSync(join(folder, "provider.ts"), example("server"))
+  writeFileSync(join(folder, "ours.json"), '{"example.com": 91}')
+  await checkTypes(folder)
+  await run(folder, process.execPath, "--test", "first.test.ts")
+  await run(folder, bin("deno"), "test", ...deno(folder), "first.test.ts")
+  report("the test with a fake provider passes on Node and on Deno")
+  await serve(folder, "Node", [process.execPath, "provider.ts"])
+  await serve(folder, "Deno", [bin("deno"), "run", ...deno(folder), "provider.ts"])
+  await refuseOldNode(folder)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
