@@ -12,6 +12,7 @@ import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import manifest from "../package.json" with { type: "json" }
 import { dist, root } from "./bundle.ts"
+import * as Postgres from "./support/Postgres.ts"
 
 const bin = (name: string) => join(root, "node_modules", ".bin", name)
 
@@ -85,17 +86,20 @@ layer({})
 start({ figures: { "example.com": 91 } })
 `
 
-/** Runs the program of the README and checks two URLs with the client of the package. */
-const serve = async (folder: string, name: string, command: ReadonlyArray<string>) => {
-  const [program = "", ...args] = command
-  const database = join(folder, `${name}.db`)
+/** Runs the program of the README and checks two URLs. */
+const serve = async (
+  folder: string,
+  name: string,
+  database: string,
+  [program = "", ...args]: ReadonlyArray<string>,
+) => {
   const child = spawn(program, args, {
     cwd: folder,
     stdio: ["ignore", "pipe", "inherit"],
     env: {
       PATH: process.env["PATH"],
       AUTHORITY_PORT: "0",
-      AUTHORITY_DATABASE_URL: `sqlite:${database}`,
+      AUTHORITY_DATABASE_URL: database,
     },
   })
   const exited = once(child, "exit")
@@ -161,8 +165,20 @@ try {
   await run(folder, process.execPath, "--test", "first.test.ts")
   await run(folder, bin("deno"), "test", ...deno(folder), "first.test.ts")
   report("the test with a fake provider passes on Node and on Deno")
-  await serve(folder, "Node", [process.execPath, "provider.ts"])
-  await serve(folder, "Deno", [bin("deno"), "run", ...deno(folder), "provider.ts"])
+  const onNode = [process.execPath, "provider.ts"]
+  await serve(folder, "Node", "sqlite:node.db", onNode)
+  await serve(folder, "Deno", "sqlite:deno.db", [
+    bin("deno"),
+    "run",
+    ...deno(folder),
+    "provider.ts",
+  ])
+  const postgres = await Postgres.start({ durable: false })
+  try {
+    await serve(folder, "Node with PostgreSQL", `${postgres.url}/postgres`, onNode)
+  } finally {
+    await postgres.destroy()
+  }
   await refuseOldNode(folder)
 } finally {
   rmSync(folder, { recursive: true, force: true })
