@@ -2,7 +2,9 @@
 import * as v from "valibot"
 import type { BatchResponse, CreditsResponse } from "../contract/Api.ts"
 
-const Figure = v.pipe(v.number(), v.minValue(0), v.maxValue(100))
+export const Figure = v.pipe(v.number(), v.minValue(0), v.maxValue(100))
+
+export const Reason = v.picklist(["PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL"])
 
 const Batch = v.object({
   success: v.literal(true),
@@ -18,7 +20,7 @@ const Batch = v.object({
     failedUrls: v.array(
       v.object({
         url: v.string(),
-        reason: v.picklist(["PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL"]),
+        reason: Reason,
       }),
     ),
   }),

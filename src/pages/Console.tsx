@@ -3,7 +3,7 @@ import { History } from "./History.tsx"
 import { KeyPanel } from "./KeyPanel.tsx"
 import { ListPanel } from "./ListPanel.tsx"
 import { RunPanel } from "./RunPanel.tsx"
-import { hasSyntheticFigures, shown } from "./ConsoleState.ts"
+import { hasSyntheticFigures, shown, storeProblem } from "./ConsoleState.ts"
 
 export const Console = () => (
   <>
@@ -15,6 +15,9 @@ export const Console = () => (
         <ListPanel />
       </div>
       <div class="results">
+        <div class="store" role="alert">
+          {storeProblem.value !== undefined && <p class="notice">{storeProblem.value}</p>}
+        </div>
         {shown.value === undefined ? <Nothing /> : <RunPanel key={shown.value} run={shown.value} />}
       </div>
       <div class="past">

@@ -1,10 +1,13 @@
 /**
- * The state of the console: the API key, the credits and the runs. It exists only in memory and is
- * lost when the page is closed.
+ * The state of the console: the API key, the credits and the runs. The key exists only in memory
+ * and is lost when the page is closed. The runs are kept in the browser.
  */
 import { batch, computed, signal } from "@preact/signals"
 import * as ApiClient from "./ApiClient.ts"
-import { type List, Run } from "./Run.ts"
+import type { Change, Summary } from "./KeptRun.ts"
+import { type List, Run, type Surroundings } from "./Run.ts"
+import * as RunStore from "./RunStore.ts"
+import { count } from "./Texts.ts"
 
 /** The service may be mounted under any path. Its API is beside this page. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
@@ -25,7 +28,7 @@ const changes = signal(0)
 /** The credits at the last refresh, and what this visit had spent by then. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
 
-const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsUsed, 0)
+const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsOfVisit, 0)
 
 export const spent = computed(spentByNow)
 
@@ -101,30 +104,36 @@ export const check = (list: List) => {
     keyProblem.value = "Enter a key first."
     return false
   }
-  const run: Run = new Run(list, {
-    api,
-    isOnline: () => navigator.onLine,
-    wait: (ms, signal) =>
-      new Promise((resolve) => {
-        const timer = setTimeout(resolve, ms)
-        signal.addEventListener(
-          "abort",
-          () => {
-            clearTimeout(timer)
-            resolve()
-          },
-          { once: true },
-        )
-      }),
-    now: Date.now,
-    onChange: () => onChange(run),
-    onRead: () => void changes.value,
-  })
+  const run: Run = Run.of(
+    list,
+    surroundingsOf(() => run),
+  )
   runs.value = [run, ...runs.value]
   shown.value = run
   go(run, key.value)
   return true
 }
+
+const surroundingsOf = (run: () => Run): Surroundings => ({
+  api,
+  isOnline: () => navigator.onLine,
+  wait: (ms, signal) =>
+    new Promise((resolve) => {
+      const timer = setTimeout(resolve, ms)
+      signal.addEventListener(
+        "abort",
+        () => {
+          clearTimeout(timer)
+          resolve()
+        },
+        { once: true },
+      )
+    }),
+  now: Date.now,
+  keep,
+  onChange: () => onChange(run()),
+  onRead: () => void changes.value,
+})
 
 /** Continues a run. Returns false when no key is entered. */
 export const goOn = (run: Run) => {
@@ -148,6 +157,7 @@ const wasActive = new WeakMap<Run, boolean>()
 const onChange = (run: Run) => {
   announceChange(run)
   if (wasActive.get(run) === true && !run.isActive) {
+    keepMissed(run)
     // The user may have entered another key since the run started.
     if (run.halt?.kind === "key" && keys.get(run) === key.value) {
       forgetKey()
@@ -176,11 +186,135 @@ addEventListener("online", () => {
   for (const run of runs.value) if (run.halt?.kind === "offline") goOn(run)
 })
 
+/** The runs that this browser keeps and this visit has not opened. */
+const past = signal<ReadonlyArray<Summary>>([])
+
+/** All runs, the latest first. */
+export const history = computed(() =>
+  [...runs.value.map((run) => run.summary), ...past.value].sort(
+    (a, b) => b.startedAt - a.startedAt,
+  ),
+)
+
+/** Why the browser does not keep the results, or does not return them. */
+export const storeProblem = signal<string | undefined>(undefined)
+
+/** The runs whose latest changes are not kept. */
+const unkept = new Set<string>()
+
+const notKept =
+  "This browser does not keep the results, perhaps because the window is private. Export them before you close the page."
+const diskFull =
+  "The browser has no space left, so the newest results are not kept. Export them before you close the page, or delete old runs."
+
+const report = (error: unknown) => {
+  const isFull = error instanceof DOMException && error.name === "QuotaExceededError"
+  storeProblem.value = isFull ? diskFull : notKept
+}
+
+/** Undefined when the browser refuses. */
+const opening = RunStore.open(`authority-console${base}`).catch((error: unknown) => {
+  report(error)
+  return undefined
+})
+
+const keep = async (change: Change) => {
+  const { id } = change.summary
+  const store = await opening
+  // After a failure only the whole run is of use.
+  if (store === undefined || (unkept.has(id) && !change.isWhole)) return void unkept.add(id)
+  try {
+    await store.keep(change)
+    unkept.delete(id)
+    if (unkept.size === 0 && storeProblem.value === diskFull) storeProblem.value = undefined
+  } catch (error) {
+    unkept.add(id)
+    report(error)
+  }
+}
+
+/** Reads the list of the kept runs. */
+const readHistory = async () => {
+  try {
+    const list = await (await opening)?.list()
+    if (list === undefined) return
+    past.value = list.summaries.filter(({ id }) => runs.value.every((run) => run.id !== id))
+    if (list.unreadable > 0) {
+      storeProblem.value = `${count(list.unreadable, "kept run")} cannot be read by this console.`
+    }
+  } catch (error) {
+    report(error)
+  }
+}
+void readHistory()
+
+/** Shows a run, which it reads from the store where this visit has not opened it. */
+export const openRun = async (id: string) => {
+  const opened = runs.value.find((run) => run.id === id)
+  if (opened !== undefined) return void (shown.value = opened)
+  const kept = await opening.then((store) => store?.load(id)).catch(() => undefined)
+  if (runs.value.some((run) => run.id === id)) return
+  if (kept === undefined) {
+    storeProblem.value = "This run cannot be read. It may have been deleted in another window."
+    return
+  }
+  const run: Run = Run.from(
+    kept,
+    surroundingsOf(() => run),
+  )
+  batch(() => {
+    past.value = past.value.filter((summary) => summary.id !== id)
+    runs.value = [...runs.value, run]
+    shown.value = run
+  })
+}
+
+/** Deletes a run, unless it is active. */
+export const deleteRun = async (id: string) => {
+  if (activeRun.value?.id === id) return
+  batch(() => {
+    if (shown.value?.id === id) shown.value = undefined
+    runs.value = runs.value.filter((run) => run.id !== id)
+    past.value = past.value.filter((summary) => summary.id !== id)
+  })
+  unkept.delete(id)
+  try {
+    await (await opening)?.remove(id)
+  } catch (error) {
+    return report(error)
+  }
+  // There may be space again.
+  for (const run of runs.value) keepMissed(run)
+}
+
+/** Deletes all runs, also those that cannot be read. Does nothing during a run. */
+export const deleteAll = async () => {
+  if (activeRun.value !== undefined) return
+  batch(() => {
+    shown.value = undefined
+    runs.value = []
+    past.value = []
+    storeProblem.value = undefined
+  })
+  unkept.clear()
+  try {
+    await (await opening)?.clear()
+  } catch (error) {
+    report(error)
+  }
+}
+
+const keepMissed = (run: Run) => {
+  if (unkept.has(run.id) && !run.isActive) run.keepAll()
+}
+
 /** How many results of each run were exported, to warn before the page closes with unsaved ones. */
 const exported = new WeakMap<Run, number>()
 export const markExported = (run: Run) => exported.set(run, run.checked)
 
 addEventListener("beforeunload", (event) => {
-  const isUnsaved = runs.value.some((run) => run.isActive || run.checked > (exported.get(run) ?? 0))
+  const isUnsaved = runs.value.some(
+    (run) => unkept.has(run.id) && run.checked > (exported.get(run) ?? 0),
+  )
   if (isUnsaved) event.preventDefault()
 })

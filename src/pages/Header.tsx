@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals"
 const themes = ["auto", "light", "dark"] as const
 type Theme = (typeof themes)[number]
 
-/** The only setting that is stored. `auto` when the browser forbids storage. */
+/** The only setting that is stored; the runs are in IndexedDB. `auto` when the browser forbids storage. */
 const kept = (): Theme => {
   try {
     return themes.find((theme) => theme === localStorage.getItem("theme")) ?? "auto"
@@ -34,7 +34,7 @@ export const Header = () => (
       </span>
     </h1>
     <nav aria-label="Site">
-      {/* Opens in a new tab, because leaving this page would lose the key and the results. */}
+      {/* Opens in a new tab, because leaving this page would lose the key. */}
       <a href="docs" target="_blank" rel="noreferrer">
         API<span class="unseen"> (in a new tab)</span>
       </a>

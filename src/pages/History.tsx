@@ -1,38 +1,111 @@
-import { runs, shown } from "./ConsoleState.ts"
+import { useSignal } from "@preact/signals"
+import { activeRun, deleteAll, deleteRun, history, openRun, shown } from "./ConsoleState.ts"
+import type { Summary } from "./KeptRun.ts"
 import { addresses, count, number } from "./Texts.ts"
-import type { Run } from "./Run.ts"
 
 const time = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" })
+const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" })
 
-export const History = () => {
-  if (runs.value.length === 0) return null
-  return (
+export const History = () =>
+  history.value.length === 0 ? null : (
     <section class="card" aria-labelledby="history-title">
-      <h2 id="history-title">Runs of this visit</h2>
+      <div class="line">
+        <h2 id="history-title">Runs</h2>
+        {history.value.length > 1 && (
+          <Delete
+            name="Delete all"
+            question="Delete all results?"
+            isDisabled={activeRun.value !== undefined}
+            onDelete={() => void deleteAll()}
+          />
+        )}
+      </div>
       <ol class="runs">
-        {runs.value.map((run) => (
-          <li key={run.startedAt}>
-            <button
-              type="button"
-              class="run"
-              aria-current={run === shown.value}
-              onClick={() => (shown.value = run)}
-            >
-              <span class="when">{time.format(run.startedAt)}</span>
-              <strong>{addresses(run.rows.length)}</strong>
-              <span class="sub">{summary(run)}</span>
-            </button>
-          </li>
+        {history.value.map((summary) => (
+          <Entry key={summary.id} summary={summary} />
         ))}
       </ol>
+      <p class="hint">The results are kept in this browser until you delete them.</p>
     </section>
+  )
+
+const Entry = ({ summary }: { readonly summary: Summary }) => (
+  <li>
+    <button
+      type="button"
+      class="run"
+      aria-current={summary.id === shown.value?.id}
+      onClick={() => void openRun(summary.id)}
+    >
+      <span class="when">{when(new Date(summary.startedAt))}</span>
+      <strong>{addresses(summary.total)}</strong>
+      <span class="sub">{tally(summary)}</span>
+    </button>
+    {summary.id !== activeRun.value?.id && (
+      <Delete
+        name="Delete"
+        of={`the run of ${when(new Date(summary.startedAt))}, ${addresses(summary.total)}`}
+        question="Delete these results?"
+        isDisabled={false}
+        onDelete={() => void deleteRun(summary.id)}
+      />
+    )}
+  </li>
+)
+
+/** Asks before it deletes. */
+const Delete = ({
+  isDisabled,
+  name,
+  of,
+  onDelete,
+  question,
+}: {
+  readonly name: string
+  /** What is deleted, for screen readers. */
+  readonly of?: string
+  readonly question: string
+  readonly isDisabled: boolean
+  readonly onDelete: () => void
+}) => {
+  const isAsking = useSignal(false)
+  const unseen = of === undefined ? null : <span class="unseen"> {of}</span>
+  if (!isAsking.value) {
+    return (
+      <button
+        type="button"
+        class="quiet small"
+        disabled={isDisabled}
+        onClick={() => (isAsking.value = true)}
+      >
+        {name}
+        {unseen}
+      </button>
+    )
+  }
+  return (
+    <span class="ask" role="group" aria-label={question}>
+      <span class="hint">{question}</span>
+      <button type="button" class="small" ref={focus} onClick={() => (isAsking.value = false)}>
+        Keep
+      </button>
+      <button type="button" class="small danger" disabled={isDisabled} onClick={onDelete}>
+        Delete for good
+      </button>
+    </span>
   )
 }
 
-const summary = (run: Run) =>
+/** The button that was pressed is gone, so the focus moves to the safe answer. */
+const focus = (button: HTMLButtonElement | null) => button?.focus()
+
+const when = (at: Date) =>
+  at.toDateString() === new Date().toDateString() ? time.format(at) : date.format(at)
+
+const tally = ({ checked, creditsUsed, failed, total }: Summary) =>
   [
-    `${number(run.checked)} checked`,
-    ...(run.failed === 0 ? [] : [`${number(run.failed)} not checked`]),
-    ...(run.waiting === 0 ? [] : [`${number(run.waiting)} left`]),
-    count(run.creditsUsed, "credit"),
+    `${number(checked)} checked`,
+    ...(failed === 0 ? [] : [`${number(failed)} not checked`]),
+    ...(checked + failed === total ? [] : [`${number(total - checked - failed)} left`]),
+    count(creditsUsed, "credit"),
   ].join(" · ")

@@ -64,7 +64,8 @@ const Entry = () => {
         {isAskingForCredits.value ? "Checking the key…" : "Use this key"}
       </button>
       <p id="key-hint" class="hint">
-        The key is kept only in memory. It is gone when you close this page.
+        The key is kept only in memory, and is gone when you close this page. Results stay in this
+        browser until you delete them.
       </p>
     </form>
   )

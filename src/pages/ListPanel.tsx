@@ -105,7 +105,7 @@ const showResults = () =>
     }
   })
 
-// A file that is dropped beside the target would replace the page and lose the key and the results.
+// A file that is dropped beside the target would replace the page and lose the key.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 const keepPage = (event: DragEvent) => {
   if (holdsFile(event)) event.preventDefault()

@@ -6,6 +6,7 @@
 import type { FailureReason, Metrics } from "../Metrics.ts"
 import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
 import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
+import type { Change, KeptRun, Summary } from "./KeptRun.ts"
 import type { Item, UrlList } from "./UrlList.ts"
 
 /** What is checked: the addresses, and the names of the other columns of their table. */
@@ -60,6 +61,8 @@ export interface Surroundings {
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   /** The time in milliseconds since 1970. */
   readonly now: () => number
+  /** Keeps a change beyond a reload of the page. Resolves also when that failed. */
+  readonly keep: (change: Change) => Promise<void>
   /** Called after each change of the run. */
   readonly onChange: () => void
   /** Called when a changing property is read, so that what shows it is drawn again. */
@@ -75,9 +78,9 @@ interface State {
   failed: number
 }
 
-/** Rows that are sent as one request, under the same name at each retry. */
+/** Rows that are sent as one request, under the same idempotency key at each retry. */
 interface Parcel {
-  readonly name: string
+  readonly number: number
   readonly rows: ReadonlyArray<Row>
 }
 
@@ -86,7 +89,7 @@ const maxAtOnce = 4
 const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
-  readonly startedAt = new Date()
+  readonly startedAt: Date
   /** The columns of `Row.lines`. */
   readonly others: ReadonlyArray<string>
 
@@ -100,9 +103,15 @@ export class Run {
   }
   readonly #delays = new Map<Parcel, Delay>()
   readonly #surroundings: Surroundings
-  readonly #id = randomName()
-  readonly #parcels: Array<Parcel> = []
-  #named = 0
+  readonly id: string
+  /** What the run had used before this visit. */
+  readonly #creditsBefore: number
+  /** All parcels, by their numbers. */
+  readonly #all: Map<number, Parcel>
+  /** The parcels without an answer. */
+  readonly #parcels: Array<Parcel>
+  #numbered: number
+  #kept: Promise<void> | undefined
   #key = ""
   #active = 0
   #width = maxAtOnce
@@ -110,17 +119,67 @@ export class Run {
   #stop = new AbortController()
   #abandon = new AbortController()
 
-  constructor({ items, others }: List, surroundings: Surroundings) {
-    this.#surroundings = surroundings
-    this.others = others
-    this.#rows = items.map((item, index) => ({ ...item, place: index + 1 }))
-    const sendable = this.#rows.filter((row) => row.url.length <= maxUrlLength)
-    for (const row of this.#rows) {
-      if (row.url.length > maxUrlLength) this.#fail(row, "TOO_LONG")
-    }
+  /** Makes a run of a new list. */
+  static of({ items, others }: List, surroundings: Surroundings): Run {
+    const rows = items.map((item, index): Row => ({ ...item, place: index + 1 }))
+    const sendable = rows.filter(({ url }) => url.length <= maxUrlLength)
+    const tooLong = rows.filter(({ url }) => url.length > maxUrlLength)
+    for (const row of tooLong) row.reason = "TOO_LONG"
+    const parcels: Array<Parcel> = [{ number: 0, rows: tooLong }]
     for (let start = 0; start < sendable.length; start += maxUrls) {
-      this.#parcels.push(this.#parcel(sendable.slice(start, start + maxUrls)))
+      parcels.push({ number: parcels.length, rows: sendable.slice(start, start + maxUrls) })
     }
+    const facts = { id: randomName(), startedAt: surroundings.now(), creditsUsed: 0, others }
+    const run = new Run(facts, parcels, surroundings)
+    run.keepAll()
+    return run
+  }
+
+  /** Makes a run of what was kept. It can be continued, and no batch is paid for twice. */
+  static from({ parcels, summary }: KeptRun, surroundings: Surroundings): Run {
+    return new Run(summary, parcels, surroundings)
+  }
+
+  private constructor(
+    facts: Pick<Summary, "id" | "startedAt" | "creditsUsed"> & Pick<List, "others">,
+    parcels: ReadonlyArray<Parcel>,
+    surroundings: Surroundings,
+  ) {
+    this.#surroundings = surroundings
+    this.id = facts.id
+    this.startedAt = new Date(facts.startedAt)
+    this.others = facts.others
+    this.#creditsBefore = facts.creditsUsed
+    this.#state.creditsUsed = facts.creditsUsed
+    this.#all = new Map(parcels.map((parcel) => [parcel.number, parcel]))
+    this.#numbered = parcels.reduce((most, { number }) => Math.max(most, number), 0)
+    this.#rows = parcels.flatMap(({ rows }) => rows).sort((a, b) => a.place - b.place)
+    this.#state.checked = this.#rows.filter(({ figures }) => figures !== undefined).length
+    this.#state.failed = this.#rows.filter(({ reason }) => reason !== undefined).length
+    this.#parcels = parcels.filter(({ rows }) => rows.some(isWaiting)).sort(byPlace)
+    if (this.#parcels.length === 0) this.#state.status = "done"
+  }
+
+  /** Keeps the whole run, also what could not be kept before. */
+  keepAll() {
+    const parcels = [...this.#all.values()]
+    this.#kept = this.#surroundings.keep({ summary: this.summary, parcels, isWhole: true })
+  }
+
+  get summary(): Summary {
+    return {
+      id: this.id,
+      startedAt: this.startedAt.getTime(),
+      total: this.#rows.length,
+      checked: this.checked,
+      failed: this.failed,
+      creditsUsed: this.creditsUsed,
+      others: [...this.others],
+    }
+  }
+
+  get creditsOfVisit(): number {
+    return this.creditsUsed - this.#creditsBefore
   }
 
   get rows(): ReadonlyArray<Row> {
@@ -190,7 +249,6 @@ export class Run {
     this.#state.halt = undefined
     this.#state.status = "running"
     this.#active = Math.min(maxAtOnce, this.#parcels.length)
-    if (this.#active === 0) this.#end()
     for (let worker = this.#active; worker > 0; worker--) void this.#work()
     this.#surroundings.onChange()
   }
@@ -226,6 +284,9 @@ export class Run {
   }
 
   async #deliver(parcel: Parcel) {
+    // A batch is sent only after its idempotency key is kept.
+    await this.#kept
+    if (this.status !== "running") return void this.#parcels.unshift(parcel)
     const answer = await this.#ask(parcel)
     if (answer._tag === "Answered") return this.#keep(parcel, answer.value)
     this.#parcels.unshift(parcel)
@@ -257,7 +318,7 @@ export class Run {
     for (let attempt = 1; ;) {
       const answer = await this.#surroundings.api.check({
         key: this.#key,
-        name: parcel.name,
+        name: `${this.id}-${parcel.number}`,
         urls: parcel.rows.map(({ url }) => url),
         signal: this.#abandon.signal,
       })
@@ -323,12 +384,19 @@ export class Run {
     if (parcel === undefined || size < 1 || size === parcel.rows.length) {
       return this.#halt({ kind: "credits", available })
     }
-    this.#parcels.splice(
-      0,
-      1,
-      this.#parcel(parcel.rows.slice(0, size)),
-      this.#parcel(parcel.rows.slice(size)),
-    )
+    const parts = [parcel.rows.slice(0, size), parcel.rows.slice(size)].map((rows) => ({
+      number: ++this.#numbered,
+      rows,
+    }))
+    this.#parcels.splice(0, 1, ...parts)
+    this.#all.delete(parcel.number)
+    for (const part of parts) this.#all.set(part.number, part)
+    this.#keepParcels(parts, parcel.number)
+  }
+
+  #keepParcels(parcels: ReadonlyArray<Parcel>, removed?: number) {
+    const change = { summary: this.summary, parcels, isWhole: false }
+    this.#kept = this.#surroundings.keep(removed === undefined ? change : { ...change, removed })
   }
 
   get #price() {
@@ -336,12 +404,12 @@ export class Run {
   }
 
   /** Both lists keep the order of the request, so one pass assigns them to the rows. */
-  #keep({ rows }: Parcel, { data, quota }: Batch) {
+  #keep(parcel: Parcel, { data, quota }: Batch) {
     const successes = data.successUrls.values()
     const failures = data.failedUrls.values()
     let success = successes.next().value
     let failure = failures.next().value
-    for (const row of rows) {
+    for (const row of parcel.rows) {
       if (success?.url === row.url) {
         const { url: _, ...figures } = success
         row.figures = figures
@@ -353,17 +421,18 @@ export class Run {
       }
     }
     this.#state.creditsUsed += quota.creditsUsed
+    this.#keepParcels([parcel])
   }
 
   #fail(row: Row, reason: Reason) {
     row.reason = reason
     this.#state.failed++
   }
-
-  #parcel(rows: ReadonlyArray<Row>): Parcel {
-    return { name: `${this.#id}-${++this.#named}`, rows }
-  }
 }
+
+const isWaiting = ({ figures, reason }: Row) => figures === undefined && reason === undefined
+
+const byPlace = (a: Parcel, b: Parcel) => (a.rows[0]?.place ?? 0) - (b.rows[0]?.place ?? 0)
 
 /** Not `randomUUID`, because browsers offer it only to pages that were loaded over TLS. */
 const randomName = () =>

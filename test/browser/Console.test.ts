@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Page } from "playwright-core"
-import { isMissing, visit } from "../support/Browser.ts"
+import { isMissing, visit, type Visit } from "../support/Browser.ts"
 import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
 
 const timeout = 120_000
@@ -565,6 +565,157 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "the console keeps its runs over a reload, and continues one without paying twice",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act, examine } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, ["a.com", "localhost"]))
+        yield* act(start)
+        yield* act((page) => heading(page, "Done: 2 addresses"))
+        yield* act((page) => page.getByRole("button", { name: "Clear", exact: true }).click())
+
+        // The service is paid for three batches, of which two answers never arrive.
+        let isFirst = true
+        let unanswered = 0
+        yield* act((page) =>
+          page.route(batches, async (route) => {
+            if (isFirst) {
+              isFirst = false
+              return route.continue()
+            }
+            await route.fetch()
+            unanswered++
+          }),
+        )
+        yield* act((page) => paste(page, sites(120)))
+        yield* act(start)
+        yield* act((page) => page.locator(".done").getByText("50", { exact: true }).waitFor())
+        while (unanswered < 2) yield* Effect.sleep(20)
+        const before = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.deepInclude(before, { charged: 121 })
+        yield* act((page) => page.unroute(batches))
+        yield* act((page) => page.reload())
+
+        yield* act((page) => page.getByRole("button", { name: /50 checked · 70 left/ }).click())
+        yield* act((page) => heading(page, "Stopped: 70 of 120 addresses left"))
+        assert.deepStrictEqual(yield* act(shown), sites(100))
+        yield* examine("after a reload")
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
+        yield* act((page) => page.getByText("Enter a key first.").waitFor())
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
+        yield* act((page) => heading(page, "Done: 120 addresses"))
+        assert.deepStrictEqual(yield* act(tally), ["120", "0", "0", "120"])
+        const after = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.deepInclude(after, { available: 879, held: 0, charged: 121 })
+
+        yield* act((page) => page.reload())
+        yield* act((page) =>
+          page.getByRole("button", { name: /^Delete the run .* 120 addresses/ }).click(),
+        )
+        yield* examine("delete")
+        yield* act((page) => page.getByRole("button", { name: "Keep" }).click())
+        yield* act((page) =>
+          page.getByRole("button", { name: /^Delete the run .* 120 addresses/ }).click(),
+        )
+        yield* act((page) => page.getByRole("button", { name: "Delete for good" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Delete all" }).waitFor(gone))
+        yield* act((page) => page.reload())
+        yield* act((page) => page.getByRole("button", { name: /1 checked · 1 not/ }).click())
+        yield* act((page) => heading(page, "Done: 2 addresses"))
+        assert.deepStrictEqual(yield* act(shown), ["a.com", "localhost"])
+        assert.strictEqual(yield* act((page) => page.locator(".runs li").count()), 1)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console goes on when the browser cannot keep the results, and says so",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const checkAll = (act: Visit["act"]) =>
+          act(async (page) => {
+            await useKey(page, key)
+            await paste(page, sites(60))
+            await start(page)
+            await heading(page, "Done: 60 addresses")
+          })
+        const refused = yield* visit(url, "/console")
+        yield* refused.act((page) =>
+          page.addInitScript("IDBFactory.prototype.open = () => { throw new Error('refused') }"),
+        )
+        yield* refused.act((page) => page.reload())
+        yield* refused.act((page) =>
+          page.getByText("This browser does not keep the results").waitFor(),
+        )
+        yield* checkAll(refused.act)
+        yield* refused.examine("not kept")
+
+        const full = yield* visit(url, "/console")
+        yield* full.act((page) =>
+          page.addInitScript(`
+            globalThis.isFull = true
+            const put = IDBObjectStore.prototype.put
+            IDBObjectStore.prototype.put = function (...args) {
+              if (globalThis.isFull) throw new DOMException("full", "QuotaExceededError")
+              return put.apply(this, args)
+            }`),
+        )
+        yield* full.act((page) => page.reload())
+        yield* checkAll(full.act)
+        const problem = "The browser has no space left"
+        yield* full.act((page) => page.getByText(problem).waitFor())
+        yield* full.act((page) => page.evaluate("globalThis.isFull = false"))
+        yield* full.act((page) => page.getByLabel("Domains or pages").fill("a.com"))
+        yield* full.act(start)
+        yield* full.act((page) => heading(page, "Done: 1 address"))
+        yield* full.act((page) =>
+          page.getByRole("button", { name: /^Delete the run .* 1 address/ }).click(),
+        )
+        yield* full.act((page) => page.getByRole("button", { name: "Delete for good" }).click())
+        // With space again, the console keeps what it could not keep before.
+        yield* full.act((page) => page.getByText(problem).waitFor(gone))
+        yield* full.act((page) => page.reload())
+        yield* full.act((page) => page.getByRole("button", { name: /60 checked/ }).click())
+        yield* full.act((page) => heading(page, "Done: 60 addresses"))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console leaves out kept runs that it cannot read, and says how many",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve(yield* folder)
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => page.getByLabel("API key").waitFor())
+        yield* act((page) =>
+          page.evaluate(`new Promise((resolve) => {
+            indexedDB.open("authority-console").onsuccess = ({ target: { result: db } }) => {
+              const transaction = db.transaction(["runs", "parcels"], "readwrite")
+              const summary = { startedAt: 0, checked: 0, failed: 0, creditsUsed: 0, others: [] }
+              transaction.objectStore("runs").put({ ...summary, id: "a", total: 7 }, "a")
+              transaction.objectStore("runs").put({ ...summary, id: "b", total: "?" }, "b")
+              transaction.oncomplete = () => resolve(db.close())
+            }
+          })`),
+        )
+        yield* act((page) => page.reload())
+        yield* act((page) => page.getByText("1 kept run cannot be read").waitFor())
+        yield* act((page) => page.getByRole("button", { name: /7 left/ }).click())
+        yield* act((page) => page.getByText("This run cannot be read.").waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console stores the key nowhere and shows hostile addresses as plain text",
     () =>
       Effect.gen(function* () {
@@ -590,7 +741,9 @@ describe.skipIf(isMissing)("the console", () => {
             "JSON.stringify([document.documentElement.outerHTML, { ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])",
           ),
         )
-        assert.notInclude(String(kept), key.slice(8))
+        const stored = yield* act((page) => page.evaluate(everythingInIndexedDb))
+        assert.include(String(stored), "evil.example")
+        assert.notInclude(`${String(kept)}${String(stored)}`, key.slice(8))
       }),
     timeout,
   )
@@ -696,6 +849,24 @@ describe.skipIf(isMissing)("the console", () => {
     timeout,
   )
 })
+
+const everythingInIndexedDb = `(async () => {
+  const done = (request) =>
+    new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result)
+      request.onerror = () => reject(request.error)
+    })
+  const found = []
+  for (const { name } of await indexedDB.databases()) {
+    const db = await done(indexedDB.open(name))
+    for (const store of db.objectStoreNames) {
+      const records = db.transaction(store).objectStore(store)
+      found.push(await done(records.getAllKeys()), await done(records.getAll()))
+    }
+    db.close()
+  }
+  return JSON.stringify(found)
+})()`
 
 const isFocused = (page: Page, name: string) =>
   page

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Answer, Batch, ApiClient } from "../../src/pages/ApiClient.ts"
+import { type Change, type KeptRun, readRun } from "../../src/pages/KeptRun.ts"
 import { Run } from "../../src/pages/Run.ts"
 
 type Request = Parameters<ApiClient["check"]>[0]
@@ -38,13 +39,14 @@ const start = (
   options: {
     readonly credits?: () => number
     readonly isOnline?: () => boolean
+    readonly onKeep?: (change: Change) => void
     readonly onWait?: (run: Run) => unknown
   } = {},
 ) => {
   const requests: Array<Request> = []
   const waits: Array<number> = []
   let notify = () => {}
-  const run: Run = new Run(
+  const run: Run = Run.of(
     { items: urls.map((url) => ({ url })), others: [] },
     {
       api: {
@@ -60,6 +62,9 @@ const start = (
         await options.onWait?.(run)
       },
       now: () => 0,
+      keep: async (change) => {
+        options.onKeep?.(change)
+      },
       onChange: () => notify(),
       onRead: () => {},
     },
@@ -73,6 +78,33 @@ const start = (
     })
   run.go("am_key")
   return { run, requests, waits, rest }
+}
+
+/** Continues a kept run to its end. */
+const continueFrom = async (
+  kept: KeptRun,
+  check: (request: Request) => Answer<Batch>,
+): Promise<{ readonly run: Run }> => {
+  let notify = () => {}
+  const run: Run = Run.from(kept, {
+    api: {
+      credits: () => Promise.reject(),
+      check: async (request) => check(request),
+    },
+    isOnline: () => true,
+    wait: () => Promise.resolve(),
+    now: () => 0,
+    keep: () => Promise.resolve(),
+    onChange: () => notify(),
+    onRead: () => {},
+  })
+  await new Promise<void>((resolve) => {
+    notify = () => {
+      if (!run.isActive) resolve()
+    }
+    run.go("am_key")
+  })
+  return { run }
 }
 
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
@@ -291,6 +323,7 @@ describe("a console run", () => {
       sites(500),
       (request) => new Promise((resolve) => answers.push(() => resolve(figuresOf(request)))),
     )
+    while (answers.length < 4) await Promise.resolve()
     run.stop()
     assert.strictEqual(run.status, "stopping")
     for (const answer of answers) answer()
@@ -307,6 +340,7 @@ describe("a console run", () => {
         ? new Promise((resolve) => request.signal.addEventListener("abort", () => resolve(lost)))
         : figuresOf(request),
     )
+    while (requests.length < 2) await Promise.resolve()
     run.stop()
     run.stop()
     await rest()
@@ -317,5 +351,81 @@ describe("a console run", () => {
     await rest()
     assert.strictEqual(run.checked, 60)
     assert.strictEqual(new Set(requests.map(({ name }) => name)).size, 2)
+  })
+
+  it("keeps every idempotency key before its batch is sent, and continues from what was kept", async () => {
+    const urls = [...sites(120), `${"a".repeat(1000)}.com`]
+    const kept = new Map<number, unknown>()
+    let summary: unknown
+    let available = 70
+    const seen: Array<[name: string, urls: string, isKept: boolean]> = []
+    const { requests, rest, run } = start(
+      urls,
+      (request) => {
+        const number = Number(request.name.split("-")[1])
+        seen.push([request.name, request.urls.join(), kept.has(number)])
+        if (request.urls.length > available) return refused(402)
+        available -= request.urls.length
+        return figuresOf(request)
+      },
+      {
+        credits: () => available,
+        onKeep: (change) => {
+          const copy = structuredClone(change)
+          summary = copy.summary
+          for (const parcel of copy.parcels) kept.set(parcel.number, parcel)
+          if (copy.removed !== undefined) kept.delete(copy.removed)
+        },
+      },
+    )
+    await rest()
+    assert.deepInclude(run.halt, { kind: "credits" })
+    assert.isTrue(seen.every(([, , isKept]) => isKept))
+
+    const stored = readRun({ summary, parcels: [...kept.values()] })
+    assert(stored !== undefined)
+    const again: Array<[name: string, urls: string]> = []
+    const { run: continued } = await continueFrom(stored, (request) => {
+      again.push([request.name, request.urls.join()])
+      return figuresOf(request)
+    })
+    assert.deepStrictEqual(
+      continued.rows.map(({ url }) => url),
+      urls,
+    )
+    assert.deepStrictEqual(
+      [continued.status, continued.checked, continued.failed, continued.creditsUsed],
+      ["done", 120, 1, 120],
+    )
+    assert.strictEqual(continued.creditsOfVisit, 50)
+    // A name is never used for other addresses.
+    const urlsOf = new Map(requests.map(({ name, urls }) => [name, urls.join()]))
+    for (const [name, urls] of again) assert.strictEqual(urlsOf.get(name) ?? urls, urls)
+  })
+
+  it("is not continued from a kept run that misses rows or has unknown figures", () => {
+    const summary = {
+      id: "ab",
+      startedAt: 0,
+      total: 2,
+      checked: 1,
+      failed: 0,
+      creditsUsed: 1,
+      others: [],
+    }
+    const first = {
+      place: 1,
+      url: "a.com",
+      figures: { domainAuthority: 1, pageAuthority: 2 },
+    }
+    const second = { place: 2, url: "b.com" }
+    const read = (...rows: ReadonlyArray<unknown>) =>
+      readRun({ summary, parcels: [{ number: 1, rows }] })
+    assert.isDefined(read(first, second))
+    assert.isUndefined(read(first))
+    assert.isUndefined(read(first, first))
+    assert.isUndefined(read(first, { ...second, place: 3 }))
+    assert.isUndefined(read({ ...first, figures: { domainAuthority: 101 } }, second))
+    assert.isUndefined(readRun({ summary: undefined, parcels: [] }))
   })
 })

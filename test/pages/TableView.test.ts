@@ -3,13 +3,14 @@ import { Run } from "../../src/pages/Run.ts"
 import * as TableView from "../../src/pages/TableView.ts"
 
 const items = ["b.com", "a.com", "C.com", "localhost", "waits.com"].map((url) => ({ url }))
-const run = new Run(
+const run = Run.of(
   { items, others: [] },
   {
     api: { check: () => Promise.reject(), credits: () => Promise.reject() },
     isOnline: () => true,
     wait: () => Promise.resolve(),
     now: () => 0,
+    keep: () => Promise.resolve(),
     onChange: () => {},
     onRead: () => {},
   },
