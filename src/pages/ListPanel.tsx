@@ -1,7 +1,7 @@
 import { batch, computed, signal } from "@preact/signals"
 import { keyFieldId } from "./KeyPanel.tsx"
 import * as UrlList from "./UrlList.ts"
-import { activeRun, check, credits } from "./ConsoleState.ts"
+import { activeRun, check, credits, key } from "./ConsoleState.ts"
 import { addresses, count, number } from "./Texts.ts"
 
 /** The text in the field. */
@@ -21,6 +21,8 @@ const list = computed(() =>
     reading: reading.value,
   }),
 )
+
+export const isListEmpty = computed(() => attached.value === undefined && typed.value === "")
 
 const length = computed(() => list.value.items.length)
 
@@ -84,8 +86,15 @@ const sample = [
   "localhost",
 ].join("\n")
 
+/** Fills the list with the sample, and moves the focus to the next step. */
+export const useSample = () => {
+  setText(sample)
+  document.getElementById(key.value === undefined ? keyFieldId : "list")?.focus()
+}
+
 const start = (event: Event) => {
   event.preventDefault()
+  if (activeRun.value !== undefined) return
   if (length.value === 0) {
     problem.value = "The list is empty: paste some addresses, or choose a file."
     document.getElementById("list")?.focus()
@@ -163,6 +172,11 @@ const Field = () => (
       value={typed.value}
       onInput={(event) => (typed.value = event.currentTarget.value)}
       onPaste={paste}
+      onKeyDown={(event) => {
+        if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
+        event.preventDefault()
+        event.currentTarget.form?.requestSubmit()
+      }}
     />
     <div class="actions">
       <label class="button">

@@ -777,27 +777,84 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console fits the width of a phone without horizontal scrolling",
+    "the console explains the figures before the first run, and has a sample list to try",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
         const { key } = yield* openAccount(cwd, 1000)
         const { url } = yield* serve(cwd)
-        const { act, examine } = yield* visit(url, "/console", {
-          viewport: { width: 360, height: 740 },
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => heading(page, "What the figures mean"))
+        yield* act((page) => page.getByRole("button", { name: "Try the sample list" }).click())
+        yield* act((page) => page.locator("#key:focus").waitFor())
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => page.locator("#list:focus").waitFor())
+        yield* act((page) => page.keyboard.press("Control+Enter"))
+        yield* act((page) => heading(page, "Done: 6 addresses"))
+        assert.deepStrictEqual(yield* act(tally), ["5", "1", "0", "5"])
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "every state of the console fits a phone's width and is accessible there",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 140)
+        const { url } = yield* serve(cwd)
+        const { act, examine: inspect } = yield* visit(url, "/console", {
+          viewport: { width: 390, height: 844 },
           isMobile: true,
           hasTouch: true,
         })
         const width = (page: Page) => page.evaluate("document.documentElement.scrollWidth")
-        assert.strictEqual(yield* act(width), 360)
+        const examine = (state: string) =>
+          Effect.gen(function* () {
+            assert.strictEqual(yield* act(width), 390, state)
+            yield* inspect(`phone ${state}`)
+          })
+        yield* examine("empty")
+        yield* act((page) => enter(page, "ключ"))
+        yield* act((page) => page.getByText("That is not an API key").waitFor())
+        yield* examine("wrong key")
         yield* act((page) => useKey(page, key))
+        const table = [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]
         yield* act((page) =>
-          paste(page, [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]),
+          paste(
+            page,
+            table.map((url, index) => `${url}\t${index}`),
+          ),
         )
+        yield* act((page) => page.getByLabel("Addresses are in").waitFor())
+        yield* examine("list")
+        const { open: goOn } = yield* act((page) => gate(page, 1))
         yield* act(start)
+        yield* act((page) => page.locator(".done").getByText("50").waitFor())
+        yield* examine("running")
+        goOn()
         yield* act((page) => heading(page, /^Done/))
+        yield* act((page) => page.getByText("Filter by figures").click())
+        yield* act((page) => page.getByText("As a table").first().click())
+        yield* examine("done")
+        yield* act((page) => page.getByLabel("Show").selectOption("Not checked"))
+        yield* act((page) => page.locator(".table").scrollIntoViewIfNeeded())
+        yield* examine("failures")
+        yield* act((page) => page.getByLabel("Filter by address").fill("none of them"))
+        yield* act((page) => page.getByText("No address matches the filter.").waitFor())
+        yield* examine("no match")
+        yield* act((page) => page.getByLabel("Domains or pages").fill(sites(60).join("\n")))
+        yield* act(start)
+        yield* act((page) => page.getByText("Out of credits.").waitFor())
+        yield* act((page) =>
+          page
+            .getByRole("button", { name: /^Delete the run/ })
+            .first()
+            .click(),
+        )
+        yield* examine("out of credits")
+        yield* act((page) => page.setViewportSize({ width: 360, height: 740 }))
         assert.strictEqual(yield* act(width), 360)
-        yield* examine("phone")
       }),
     timeout,
   )
@@ -911,7 +968,7 @@ describe.skipIf(isMissing)("the documentation pages", () => {
           360,
         )
         yield* wide.act((page) => page.getByRole("link", { name: "Console" }).click())
-        yield* wide.act((page) => heading(page, "Nothing checked yet"))
+        yield* wide.act((page) => heading(page, "See how strong every site on your list is"))
       }),
     timeout,
   )

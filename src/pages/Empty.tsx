@@ -1,0 +1,86 @@
+import { isListEmpty, useSample } from "./ListPanel.tsx"
+
+/** What is shown before a run: what the figures mean, and how to start. */
+export const Empty = () => (
+  <section class="card empty" aria-labelledby="empty-title">
+    <div class="lead">
+      <h2 id="empty-title">See how strong every site on your list is</h2>
+      <p>
+        Paste a list of any length, or drop a spreadsheet saved as CSV. Each address gets three
+        figures. You can sort, filter, copy and export them, together with your own columns.
+      </p>
+      {isListEmpty.value && (
+        <button type="button" onClick={useSample}>
+          Try the sample list
+        </button>
+      )}
+      <p class="hint">
+        Only successful checks are charged. You can stop and continue: nothing is paid for twice.
+      </p>
+    </div>
+    <h3>What the figures mean</h3>
+    <dl class="meanings">
+      <Meaning name="Domain authority" kind="domainAuthority" example={62}>
+        0 to 100, for the whole site. The more and the stronger the sites that link to it, the
+        higher. Going from 70 to 80 is much harder than going from 20 to 30.
+      </Meaning>
+      <Meaning name="Page authority" kind="pageAuthority" example={41}>
+        0 to 100, for this one page. Compare it with the pages that you compete with, because it has
+        no good or bad value of its own.
+      </Meaning>
+      <Meaning name="Spam score" kind="low" example={4}>
+        0 to 100, low is good. It tells how many sites with the same features search engines
+        penalise. Look at a site with more than 30 before you want its link.
+      </Meaning>
+    </dl>
+    <h3>With the keyboard</h3>
+    <dl class="keys">
+      <Keys keys={["Ctrl", "Enter"]}>starts the check from the list (⌘ Enter on a Mac)</Keys>
+      <Keys keys={["Tab"]}>goes to the next field, column header or bar of a chart</Keys>
+      <Keys keys={["Enter"]}>on a column header sorts, and again reverses the order</Keys>
+      <Keys keys={["Space"]}>on a bar shows only the addresses in its range</Keys>
+    </dl>
+  </section>
+)
+
+const Meaning = ({
+  children,
+  example,
+  kind,
+  name,
+}: {
+  readonly name: string
+  readonly kind: string
+  readonly example: number
+  readonly children: string
+}) => (
+  <div class={kind}>
+    <dt>{name}</dt>
+    <dd>
+      <span class="track" aria-hidden="true">
+        <span style={{ width: `${example}%` }} />
+      </span>
+      {children}
+    </dd>
+  </div>
+)
+
+const Keys = ({
+  children,
+  keys,
+}: {
+  readonly keys: ReadonlyArray<string>
+  readonly children: string
+}) => (
+  <div>
+    <dt>
+      {keys.map((key, index) => (
+        <>
+          {index > 0 && " + "}
+          <kbd>{key}</kbd>
+        </>
+      ))}
+    </dt>
+    <dd>{children}</dd>
+  </div>
+)
