@@ -23,7 +23,7 @@ export const tsv = (results: Results): string => table(results, "\t", "\n")
 const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
   Papa.unparse(
     {
-      fields: [...columns, ...others.map(otherName)],
+      fields: [...columns, ...distinct(others, columns)],
       data: rows.flatMap(({ figures, lines = [[]], reason, url }) =>
         lines.map((cells) => [
           url,
@@ -38,17 +38,26 @@ const table = ({ others, rows }: Results, delimiter: string, newline: string): s
     { delimiter, escapeFormulae: true, newline },
   )
 
-/** No two columns have the same name. */
-const otherName = (name: string) => (columns.includes(name) ? `${name} (list)` : name)
+/** No two columns have the same name: a repeated one gets a number. */
+const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
+  const used = new Set(taken)
+  return names.map((name) => {
+    let found = taken.includes(name) ? `${name} (list)` : name
+    for (let number = 2; used.has(found); number++) found = `${name} ${number}`
+    used.add(found)
+    return found
+  })
+}
 
 /** One object per line of the list. What has no figures yet has neither figures nor a reason. */
 export const json = ({ others, rows }: Results): string => {
+  const names = distinct(others, [])
   const objects = rows.flatMap(({ figures, lines = [[]], reason, url }) =>
     lines.map((cells) => ({
       url,
       ...figures,
       reason,
-      list: others.length === 0 ? undefined : named(others, cells),
+      list: others.length === 0 ? undefined : named(names, cells),
     })),
   )
   return `${JSON.stringify(objects, undefined, 2)}\n`

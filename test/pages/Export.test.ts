@@ -87,4 +87,13 @@ describe("an export of a list with other columns", () => {
 `,
     )
   })
+
+  it("loses no column when two have the same name", () => {
+    const row = { place: 1, url: "a.com", lines: [["1", "2", "3"]] }
+    const results = { rows: [row], others: ["rank", "rank", "url"] }
+    assert.deepStrictEqual(JSON.parse(json(results)), [
+      { url: "a.com", list: { rank: "1", "rank 2": "2", url: "3" } },
+    ])
+    assert.include(csvOf(results), "reason,rank,rank 2,url (list)\r\n")
+  })
 })
