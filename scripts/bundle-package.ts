@@ -30,8 +30,13 @@ export const bundlePackage = async (dist: string) => {
 const readme = () => {
   const guide = readFileSync(join(root, "src/pages/guide/client.md"), "utf8")
   const [about = ""] = guide.slice(guide.indexOf("\n## ")).split("\n## Long lists")
-  return `# authority-metrics\n\nThe typed client of the service authority-metrics.\n${about}`
+  return `# authority-metrics\n\n${summary}\n${about}`
 }
+
+const summary =
+  "The typed client of the service authority-metrics. The entries `authority-metrics/server`, " +
+  "`authority-metrics/provider` and `authority-metrics/testing` run the service itself in a " +
+  "program or a test of your own, on Node 22.18 or newer and Deno."
 
 const packageOf = ({
   dependencies,
