@@ -151,6 +151,13 @@ describe("a CSV without a chosen column", () => {
     }),
   )
 
+  it.effect("a line with a comma or a semicolon does not turn a list of lines into a CSV", () =>
+    Effect.gen(function* () {
+      yield* expectUrls(";", [";"])
+      yield* expectUrls("one, two\nthree\n", ["one, two", "three"])
+    }),
+  )
+
   it.effect("a CSV whose first row has a URL has no header, and its columns have numbers", () =>
     Effect.gen(function* () {
       const expected = { columns: ["2"], urls: ["a.com", "b.com"] }

@@ -18,7 +18,7 @@ export class UnreadableList extends Data.TaggedError("UnreadableList")<{
 export interface Options {
   /** The CSV column: its name in the first row, or its number from 1; undefined to find it. */
   readonly column: string | undefined
-  /** True when the name of the file says that it is a CSV. Otherwise its first row decides. */
+  /** True when the file's name says that it is a CSV. Otherwise its first two lines decide. */
   readonly isCsv?: boolean
   /** Called once with the name or number of the column that was found. */
   readonly onColumn?: (column: string) => void
@@ -33,7 +33,7 @@ export async function* batches(
 ): AsyncGenerator<ReadonlyArray<string>> {
   const { batchSize, column, isCsv } = options
   const sniff = await sniffed(decoded(bytes))
-  const isTable = column !== undefined || isCsv || isHeader(sniff)
+  const isTable = column !== undefined || isCsv || beginsWithHeader(sniff)
   const urls = isTable ? cells(sniff, options) : lines(sniff.whole)
   let batch: Array<string> = []
   for await (const some of urls) {
@@ -166,10 +166,15 @@ const found = (sample: ReadonlyArray<ReadonlyArray<string>>): Column => {
 
 const looksLikeUrl = (cell: string) => Either.isRight(Target.parse(cell.trim()))
 
-/** A header has two names or more, and no URL. So it begins no list of plain lines. */
-const isHeader = ({ delimiter, first }: Sniffed) => {
+/** True when the first line has two names or more and no URL, and the second line has a URL. */
+const beginsWithHeader = ({ delimiter, first, second }: Sniffed) => {
   const names = first.split(delimiter)
-  return names.length > 1 && !first.includes("//") && !names.some(looksLikeUrl)
+  return (
+    names.length > 1 &&
+    !first.includes("//") &&
+    !names.some(looksLikeUrl) &&
+    second.split(delimiter).some(looksLikeUrl)
+  )
 }
 
 const isNumber = (column: string) => /^[1-9]\d{0,3}$/.test(column)
@@ -191,8 +196,9 @@ const indexOf = (column: string, first: ReadonlyArray<string>): number => {
 
 interface Sniffed {
   readonly delimiter: string
-  /** The first line that is neither blank nor a comment. */
+  /** The first two lines that are neither blank nor a comment. Empty when there are fewer. */
   readonly first: string
+  readonly second: string
   readonly whole: AsyncIterable<string>
 }
 
@@ -201,13 +207,14 @@ const sniffed = async (text: AsyncIterable<string>): Promise<Sniffed> => {
   const pieces = text[Symbol.asyncIterator]()
   let head = ""
   let first: string | undefined
+  let second: string | undefined
   for (;;) {
     const { done, value } = await pieces.next()
     head += value ?? ""
     const complete = head.split(lineEnd)
     if (!done) complete.pop()
-    first = complete.find((line) => isUrl(line.trim()))
-    if (done || first !== undefined || head.length > maxLineLength) break
+    ;[first, second] = complete.filter((line) => isUrl(line.trim()))
+    if (done || second !== undefined || head.length > maxLineLength) break
   }
   const unquoted = (first ?? head).replaceAll(/"[^"]*"/g, "")
   const [delimiter = ","] = [",", ";", "\t"].toSorted(
@@ -217,5 +224,5 @@ const sniffed = async (text: AsyncIterable<string>): Promise<Sniffed> => {
     yield head
     yield* { [Symbol.asyncIterator]: () => pieces }
   }
-  return { delimiter, first: first ?? "", whole: whole() }
+  return { delimiter, first: first ?? "", second: second ?? "", whole: whole() }
 }
