@@ -9,7 +9,7 @@ const chromium = "test/support/Chromium.ts"
 /** Tests on PostgreSQL that start no program. A new one outside the folders below is added here. */
 const stores = [
   "test/{Accounts,ApiKeys,Audit,CrashAndReplay,CreditLedger,Heartbeat}.test.ts",
-  "test/{IdempotencyKeys,MetricsCache,PostgresMends,Rankings,Transaction}.test.ts",
+  "test/{IdempotencyKeys,MetricsCache,PostgresErrors,Rankings,Transaction}.test.ts",
   "test/http/Idempotency.test.ts",
   "test/faults/{Network,Processes,Sqlite,Tampering}.test.ts",
 ]

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../src/Metrics.ts"
-import * as FakeMozLinksV2 from "./support/FakeMozLinksV2.ts"
+import * as FakeMozLinksV2 from "../scripts/support/FakeMozLinksV2.ts"
 import * as FakeVendor from "../scripts/support/FakeVendor.ts"
 import { lookup, tags } from "./support/lookup.ts"
 

@@ -23,7 +23,7 @@ import { bundle, dist } from "../bundle.ts"
 import { firstAnswer, kill } from "../first-answer.ts"
 import { creditsPath } from "./load.ts"
 import { load, quartile, rssUnderLoad, writeRequests } from "./measure.ts"
-import { matching } from "./rows.ts"
+import { matching } from "./workloads.ts"
 import {
   learn,
   newFolder,

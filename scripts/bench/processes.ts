@@ -10,7 +10,7 @@ import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { defaultConnections, load, median, medians, rssMb, writeRequests } from "./measure.ts"
-import { matching } from "./rows.ts"
+import { matching } from "./workloads.ts"
 import {
   dist,
   learn,

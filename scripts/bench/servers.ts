@@ -6,7 +6,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./load.ts"
-import type { Group } from "./rows.ts"
+import type { Group } from "./workloads.ts"
 
 export interface Server {
   readonly name: string

@@ -1,6 +1,6 @@
 /** Formats the results as a Markdown table. */
 import { type Measure, medians } from "./measure.ts"
-import type { Group } from "./rows.ts"
+import type { Group } from "./workloads.ts"
 
 export interface Memory {
   /** The median memory of the process tree over the last seconds of load. */

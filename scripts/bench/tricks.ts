@@ -72,7 +72,7 @@ export const tricks: ReadonlyArray<Trick> = [
   {
     name: "rows as cells",
     workloads: ["named1", "named50", "bought50"],
-    twins: [{ module: /\/rows\.ts$/, file: "rows.ts" }],
+    twins: [{ module: /\/bulkRows\.ts$/, file: "bulkRows.ts" }],
   },
   {
     name: "shared reads of balances",

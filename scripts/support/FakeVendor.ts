@@ -5,7 +5,7 @@
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../../src/MetricsProvider.ts"
-import { listen } from "./Wire.ts"
+import { listen } from "./RawHttp.ts"
 
 /** One call as it came in. */
 export interface Call {

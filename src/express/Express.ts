@@ -23,11 +23,11 @@ import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as BatchAnswer from "../http/BatchAnswer.ts"
 import * as Body from "../http/Body.ts"
 import { type Current, newRequestId } from "../http/CurrentRequest.ts"
-import * as IdempotencyKey from "../http/IdempotencyKey.ts"
+import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import { RateLimit } from "../http/RateLimit.ts"
-import * as contractErrors from "../http/contractErrors.ts"
+import * as ledgerErrors from "../http/ledgerErrors.ts"
 import type { Request } from "../http/Request.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Refusal } from "../ledger/Books.ts"
@@ -82,7 +82,7 @@ export const make = (
       const now = clock.unsafeCurrentTimeMillis()
       const apiKey = recallKey(headers["x-api-key"]?.toString() ?? "", now)
       if (apiKey === undefined) return undefined
-      const idempotencyKey = IdempotencyKey.fromHeader(headers["idempotency-key"]?.toString())
+      const idempotencyKey = IdempotencyHeader.fromHeader(headers["idempotency-key"]?.toString())
       const json = Body.parse(body)
       if (Either.isLeft(idempotencyKey) || !isBatch(json)) return undefined
       const { urls } = json
@@ -133,12 +133,12 @@ export const make = (
 
       const answerError = (error: Parameters<typeof errorAnswer.of>[0]) => {
         const [status, body] = errorAnswer.of(error)
-        answer(status, { body, isAscii: false }, contractErrors.headersOf(error))
+        answer(status, { body, isAscii: false }, ledgerErrors.headersOf(error))
       }
 
       const answerFailure = (cause: Cause.Cause<Refusal | StoreTimeout>) => {
         const refusal = Option.getOrUndefined(Cause.failureOption(cause))
-        if (refusal !== undefined) return answerError(contractErrors.errorOf(refusal, asked))
+        if (refusal !== undefined) return answerError(ledgerErrors.errorOf(refusal, asked))
         runFork(Effect.annotateLogs(Effect.logError("The request failed.", cause), { requestId }))
         answerError(new InternalServerError({ message: internalErrorMessage }))
       }

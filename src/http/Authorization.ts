@@ -20,7 +20,7 @@ import {
 import type { StoreTimeout } from "../StoreTimeout.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { RateLimit } from "./RateLimit.ts"
-import * as contractErrors from "./contractErrors.ts"
+import * as ledgerErrors from "./ledgerErrors.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
@@ -43,7 +43,7 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     return Authorization.of({
       apiKey: (key) =>
         Effect.matchEffect(keys.authenticate(key), {
-          onFailure: (error) => contractErrors.refuse(errorOf(error)),
+          onFailure: (error) => ledgerErrors.refuse(errorOf(error)),
           onSuccess: ({ accountId }) => admit(accountId),
         }),
     })

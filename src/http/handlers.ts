@@ -12,8 +12,8 @@ import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
-import * as IdempotencyKey from "./IdempotencyKey.ts"
-import * as contractErrors from "./contractErrors.ts"
+import * as IdempotencyHeader from "./IdempotencyHeader.ts"
+import * as ledgerErrors from "./ledgerErrors.ts"
 
 const decodeBatch = Body.decoder(BatchRequest)
 
@@ -23,16 +23,14 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
     handlers.handleRaw("checkBatch", ({ headers, request }) =>
       Effect.gen(function* () {
         const { urls } = yield* decodeBatch(request)
-        const idempotencyKey = yield* IdempotencyKey.fromHeader(headers["idempotency-key"])
+        const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
         const accountId = yield* CurrentAccount
         const current = yield* CurrentRequest
         const asked = { accountId, requestId: current.id, urls, idempotencyKey }
         const report = yield* check(asked).pipe(
           // An expired hold is a fault of the service, so it is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
-          Effect.catchAll((refusal) =>
-            contractErrors.refuse(contractErrors.errorOf(refusal, asked)),
-          ),
+          Effect.catchAll((refusal) => ledgerErrors.refuse(ledgerErrors.errorOf(refusal, asked))),
         )
         current.report = report
         CheckMeters.count(report)
@@ -47,7 +45,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
     handlers.handle("availableCredits", () =>
       Effect.gen(function* () {
         const balance = yield* Effect.catchAll(ledger.balance(yield* CurrentAccount), () =>
-          contractErrors.refuse(new ServiceUnavailable({ message: unavailableMessage })),
+          ledgerErrors.refuse(new ServiceUnavailable({ message: unavailableMessage })),
         )
         return {
           success: true as const,

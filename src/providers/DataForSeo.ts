@@ -17,7 +17,7 @@ import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
-import * as Wire from "./Wire.ts"
+import * as VendorHttp from "./VendorHttp.ts"
 
 /** One call takes 1000 names. Each target needs two: its domain and its page. */
 const batchSize = 500
@@ -33,24 +33,24 @@ export const layer = (options: Options): Layer.Layer<MetricsProvider> =>
   Layer.sync(MetricsProvider, () => make(options))
 
 const make = ({ login, password, url }: Options) => {
-  const wire = Wire.make({
+  const http = VendorHttp.make({
     provider: "dataforseo",
     url,
-    secrets: { authorization: Wire.basic(`${login}:${Redacted.value(password)}`) },
+    secrets: { authorization: VendorHttp.basic(`${login}:${Redacted.value(password)}`) },
   })
 
   /** Sends one task and returns its items. Fails when the call or the task has an error status. */
   const call = Effect.fnUntraced(function* (path: string, task: object) {
-    const response = yield* wire.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
-    const answer = yield* wire.decode(response, decodeBody)
+    const response = yield* http.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
+    const answer = yield* http.decode(response, decodeBody)
     const [first] = answer.tasks
     for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
       if (status_code !== ok) {
         const detail = `${status_code}: ${status_message ?? ""}`
-        return yield* wire.error(reasonOf(status_code), detail, response)
+        return yield* http.error(reasonOf(status_code), detail, response)
       }
     }
-    if (first === undefined) return yield* wire.error("Malformed", "the answer has no task")
+    if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
     return (first.result ?? []).flatMap(({ items }) => items ?? [])
   })
 
@@ -121,7 +121,7 @@ const ok = 20000
 
 /** The first three digits are an HTTP status. 40202 and 40209 are rate and concurrency limits. */
 const reasonOf = (code: number): ProviderError["reason"] =>
-  code === 40202 || code === 40209 ? "Throttled" : Wire.reasonOf(Math.floor(code / 100))
+  code === 40202 || code === 40209 ? "Throttled" : VendorHttp.reasonOf(Math.floor(code / 100))
 
 // Schemas of DataForSEO's answers.
 

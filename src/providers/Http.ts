@@ -15,7 +15,7 @@ import type { Target } from "../Target.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
 import { batchSize, Failure, Figures, type Question } from "./HttpProtocol.ts"
-import * as Wire from "./Wire.ts"
+import * as VendorHttp from "./VendorHttp.ts"
 
 /** `url` is the endpoint. `token` goes into the header `authorization` as a bearer token. */
 export const layer = (options: {
@@ -24,7 +24,7 @@ export const layer = (options: {
 }): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
 const make = ({ token, url }: { readonly url: string; readonly token: Redacted.Redacted }) => {
-  const wire = Wire.make({
+  const http = VendorHttp.make({
     provider: "http",
     url,
     secrets: { authorization: Redacted.make(`Bearer ${Redacted.value(token)}`) },
@@ -35,8 +35,8 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
     const json: Question = {
       targets: targets.map(({ domain, host, url }) => ({ url, host, domain })),
     }
-    const { results } = yield* wire.decode(yield* wire.send({ url, json }), decodeAnswer)
-    return outcomesOf(results, wire)
+    const { results } = yield* http.decode(yield* http.send({ url, json }), decodeAnswer)
+    return outcomesOf(results, http)
   })
 
   const ask: Ask = (targets) =>
@@ -58,7 +58,7 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
 /** The outcomes by URL. Of several results for one URL the first one counts. */
 const outcomesOf = (
   results: ReadonlyArray<unknown>,
-  { quote }: Wire.Wire,
+  { quote }: VendorHttp.VendorHttp,
 ): ReadonlyMap<string, Outcome> => {
   const outcomes = new Map<string, Outcome>()
   for (const result of results) {
@@ -76,7 +76,7 @@ const outcomesOf = (
 }
 
 /** Decodes the figures of one target, so that unusable figures fail their own target only. */
-const checked = (result: unknown, quote: Wire.Wire["quote"]): Outcome =>
+const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
   Either.match(decodeFigures(result), {
     onLeft: (issue) =>
       providerFailed(

@@ -20,7 +20,7 @@ import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsPro
 import { Target } from "../Target.ts"
 import { latestTime } from "../TimeSpan.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
-import * as Wire from "./Wire.ts"
+import * as VendorHttp from "./VendorHttp.ts"
 
 /** Moz documents no maximum for this API. The Links API v2 takes at most 50. */
 const batchSize = 50
@@ -32,12 +32,12 @@ export const layer = (options: {
 }): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
 const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
-  const wire = Wire.make({
+  const http = VendorHttp.make({
     provider: "moz",
     url: options.url,
     secrets: { "x-moz-token": options.token },
   })
-  const checked = checkedBy(wire.quote)
+  const checked = checkedBy(http.quote)
 
   /** Makes one JSON-RPC call and returns its `result`. */
   const call = Effect.fnUntraced(function* <A>(
@@ -47,15 +47,15 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   ) {
     const id = randomUUID()
     const json = { jsonrpc: "2.0", id, method, params: { data } }
-    const response = yield* wire.send({ url: options.url, json })
+    const response = yield* http.send({ url: options.url, json })
     const failure = Option.flatMap(response.json, decodeFailure)
     if (Option.isSome(failure)) {
       const { error } = failure.value
-      return yield* wire.error(reasonOf(error, response.status), explain(error), response)
+      return yield* http.error(reasonOf(error, response.status), explain(error), response)
     }
-    const success = yield* wire.decode(response, decoder)
+    const success = yield* http.decode(response, decoder)
     if (success.id !== id) {
-      return yield* wire.error("Malformed", "the answer has the id of another call")
+      return yield* http.error("Malformed", "the answer has the id of another call")
     }
     return success.result
   })
@@ -115,7 +115,7 @@ const outcomesOf = (
  * a malformed page fails only its own target. `quote` makes Moz's text safe to log.
  */
 export const checkedBy =
-  (quote: Wire.Wire["quote"]) =>
+  (quote: VendorHttp.VendorHttp["quote"]) =>
   (siteMetrics: unknown): Outcome =>
     Either.match(decodeSiteMetrics(siteMetrics), {
       onLeft: (issue) =>
@@ -134,7 +134,7 @@ const refused = (error: unknown): Outcome =>
 /** Why a call failed. Prefers the status in the error, because the HTTP status may be 200. */
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
-  if (status !== undefined && status >= 400) return Wire.reasonOf(status)
+  if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status)
   return isServersFault(error.code) ? "Unavailable" : "Refused"
 }
 

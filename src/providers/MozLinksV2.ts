@@ -17,7 +17,7 @@ import { providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
 import { checkedBy } from "./Moz.ts"
-import * as Wire from "./Wire.ts"
+import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 50
 
@@ -31,27 +31,27 @@ export const layer = (options: {
 }): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
 const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
-  const wire = Wire.make({
+  const http = VendorHttp.make({
     provider: "moz-links-v2",
     url: options.url,
     secrets: credentials(options.token),
   })
-  const checked = checkedBy(wire.quote)
+  const checked = checkedBy(http.quote)
 
   const lookup: Ask = (all) => {
     let refusals = 0
 
     const ask: Ask = Effect.fnUntraced(function* (targets) {
       const json = { targets: targets.map(({ page }) => page) }
-      const response = yield* wire.send({ url: `${options.url}/url_metrics`, json })
+      const response = yield* http.send({ url: `${options.url}/url_metrics`, json })
       if (response.status === 400) {
         refusals += 1
         return yield* halve(targets)
       }
-      const { results } = yield* wire.decode(response, decodeBody)
+      const { results } = yield* http.decode(response, decodeBody)
       if (results.length !== targets.length) {
         const detail = `${results.length} results for ${targets.length} targets`
-        return yield* wire.error("Malformed", detail)
+        return yield* http.error("Malformed", detail)
       }
       return results.map(checked)
     })
@@ -79,7 +79,7 @@ const maxRefusals = 8
 
 const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {
   const text = Redacted.value(token)
-  return text.includes(":") ? { authorization: Wire.basic(text) } : { "x-moz-token": token }
+  return text.includes(":") ? { authorization: VendorHttp.basic(text) } : { "x-moz-token": token }
 }
 
 // Schema of Moz's answer.

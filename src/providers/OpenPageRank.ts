@@ -16,7 +16,7 @@ import * as TypeGuard from "../schema/TypeGuard.ts"
 import { Outcome, providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
-import * as Wire from "./Wire.ts"
+import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 100
 
@@ -27,7 +27,7 @@ export const layer = (options: {
 }): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
 
 const make = (options: { readonly url: string; readonly key: Redacted.Redacted }) => {
-  const wire = Wire.make({
+  const http = VendorHttp.make({
     provider: "open-page-rank",
     url: options.url,
     secrets: { "api-opr": options.key },
@@ -37,12 +37,12 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     const domains = new Set(targets.map(({ domain }) => domain))
     const query = new URLSearchParams()
     for (const domain of domains) query.append("domains[]", domain)
-    const response = yield* wire.send({ url: `${options.url}?${query}` })
-    const { response: items, status_code } = yield* wire.decode(response, decodeBody)
+    const response = yield* http.send({ url: `${options.url}?${query}` })
+    const { response: items, status_code } = yield* http.decode(response, decodeBody)
     if (status_code !== 200) {
-      return yield* wire.error(Wire.reasonOf(status_code), `status ${status_code}`, response)
+      return yield* http.error(VendorHttp.reasonOf(status_code), `status ${status_code}`, response)
     }
-    const outcomes = new Map(items.flatMap((item) => Option.toArray(answerOf(item, wire))))
+    const outcomes = new Map(items.flatMap((item) => Option.toArray(answerOf(item, http))))
     return targets.map(
       ({ domain }) =>
         outcomes.get(domain) ??
@@ -61,7 +61,7 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
 /** The domain and outcome of an item; none when the item names no domain. */
 const answerOf = (
   item: unknown,
-  { quote }: Wire.Wire,
+  { quote }: VendorHttp.VendorHttp,
 ): Option.Option<readonly [domain: string, Outcome]> =>
   Option.map(Schema.decodeUnknownOption(Named)(item), ({ domain, status_code }) => [
     domain.toLowerCase(),

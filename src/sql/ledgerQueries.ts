@@ -17,7 +17,7 @@ import * as Failure from "./Failure.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
-import { inserter, isAmong, rowsOf } from "./rows.ts"
+import { inserter, isAmong, rowsOf } from "./bulkRows.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const decodeBalances = TypeGuard.decoder(Schema.Array(BalanceRow))

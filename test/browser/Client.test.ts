@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { isMissing, visit } from "../support/Browser.ts"
 import { consumer } from "../support/Package.ts"
 import { folder, json, openAccount, serve } from "../support/Program.ts"
-import { listen } from "../../scripts/support/Wire.ts"
+import { listen } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 120_000
 

@@ -20,7 +20,7 @@ import {
   plain,
   requestOf,
 } from "../support/requests.ts"
-import type { Answer } from "../../scripts/support/Wire.ts"
+import type { Answer } from "../../scripts/support/RawHttp.ts"
 
 /** The parts of an answer that must be equal: everything but the request id and the date. */
 const comparable = ({

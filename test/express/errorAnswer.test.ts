@@ -6,7 +6,7 @@ import * as fc from "effect/FastCheck"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as errorAnswer from "../../src/express/errorAnswer.ts"
-import * as contractErrors from "../../src/http/contractErrors.ts"
+import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import type { Refusal } from "../../src/ledger/Books.ts"
 import { InsufficientCredits } from "../../src/ledger/Hold.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReused } from "../../src/ledger/IdempotencyKey.ts"
@@ -55,7 +55,7 @@ it.scopedLive("the fast path answers a refused request with the router's status 
       Effect.gen(function* () {
         outcome = Effect.fail(refusal)
         assert.deepStrictEqual(
-          errorAnswer.of(contractErrors.errorOf(refusal, request)),
+          errorAnswer.of(ledgerErrors.errorOf(refusal, request)),
           yield* answer,
         )
       }),

@@ -8,7 +8,7 @@ import { exited, json, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { temporaryFolder } from "../support/Stores.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/Wire.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
 
 const missing = SmallDisk.isMissing()
 if (missing !== undefined) {

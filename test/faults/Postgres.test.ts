@@ -11,7 +11,7 @@ import { charge, endLeases, expire, figures, problemsOf } from "../../scripts/su
 import { newLoad, nothingIsLost, run } from "../support/load.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/Wire.ts"
+import { eventually } from "../../scripts/support/RawHttp.ts"
 
 describe("PostgreSQL restarts under load", () => {
   it.scopedLive("the ledger loses no charge when PostgreSQL restarts, and recovers by itself", () =>

@@ -14,7 +14,7 @@ import { folder, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/Wire.ts"
+import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 120_000
 

@@ -16,7 +16,7 @@ import * as Proxy from "../../scripts/support/Proxy.ts"
 import * as Standby from "../../scripts/support/Standby.ts"
 import { newDatabaseOn, postgresDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/Wire.ts"
+import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 120_000
 

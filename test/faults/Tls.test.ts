@@ -10,7 +10,7 @@ import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as certificates from "../support/certificates.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { temporaryFolder } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/Wire.ts"
+import { eventually } from "../../scripts/support/RawHttp.ts"
 
 let server: Postgres.Server
 beforeAll(async () => {

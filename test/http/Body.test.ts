@@ -7,7 +7,7 @@ import { BatchRequest } from "../../src/contract/Api.ts"
 import * as Body from "../../src/http/Body.ts"
 import { Request } from "../../src/http/Request.ts"
 import { ServerRequest } from "../../src/http/ServerRequest.ts"
-import * as Wire from "../../scripts/support/Wire.ts"
+import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 const decode = Body.decoder(BatchRequest)
 
@@ -23,7 +23,7 @@ const head = [
 
 /** Answers with the decoded body if it can be read in the turn after the headers. */
 const server = Effect.suspend(() =>
-  Wire.listen(
+  RawHttp.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
       setImmediate(() => {
         const exit = Effect.runSyncExit(decode(new ServerRequest(request, "POST")))
@@ -35,15 +35,15 @@ const server = Effect.suspend(() =>
 
 it.live("a body that arrives together with its headers is decoded without waiting", () =>
   Effect.gen(function* () {
-    const answer = yield* Wire.exchange(yield* server, head + body)
+    const answer = yield* RawHttp.exchange(yield* server, head + body)
     assert.match(answer, /\r\n\r\nexample\.com$/)
   }).pipe(Effect.scoped),
 )
 
 it.live("a body that has not fully arrived is not decoded yet", () =>
   Effect.gen(function* () {
-    const connection = yield* Wire.connect(yield* server)
+    const connection = yield* RawHttp.connect(yield* server)
     connection.send(head + body.slice(0, -1))
-    yield* Wire.eventually("the answer", () => connection.received().endsWith("not yet"))
+    yield* RawHttp.eventually("the answer", () => connection.received().endsWith("not yet"))
   }).pipe(Effect.scoped),
 )

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import { defaultLimits } from "../../src/http/NodeServer.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
-import { connect, type Connection, eventually, request } from "../../scripts/support/Wire.ts"
+import { connect, type Connection, eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const document = '{"urls":["example.com"]}'
 

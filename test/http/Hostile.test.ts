@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
-import { connect, eventually, exchange } from "../../scripts/support/Wire.ts"
+import { connect, eventually, exchange } from "../../scripts/support/RawHttp.ts"
 
 const document = '{"urls":["example.com"]}'
 

@@ -25,7 +25,7 @@ import {
   temporaryFolder,
 } from "../support/Stores.ts"
 import { batch, memoryLedger, start } from "../support/TestServer.ts"
-import { type Answer, eventually, request } from "../../scripts/support/Wire.ts"
+import { type Answer, eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })
 const named = (key: string) => ({ "idempotency-key": key })

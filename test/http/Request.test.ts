@@ -4,14 +4,14 @@ import { text } from "node:stream/consumers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Request } from "../../src/http/Request.ts"
-import * as Wire from "../../scripts/support/Wire.ts"
+import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 /**
  * Echoes the body: `/body` reads it directly in the next turn, `/stream` reads it as a stream then,
  * `/late` reads it as a stream after a delay, and other paths do not read it.
  */
 const server = Effect.suspend(() =>
-  Wire.listen(
+  RawHttp.listen(
     createServer({ IncomingMessage: Request }, (request, response) => {
       const asStream = () => text(request).then((all) => response.end(`<${all}>`))
       setImmediate(() => {
@@ -30,13 +30,13 @@ const post = (path: string, body: string, length = body.length) =>
 /** Sends the pieces on one connection and returns the answers. */
 const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const connection = yield* Wire.connect(yield* server)
+    const connection = yield* RawHttp.connect(yield* server)
     const given = () => [...connection.received().matchAll(/<[^>]*>/g)].map(([answer]) => answer)
     for (const piece of pieces) {
       connection.send(piece)
       yield* Effect.sleep("20 millis")
     }
-    yield* Wire.eventually("all answers", () => given().length === count)
+    yield* RawHttp.eventually("all answers", () => given().length === count)
     return given()
   })
 

@@ -5,7 +5,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { batch, creditsPath, start } from "../support/TestServer.ts"
-import type { Answer } from "../../scripts/support/Wire.ts"
+import type { Answer } from "../../scripts/support/RawHttp.ts"
 
 const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
   const lines = log

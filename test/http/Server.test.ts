@@ -21,7 +21,7 @@ import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { connect, eventually, listen, request } from "../../scripts/support/Wire.ts"
+import { connect, eventually, listen, request } from "../../scripts/support/RawHttp.ts"
 
 /** A service on a database of its own, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>

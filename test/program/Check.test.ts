@@ -22,7 +22,7 @@ import {
   shell,
 } from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/Wire.ts"
+import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 240_000
 

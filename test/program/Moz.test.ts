@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/Wire.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
 
 it.scopedLive(
   "a batch of 50 mixed URLs over Moz charges only the successes and keeps the order",

@@ -9,7 +9,7 @@ import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, listen, request } from "../../scripts/support/Wire.ts"
+import { eventually, listen, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 60_000
 

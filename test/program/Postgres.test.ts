@@ -7,7 +7,7 @@ import * as PostgresClient from "../../src/sql/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
 import { verb } from "../support/Verb.ts"
-import { eventually } from "../../scripts/support/Wire.ts"
+import { eventually } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 120_000
 

@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { request } from "../../scripts/support/Wire.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
 
 const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/postgresql.md"), "utf8")
 

@@ -37,7 +37,7 @@ import {
 import { temporaryDatabase } from "../support/Stores.ts"
 import { verb } from "../support/Verb.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/Wire.ts"
+import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 120_000
 

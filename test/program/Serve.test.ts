@@ -20,7 +20,7 @@ import {
   verify,
 } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { connect, eventually, listen, request } from "../../scripts/support/Wire.ts"
+import { connect, eventually, listen, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 60_000
 

@@ -29,7 +29,7 @@ import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { inSql, type Ports, temporaryFolder } from "./Stores.ts"
-import * as Wire from "../../scripts/support/Wire.ts"
+import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 export const modes = ["express", "router"] as const
 export type Mode = (typeof modes)[number]
@@ -138,7 +138,7 @@ export const start = (mode: Mode, options: Options) =>
         context,
       ),
       sql: Context.get(context, SqlClient.SqlClient),
-      send: (request: Wire.Request) => Wire.request(url, request),
+      send: (request: RawHttp.Request) => RawHttp.request(url, request),
     }
   })
 

@@ -13,7 +13,7 @@ import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
-import { eventually } from "../../scripts/support/Wire.ts"
+import { eventually } from "../../scripts/support/RawHttp.ts"
 
 const root = join(import.meta.dirname, "../..")
 

@@ -28,7 +28,7 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
-import * as Wire from "../../scripts/support/Wire.ts"
+import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 export interface Options {
   readonly provider?: Layer.Layer<MetricsProvider>
@@ -137,14 +137,14 @@ export const start = (options: Options = {}) =>
         ),
         (entries) => [...entries],
       ),
-      send: (request: Wire.Request) => Wire.request(url, request),
+      send: (request: RawHttp.Request) => RawHttp.request(url, request),
       /** Sends a well-formed batch with the account's key. */
       check: (urls: ReadonlyArray<unknown>) =>
-        Wire.request(url, batch(key, JSON.stringify({ urls }))),
+        RawHttp.request(url, batch(key, JSON.stringify({ urls }))),
       /** Sends any body to the batch path. */
       post: (body: string | Uint8Array, headers: Record<string, string> = {}) =>
-        Wire.request(url, batch(key, body, headers)),
-      credits: Wire.request(url, { path: creditsPath, headers: { "x-api-key": key } }),
+        RawHttp.request(url, batch(key, body, headers)),
+      credits: RawHttp.request(url, { path: creditsPath, headers: { "x-api-key": key } }),
     }
   })
 
@@ -152,7 +152,7 @@ export const batch = (
   key: string,
   body: string | Uint8Array,
   headers: Record<string, string> = {},
-): Wire.Request => ({
+): RawHttp.Request => ({
   method: "POST",
   path: batchPath,
   headers: { "content-type": "application/json", "x-api-key": key, ...headers },

@@ -7,7 +7,7 @@ import { ProviderError } from "../../src/MetricsProvider.ts"
 import { figure } from "../../scripts/support/figures.ts"
 import { checked, failed, knowing } from "./ScriptedProvider.ts"
 import { batchPath, creditsPath } from "./TestServer.ts"
-import type * as Wire from "../../scripts/support/Wire.ts"
+import type * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 const metrics = (page: string) => ({
   domainAuthority: figure(page, "domain"),
@@ -255,7 +255,7 @@ export const ask: fc.Arbitrary<Ask> = fc.oneof(
 )
 
 /** Converts the request to the form that is sent. */
-export const requestOf = (ask: Ask, key: string, agent?: Agent): Wire.Request => {
+export const requestOf = (ask: Ask, key: string, agent?: Agent): RawHttp.Request => {
   const { body, method, path } = ask
   // With Connection: close, a piece that is sent after the answer would destroy the answer.
   const sending = ask.more["connection"] === undefined ? ask.sending : "whole"

@@ -14,7 +14,7 @@ import { Accounts } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
-import { eventually, request } from "../../scripts/support/Wire.ts"
+import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const Balance = Schema.Struct({
   account: Schema.String,

@@ -1,9 +1,9 @@
-/** Plain twin of src/sql/rows.ts: SQLite takes all rows as one parameter too. */
+/** Plain twin of src/sql/bulkRows.ts: SQLite takes all rows as one parameter too. */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 
-export { isAmong, rowsOf } from "../../../src/sql/rows.ts"
+export { isAmong, rowsOf } from "../../../src/sql/bulkRows.ts"
 
 export const inserter = (
   sql: SqlClient.SqlClient,

@@ -30,7 +30,7 @@ export interface VendorResponse {
   readonly retryAfter: Option.Option<Duration.Duration>
 }
 
-export interface Wire {
+export interface VendorHttp {
   /**
    * Succeeds with any status. Fails when no complete answer arrives, or the answer is too large.
    */
@@ -69,7 +69,7 @@ export const make = (options: {
   readonly provider: string
   readonly url: string
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
-}): Wire => {
+}): VendorHttp => {
   const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
   // Some vendors refuse requests without a User-Agent.
   const headers = { accept: "application/json", "user-agent": "authority-metrics", ...secrets }
@@ -81,10 +81,10 @@ export const make = (options: {
   ])
   const postHeaders = { ...headers, "content-type": "application/json" }
 
-  const quote: Wire["quote"] = (text) =>
+  const quote: VendorHttp["quote"] = (text) =>
     printable(withoutSecrets(oneLine(text).slice(0, maxReadLength))).slice(0, maxDetailLength)
 
-  const error: Wire["error"] = (reason, detail, response) =>
+  const error: VendorHttp["error"] = (reason, detail, response) =>
     new ProviderError({
       provider: options.provider,
       reason,
@@ -95,7 +95,7 @@ export const make = (options: {
       }),
     })
 
-  const send: Wire["send"] = ({ json, url }) => {
+  const send: VendorHttp["send"] = ({ json, url }) => {
     const body = json === undefined ? undefined : JSON.stringify(json)
     const method = body === undefined ? "GET" : "POST"
     const attributes = { "http.request.method": method, "url.full": shown(url) }
@@ -116,7 +116,7 @@ export const make = (options: {
     )
   }
 
-  const decode: Wire["decode"] = (response, decoder) => {
+  const decode: VendorHttp["decode"] = (response, decoder) => {
     const { json, status } = response
     if (status !== 200) return Either.left(error(reasonOf(status), explain(response), response))
     if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is not JSON"))
