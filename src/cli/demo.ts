@@ -1,8 +1,31 @@
-/** The demo account, which the sandbox's first start creates. */
+/** The demo account. The first start of the sandbox creates it. */
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../Account.ts"
+import { ApiKeys } from "../ApiKeys.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import { Credits } from "../ledger/Credits.ts"
+import * as Settings from "../Settings.ts"
 
 export const demoName = AccountName.make("demo")
+
+export const demoCredits = Credits.make(1000)
+
+/** On the sandbox's first start, creates the demo account with its credits and returns its key. */
+export const demoKey = Effect.gen(function* () {
+  const { providers } = yield* Settings.Settings
+  const accounts = yield* Accounts
+  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
+  const { id } = yield* accounts.create(demoName)
+  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
+  return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
+}).pipe(
+  // Another process created the account at the same time.
+  Effect.catchTag("AccountExists", () => Effect.succeedNone),
+)
+
+export const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
+  providers.every((name) => name === "sandbox")
 
 /** Returns true when the demo account exists and other machines can reach `host`. */
 export const isExposed = (host: string) =>

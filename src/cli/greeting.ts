@@ -1,16 +1,13 @@
-/** Prints the address when the server starts, and a demo key on the sandbox's first start. */
+/** Prints the address and the warnings when the server starts, and the demo key when it is new. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import { Accounts } from "../Account.ts"
 import type * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { CreditLedger } from "../CreditLedger.ts"
 import { Listener } from "../http/NodeServer.ts"
-import { Credits } from "../ledger/Credits.ts"
 import * as Settings from "../Settings.ts"
-import { demoName, isExposed } from "./demo.ts"
+import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
 /** Prints when the server listens. With `json` it prints one JSON document. */
@@ -56,24 +53,6 @@ const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
       `${message}. To create a key, run 'authority key create --account ${demoName}'.`,
     )
   })
-
-const demoCredits = Credits.make(1000)
-
-/** On the sandbox's first start, creates the demo account with its credits and returns its key. */
-const demoKey = Effect.gen(function* () {
-  const { providers } = yield* Settings.Settings
-  const accounts = yield* Accounts
-  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
-  const { id } = yield* accounts.create(demoName)
-  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
-  return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
-}).pipe(
-  // Another process created the account at the same time.
-  Effect.catchTag("AccountExists", () => Effect.succeedNone),
-)
-
-const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
-  providers.every((name) => name === "sandbox")
 
 /** This text contains the key, so it goes to stdout and never to the log. */
 const invitation = (url: string, key: string) => `
