@@ -54,7 +54,7 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      * Undoes `issue` or `rotate` for a key that could not be shown. Ends the new key now. For a
      * rotation, restores the old key's expiry.
      */
-    readonly withdraw: (issued: IssuedKey) => Effect.Effect<void>
+    readonly undoIssue: (issued: IssuedKey) => Effect.Effect<void>
     /** Revokes a key now. Revoking it again is no error. Fails with ApiKeyNotFound. */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
     /** All keys of an account, oldest first, including ended ones. */

@@ -10,8 +10,8 @@ import * as Effect from "effect/Effect"
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   readonly message: string
   readonly cause?: unknown
-  /** True when the change may have been committed, because the answer to the commit was lost. */
-  readonly mayStand?: boolean
+  /** True when the change may or may not be committed: the answer to the commit was lost. */
+  readonly isUndecided?: boolean
 }> {}
 
 /** Turns a StoreFailure that is a defect into a typed error. Other defects stay. */

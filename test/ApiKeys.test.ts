@@ -256,23 +256,23 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("withdrawing", () => {
-      it.effect("withdrawing a new API key revokes it", () =>
+    describe("undoing the issue of a key", () => {
+      it.effect("undoing the issue of an API key ends the key", () =>
         Effect.gen(function* () {
           const { account, ...key } = yield* issued()
-          yield* (yield* ApiKeys).withdraw(key)
+          yield* (yield* ApiKeys).undoIssue(key)
           assert.isFalse(yield* admits(key.key))
           assert.strictEqual((yield* (yield* ApiKeys).list(account)).length, 1)
         }),
       )
 
-      it.effect("withdrawing the new key of a rotation restores the lifetime of the old key", () =>
+      it.effect("undoing a rotation restores the lifetime of the old key", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           for (const grace of ["0 millis", "1 hour"] as const) {
             const former = yield* issued({ expiresIn: Duration.days(90) })
             const successor = yield* keys.rotate(former.record.id, Duration.decode(grace))
-            yield* keys.withdraw(successor)
+            yield* keys.undoIssue(successor)
             assert.isFalse(yield* admits(successor.key))
             yield* TestClock.adjust("89 days")
             assert.isTrue(yield* admits(former.key))
@@ -283,20 +283,20 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "withdrawing a new key does not revive an old key that was revoked or rotated again",
+        "undoing a rotation does not revive an old key that was revoked or rotated again",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
             const revoked = yield* issued()
             const successor = yield* keys.rotate(revoked.record.id, Duration.hours(1))
             yield* keys.revoke(revoked.record.id)
-            yield* keys.withdraw(successor)
+            yield* keys.undoIssue(successor)
             assert.isFalse(yield* admits(revoked.key))
 
             const rotated = yield* issued()
             const second = yield* keys.rotate(rotated.record.id, Duration.hours(2))
             yield* keys.rotate(rotated.record.id, Duration.hours(1))
-            yield* keys.withdraw(second)
+            yield* keys.undoIssue(second)
             yield* TestClock.adjust("1 hour")
             assert.isFalse(yield* admits(rotated.key))
           }),

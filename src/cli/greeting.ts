@@ -48,7 +48,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
 /** Revokes the demo key, because it was not shown. The service continues without stdout. */
 const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
   Effect.gen(function* () {
-    if (Option.isSome(key)) yield* (yield* ApiKeys).withdraw(key.value)
+    if (Option.isSome(key)) yield* (yield* ApiKeys).undoIssue(key.value)
     yield* Effect.logWarning(
       `${message}. To create a key, run 'authority key create --account ${demoName}'.`,
     )

@@ -24,13 +24,13 @@ const keyId = Args.text({ name: "KEY_ID" }).pipe(
 /** The key was issued but its secret was not shown. `message` says whether the key is revoked. */
 class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
 
-/** Prints the secret. Withdraws the key when the secret cannot be printed, because it is lost. */
+/** Prints the secret. If that fails, undoes the issue: nobody has seen the secret. */
 const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
   Effect.catchTag(printIssued(asJson, issued, account), "OutputFailed", ({ message }) =>
     Effect.gen(function* () {
       const keys = yield* ApiKeys
       const { id } = issued.record
-      const outcome = yield* Effect.exit(keys.withdraw(issued))
+      const outcome = yield* Effect.exit(keys.undoIssue(issued))
       return yield* new KeyNotShown({
         message: Exit.isSuccess(outcome)
           ? `${message}: the new key ${id} was not shown and is revoked`

@@ -49,7 +49,7 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
         return insert(issued)
       }),
 
-    withdraw: ({ key, record, replaces }) =>
+    undoIssue: ({ key, record, replaces }) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         records.set(ApiKey.hash(key), { ...record, revokedAt: now })
         for (const [hash, known] of records) {

@@ -134,7 +134,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Failure.orDie,
       ),
 
-      withdraw: Effect.fn("ApiKeys.withdraw")(
+      undoIssue: Effect.fn("ApiKeys.undoIssue")(
         function* ({ record, replaces }) {
           const now = yield* Clock.currentTimeMillis
           yield* sql`UPDATE api_keys SET revoked_at = ${now} WHERE id = ${record.id}`

@@ -86,16 +86,16 @@ const make = (leaseMs: number) =>
           answer = Exit.die(defect)
         }
       }
-      const { accountId, charges, ends, named, opens } = change
+      const { accountId, charges, endsHoldOf, keyedHold, opens } = change
       queue.submit(
-        { accountId, ends, named, apply },
+        { accountId, endsHoldOf, keyedHold, apply },
         (exit) => {
           if (Exit.isSuccess(exit)) return callback(answer)
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
           // A commit that never applied the command has written no hold.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
           callback(
-            charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.mayStand)
+            charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)
               ? Exit.fail(timeout(true))
               : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
           )
@@ -122,8 +122,8 @@ const make = (leaseMs: number) =>
       ask(
         {
           accountId: hold.accountId,
-          ends: undefined,
-          named: namedOf(hold),
+          endsHoldOf: undefined,
+          keyedHold: keyedHoldOf(hold),
           charges: charge.amount > 0,
           apply: (books, now) => books.charge(hold, charge, answer, now),
         },
@@ -153,8 +153,8 @@ const make = (leaseMs: number) =>
       open: (hold) =>
         submit({
           accountId: hold.accountId,
-          ends: undefined,
-          named: namedOf(hold),
+          endsHoldOf: undefined,
+          keyedHold: keyedHoldOf(hold),
           charges: false,
           opens: hold,
           apply: (books, now) => books.open(hold, now),
@@ -163,8 +163,8 @@ const make = (leaseMs: number) =>
       settle: (hold, charge, answer) =>
         submit({
           accountId: hold.accountId,
-          ends: hold.requestId,
-          named: namedOf(hold),
+          endsHoldOf: hold.requestId,
+          keyedHold: keyedHoldOf(hold),
           charges: charge.amount > 0,
           apply: (books, now) => books.settle(hold, charge, answer, now),
         }),
@@ -180,8 +180,8 @@ const make = (leaseMs: number) =>
       grant: (accountId, amount, note) =>
         submitWithoutDeadline({
           accountId,
-          ends: undefined,
-          named: undefined,
+          endsHoldOf: undefined,
+          keyedHold: undefined,
           charges: false,
           apply: (books, now) => books.grant(accountId, amount, note, now),
         }),
@@ -198,10 +198,10 @@ const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 
 const releaseOf = (hold: Hold): Change<boolean, never> => ({
   accountId: hold.accountId,
-  ends: hold.requestId,
-  named: namedOf(hold),
+  endsHoldOf: hold.requestId,
+  keyedHold: keyedHoldOf(hold),
   charges: false,
   apply: (books) => books.release(hold),
 })
 
-const namedOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)
+const keyedHoldOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)

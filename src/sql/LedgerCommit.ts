@@ -21,17 +21,17 @@ import type { Queries } from "./ledgerQueries.ts"
 export interface Command {
   readonly accountId: AccountId
   /** The request whose open hold the command may end. */
-  readonly ends: RequestId | undefined
-  /** The hold whose idempotency key the command reads. */
-  readonly named: Hold | undefined
+  readonly endsHoldOf: RequestId | undefined
+  /** The command's hold when it has an idempotency key. The commit locks and reads that key. */
+  readonly keyedHold: Hold | undefined
   readonly apply: (books: Books, now: number) => void
 }
 
 /** The previous attempt of a commit. After a lost connection it may or may not have succeeded. */
 interface Former {
   written?: Books
-  /** True once the attempt may have committed, until the next attempt checks whether it did. */
-  mayStand: boolean
+  /** True once the attempt may have committed. The next attempt checks whether it did. */
+  isUndecided: boolean
 }
 
 /**
@@ -60,12 +60,12 @@ export const make = (
     ])
     // Checked with the accounts locked: then the previous attempt has ended on the server too.
     if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
-    former.mayStand = false
-    const named = commands.flatMap(({ named }) => named ?? [])
-    const keys = named.length === 0 ? [] : yield* queries.lockKeys(named)
+    former.isUndecided = false
+    const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
+    const keys = keyed.length === 0 ? [] : yield* queries.lockKeys(keyed)
     // A repeated request with an idempotency key may already have its hold.
     const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
-    const ending = new Set([...commands.flatMap(({ ends }) => ends ?? []), ...owners])
+    const ending = new Set([...commands.flatMap(({ endsHoldOf }) => endsHoldOf ?? []), ...owners])
     const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)
     const books = new Books(
       leaseMs,
@@ -76,15 +76,15 @@ export const make = (
     for (const command of commands) command.apply(books, now)
     yield* queries.write(books)
     former.written = books
-    former.mayStand = answersAreLost
+    former.isUndecided = answersAreLost
   })
 
   return (commands: ReadonlyArray<Command>) => {
-    const former: Former = { mayStand: false }
+    const former: Former = { isUndecided: false }
     return attempt(commands, former).pipe(
       GroupCommit.inTransaction(sql),
       Effect.catchAllDefect((defect) =>
-        former.mayStand && defect instanceof StoreFailure
+        former.isUndecided && defect instanceof StoreFailure
           ? dieUndecided(defect)
           : Effect.die(defect),
       ),
@@ -113,13 +113,13 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
   )
 
 const dieUndecided = ({ cause, message }: StoreFailure) => {
-  const failure = new StoreFailure({ message, cause, mayStand: true })
-  const log = Effect.logError(unknownOutcome, Cause.die(failure))
+  const failure = new StoreFailure({ message, cause, isUndecided: true })
+  const log = Effect.logError(undecidedMessage, Cause.die(failure))
   return Effect.zipRight(log, Effect.die(failure))
 }
 
-const unknownOutcome = "The answer to a commit was lost. The commit may have succeeded."
+const undecidedMessage = "The answer to a commit was lost. The commit may have succeeded."
 
-/** Whether the defect says that the change may have been committed. */
-export const mayStand = (defect: unknown) =>
-  defect instanceof StoreFailure && defect.mayStand === true
+/** Returns true for a StoreFailure after which the change may or may not be committed. */
+export const isUndecided = (defect: unknown) =>
+  defect instanceof StoreFailure && defect.isUndecided === true
