@@ -5,8 +5,8 @@
  *
  * The rules are in `ledger/Books`: `open`, `settle` and `charge` look up the idempotency key and
  * charge. `sql/CreditLedger` submits them, and `sql/LedgerCommit` writes the result.
- * A dead process: `sql/Heartbeat` finds it, and `sql/HoldExpiry` ends its holds, called by
- * `cli/sweeper`.
+ * `sql/Heartbeat` detects dead processes. `server/sweeper` calls `sql/HoldExpiry`, which ends their
+ * holds.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -21,7 +21,6 @@ import type { Credits } from "./ledger/Credits.ts"
 import type { LedgerEntry } from "./ledger/LedgerEntry.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
-/** A period in epoch milliseconds. `since` is inclusive, `until` is exclusive. */
 /** Sums over all accounts, for monitoring. */
 export interface Totals {
   readonly held: Credits
@@ -29,6 +28,7 @@ export interface Totals {
   readonly accountsBelow: ReadonlyArray<number>
 }
 
+/** A period in epoch milliseconds. `since` is inclusive, `until` is exclusive. */
 export interface Period {
   readonly since?: number | undefined
   readonly until?: number | undefined

@@ -170,7 +170,8 @@ const dataset = Command.make("dataset").pipe(
   Command.withDescription('Data of the provider "dataset"'),
   Command.withSubcommands([
     createsDatabase(datasets.load).pipe(
-      // Runs first: a file that cannot be read must not leave a new database.
+      // Opens the file before the database: an unreadable file must not leave a new database
+      // behind.
       Command.provideEffectDiscard(({ file }) => datasets.open(file)),
     ),
   ]),

@@ -1,4 +1,4 @@
-/** Parses the command line, and runs the verb or prints its help or what is wrong with the words. */
+/** Parses the command line. Runs the verb, or prints its help, or prints what is wrong. */
 import type { BuiltInOptions } from "@effect/cli/BuiltInOptions"
 import type { CliApp } from "@effect/cli/CliApp"
 import * as CliConfig from "@effect/cli/CliConfig"
@@ -21,7 +21,10 @@ interface About {
 
 const config: CliConfig.CliConfig = { ...CliConfig.defaultConfig, showBuiltIns: false }
 
-/** Runs the verb that the words name. Prints wrong usage and fails with WrongUsage. */
+/**
+ * Runs the verb that the arguments name. For wrong usage, prints the problem and fails with
+ * WrongUsage.
+ */
 export const run =
   <E, R, A>(program: Program<E, R, A>, about: About) =>
   (words: ReadonlyArray<string>): Effect.Effect<void, E | WrongUsage, R | CliApp.Environment> =>
@@ -43,18 +46,18 @@ export const run =
       return yield* builtIn(program, about, words, directive.option)
     })
 
-/** Returns what is wrong with the words, or undefined. Runs nothing. */
+/** Returns what is wrong with the arguments, or undefined when they are valid. Runs nothing. */
 export const problemOf = <E, R, A>(program: Program<E, R, A>, words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const parsed = yield* parse(program, yield* verbs(program), words)
     return "problem" in parsed ? parsed.problem : undefined
   })
 
-/** Lists all verbs and their parts. */
+/** Lists all verbs and subcommands. */
 export const verbs = <E, R, A>(program: Program<E, R, A>) =>
   Effect.sync(() => Help.verbs(Command.getHelp(program, config)))
 
-/** Reads the help of the verb with this path. */
+/** Reads the help of the verb with this path, for example `["account", "create"]`. */
 export const helpOf = <E, R, A>(program: Program<E, R, A>, path: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const words = ["authority", ...path, "--help"]
@@ -85,7 +88,10 @@ const help = <E, R, A>(program: Program<E, R, A>, about: About, path: ReadonlyAr
     yield* Console.log(Help.ofLeaf(verb, yield* helpOf(program, path), examples))
   })
 
-/** The longest verb that the words begin with, and its parts: for no word, the verbs themselves. */
+/**
+ * Finds the verb with the most words, such as `account create`, and its subcommands. Without a
+ * match, the subcommands are all top-level verbs.
+ */
 const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => {
   const verb = all.findLast(({ path }) => path.every((name, i) => name === words[i]))
   const path = verb?.path ?? []
@@ -96,7 +102,7 @@ const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => 
   return { verb, path, parts }
 }
 
-/** Parses the words. `problem` is one sentence and says what to do. */
+/** Parses the arguments. `problem` is one sentence that says what to do. */
 const parse = <E, R, A>(
   program: Program<E, R, A>,
   all: ReadonlyArray<Help.Verb>,
@@ -156,7 +162,7 @@ const unknownOption = (words: ReadonlyArray<string>, options: ReadonlyArray<Help
 const suggestion = (nearest: string | undefined) =>
   nearest === undefined ? ": t" : `: did you mean ${nearest}? T`
 
-/** Says in plain words what a message of the library means. Our own messages stay as they are. */
+/** Rewrites a message of the library in plain words. Messages of this program stay unchanged. */
 const plainly = (message: string, options: ReadonlyArray<Help.Parameter>): string => {
   const [, kind, name = ""] =
     /^(Expected to find option|Expected a value following option|Missing argument):? '?<?([\w-]+)/.exec(
@@ -182,7 +188,7 @@ const plainly = (message: string, options: ReadonlyArray<Help.Parameter>): strin
   }
 }
 
-/** Keeps abbreviations such as API. */
+/** Makes the first letter lower-case, except in abbreviations such as API. */
 const uncapitalized = (text: string) =>
   /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
 
@@ -203,8 +209,8 @@ const builtIn = <E, R, A>(
       )
 
 /**
- * Repairs two defects of @effect/cli 0.77.2: its script for bash completes no option of a part of a
- * verb, and completes all values of a choice as one word.
+ * Repairs two defects in the bash completion of @effect/cli 0.77.2: it does not complete options of
+ * subcommands, and it completes all values of a choice as one word.
  */
 const repaired = (script: string) =>
   script

@@ -1,18 +1,18 @@
 /**
- * Reads the help documents of @effect/cli, and formats help of at most 80 columns. The library's own
- * text is wider, and adds sentences such as "A user-defined piece of text".
+ * Reads the help documents of @effect/cli, and formats help that is at most 80 columns wide. The
+ * library's own help is wider, and adds sentences such as "A user-defined piece of text".
  */
 import { stripVTControlCharacters } from "node:util"
 import * as HelpDoc from "@effect/cli/HelpDoc"
 import type { Span } from "@effect/cli/HelpDoc/Span"
 import * as Usage from "@effect/cli/Usage"
 
-/** A verb such as `account`, or a part of it such as `account create`. */
+/** A verb such as `account`, or a subcommand such as `account create`. */
 export interface Verb {
   readonly name: string
   readonly path: ReadonlyArray<string>
   readonly description: string
-  /** True when the verb itself does nothing, only its parts do. */
+  /** True when the verb only groups subcommands and cannot run by itself. */
   readonly hasParts: boolean
 }
 
@@ -36,7 +36,7 @@ export const verbs = (program: HelpDoc.HelpDoc): ReadonlyArray<Verb> => {
   const lines = leaves(program).flatMap((leaf) =>
     leaf._tag === "Enumeration" ? leaf.elements.map(plain) : [],
   )
-  // A line is the verb's names, its parameters, two spaces or more, and its description.
+  // Each line has the verb's names, its parameters, two or more spaces, and its description.
   const names = lines.map((line) => /^[a-z][\w-]*(?: [a-z][\w-]*)*/.exec(line)?.[0] ?? line)
   return names.map((name, i) => ({
     name,
@@ -68,7 +68,8 @@ const parameter = ([span, doc]: readonly [Span, HelpDoc.HelpDoc]): Parameter => 
   const [name = "", placeholder] = withoutChoices(plain(HelpDoc.p(span)))
     .replaceAll(/[<>[\]]/g, "")
     .split(" ")
-  // The library puts a sentence about the type before ours, and another after it for an option.
+  // The library's text has a sentence about the type, then our description, then, for an optional
+  // option, one more sentence.
   const [, description, ...others] = leaves(doc).map(plain)
   return { name, placeholder, description: description ?? "", isOptional: others.length > 0 }
 }
@@ -110,7 +111,7 @@ export const ofLeaf = (
     [examples.length > 1 ? "EXAMPLES" : "EXAMPLE", examples.map((example) => `  ${example}`)],
   ])
 
-/** Formats the help of the program, or of a verb with parts. */
+/** Formats the help of the program, or of a verb with subcommands. */
 export const ofParts = (
   path: ReadonlyArray<string>,
   description: string,
@@ -146,13 +147,13 @@ const rows = (pairs: ReadonlyArray<Row>): ReadonlyArray<string> => {
   return pairs.map(([left, right]) => wrapped(`  ${left.padEnd(width)}  `, right.split(" ")))
 }
 
-/** Breaks the usage between parameters, never within one. */
+/** Breaks the usage into lines between parameters, never within one. */
 const usageLine = (usage: string) => {
   const [names = "", ...parameters] = usage.split(/ (?=\[|<|--)/)
   return wrapped(`  ${names} `, parameters)
 }
 
-/** Puts the words after `first`, and continues below the first word. */
+/** Puts the words after `first`. Further lines are indented to the first word. */
 const wrapped = (first: string, words: ReadonlyArray<string>) => {
   const lines: Array<string> = []
   for (const word of words) {

@@ -40,7 +40,10 @@ export const line = (text: string) =>
 export const print = (asJson: boolean, document: unknown, text: string) =>
   line(asJson ? JSON.stringify(document) : text)
 
-/** Adds to a failed print that the change was made, so that nobody repeats the verb. */
+/**
+ * Adds to the error of a failed print that the change was made. Otherwise the user might repeat the
+ * verb.
+ */
 export const although = (done: string) =>
   Effect.mapError(
     ({ message }: OutputFailed) => new OutputFailed({ message: `${message}, although ${done}` }),

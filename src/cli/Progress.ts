@@ -13,7 +13,7 @@ export interface Progress {
 }
 
 interface Options {
-  /** Name of what the rows count, for example `URLs`. */
+  /** The unit of the row count, for example `URLs`. */
   readonly unit: string
   /** When stderr is not a terminal: true prints a line every ten seconds, false prints nothing. */
   readonly isLogged: boolean
@@ -64,7 +64,10 @@ interface Sample {
   readonly rows: number
 }
 
-/** Keeps the samples of the last 30 seconds. Rows replayed from the journal came faster. */
+/**
+ * Keeps the samples of the last 30 seconds, so that the speed leaves out rows from the journal,
+ * which were faster.
+ */
 const remember = (samples: Array<Sample>, sample: Sample) => {
   samples.push(sample)
   while (samples.length > 2 && sample.at - (samples[1]?.at ?? 0) > paceMs) samples.shift()

@@ -28,7 +28,7 @@ export const layer = Effect.flatMap(Settings, (settings) => {
   })
 }).pipe(Layer.unwrapEffect)
 
-/** Builds one provider, with its decorators, outside the chain. */
+/** Builds one provider with its decorators, without the fallback chain. */
 export const named = (name: ProviderName) =>
   Effect.map(Settings, (settings) => provider(settings, name)).pipe(Layer.unwrapEffect)
 

@@ -37,7 +37,7 @@ export interface Options {
   readonly format: Option.Option<OutcomeFormat.Name>
   /** How long to retry while the service fails. */
   readonly patience: Duration.Duration
-  /** Pay for a finished list once more. */
+  /** Check a finished list again, and pay for it again. */
   readonly again: boolean
   readonly json: boolean
 }
@@ -101,8 +101,8 @@ export const check = (options: Options) =>
   }).pipe(Effect.onInterrupt(() => failShell))
 
 /**
- * Finds out whether an earlier run finished the list. "finished" means that the outcomes are in the
- * journal only; "complete" means that the output has them too, which this prints.
+ * Finds out whether an earlier run finished the list. "new": no run did. "finished": the outcomes
+ * are in the journal only. "complete": the output has them too; then this prints the summary.
  */
 const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
   Effect.gen(function* () {
@@ -163,7 +163,8 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
       }),
       Stream.runForEach(({ answer, urls }) =>
         Effect.gen(function* () {
-          // After a gap nothing is written. The journal keeps these answers for the next run.
+          // Write outcomes only up to the first batch without an answer. The journal keeps the
+          // later ones.
           const isNext = tally.summary().left === 0
           if (answer !== undefined && isNext) {
             const outcomes = answer.results.map((result, i) =>
@@ -206,7 +207,7 @@ const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeForma
         )
       ]
 
-/** Completes the output and prints the summary, which never mixes with the outcomes. */
+/** Completes the output and prints the summary, to stderr when the outcomes are on stdout. */
 const conclude = (
   { json, output }: Options,
   sink: OutcomeFile.OutcomeFile,
@@ -289,7 +290,7 @@ const tellResumption = (journal: string | undefined, progress: Progress.Progress
     )
   })
 
-/** Reports a retry, but each kind of error at most every ten seconds for all batches. */
+/** Reports retries, but each kind of error at most once in ten seconds over all batches. */
 const tellRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
     const toldAt = new Map<string, number>()

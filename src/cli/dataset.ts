@@ -73,7 +73,7 @@ export const load = Command.make(
     }).pipe(Effect.scoped),
 ).pipe(Command.withDescription("Import a public ranking, in place of the current one"))
 
-/** How many line numbers of broken lines are reported. */
+/** At most this many numbers of broken lines are printed. */
 const shownLines = 10
 
 /** The file cannot be read. `message` says why. */

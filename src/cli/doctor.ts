@@ -138,7 +138,7 @@ const demo = Effect.gen(function* () {
     : []
 })
 
-/** Checks the PostgreSQL server and its own settings. No finding for SQLite. */
+/** Checks the version and settings of the PostgreSQL server. No finding for SQLite. */
 const server = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings.Settings
   if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []

@@ -10,7 +10,7 @@ import * as Settings from "../Settings.ts"
 import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
-/** Prints when the server listens. With `json` it prints one JSON document. */
+/** Prints once the server listens. With `json` it prints one JSON document. */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const { host, providers } = yield* Settings.Settings

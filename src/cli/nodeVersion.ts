@@ -1,5 +1,5 @@
 /**
- * Refuses to run on an old version of Node. Must be imported first: below Node-API 10 the SQLite
+ * Refuses to run on an old version of Node. Import this module first: below Node-API 10, the SQLite
  * addon crashes the process instead of failing.
  */
 const nodeApi = Number(process.versions["napi"])

@@ -16,7 +16,9 @@ export const accountOption = Options.text("account").pipe(
   Options.withDescription("Name or id of the account"),
 )
 
-/** Decodes the text of an option or argument. An error is its name and what the schema expects. */
+/**
+ * Decodes the text of an option or argument. The error message has its name and the expected value.
+ */
 export const decoded = <A>(name: string, schema: Schema.Schema<A, string>) => {
   const decode = Schema.decode(schema)
   return (text: string): Effect.Effect<A, ValidationError.ValidationError> =>

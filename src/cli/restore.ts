@@ -88,7 +88,10 @@ const refuse = (source: string, database: string) =>
     ),
   )
 
-/** The command that restores an archive or SQL text. psql and pg_restore ask for the password. */
+/**
+ * Returns the shell command that restores an archive or SQL text. psql or pg_restore asks for the
+ * password.
+ */
 const lineForPostgres = (databaseUrl: string, source: string) => {
   const url = quoted(ConnectionString.shown(databaseUrl))
   const file = quoted(source)

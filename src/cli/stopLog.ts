@@ -5,7 +5,10 @@ import * as Layer from "effect/Layer"
 import * as Runtime from "effect/Runtime"
 import { Settings } from "../Settings.ts"
 
-/** The layers that this one is provided to are released before the last line. */
+/**
+ * Provide this layer to the layers of the service. They are released first, so "Stopped." is the
+ * last line.
+ */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
     const { shutdownTimeout } = yield* Settings
@@ -30,5 +33,5 @@ export const layer = Layer.scopedDiscard(
   }),
 )
 
-/** The signals that end the program. The runtime of Node handles them. */
+/** The signals that end the program. Effect's Node runtime handles them; this module only logs. */
 const signals = ["SIGTERM", "SIGINT"] as const

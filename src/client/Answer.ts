@@ -1,4 +1,4 @@
-/** An answer of the service, before its body is judged. */
+/** An HTTP answer whose body is not validated yet. */
 export interface Answer {
   readonly status: number
   /** The value of a header, by its name in lower case. */

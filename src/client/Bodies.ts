@@ -1,4 +1,4 @@
-/** The bodies of the service's answers, as valibot schemas: small enough for a web page. */
+/** Valibot schemas for the bodies of the answers. Valibot is small enough for a web page. */
 import * as v from "valibot"
 import type * as Wire from "../contract/Wire.ts"
 

@@ -1,6 +1,6 @@
 /**
- * The client for programs that use Effect. Answers are read by the contract's schemas, and errors
- * are typed. It retries transient failures, and idempotency keys prevent a double charge.
+ * The client for programs that use Effect. It decodes answers with the contract's schemas and has
+ * typed errors. It retries transient failures, and idempotency keys prevent a double charge.
  */
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as HttpClient from "@effect/platform/HttpClient"
@@ -34,7 +34,9 @@ export interface Options {
   readonly apiKey: Redacted.Redacted
   /** The base URL of the service, for example `https://authority.example.com`. */
   readonly baseUrl: string | URL
-  /** The timeout of one attempt; default 1 minute. The service's own default is half of that. */
+  /**
+   * The timeout of one attempt; default 1 minute, twice the service's default time for a request.
+   */
   readonly timeout?: Duration.DurationInput | undefined
   /** How long a failing request is retried; default 30 seconds, 0 for a single attempt. */
   readonly patience?: Duration.DurationInput | undefined
@@ -139,7 +141,7 @@ export const checkLeniently = (
     : Effect.map(check(admissible, { idempotencyKey }), complete)
 }
 
-/** Returns what makes one attempt and reads its answer by the schema. */
+/** Makes a function that sends one request once and decodes the answer with the schema. */
 const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
   Effect.gen(function* () {
     const base = Request.baseUrlOf(baseUrl)
@@ -176,7 +178,7 @@ const answerOf = ({ headers, status, text }: HttpClientResponse) =>
     onSuccess: (text): Answer => ({ status, header: (name) => headers[name], body: bodyOf(text) }),
   })
 
-/** Reads an answer. Whatever goes wrong, the error carries the answer. */
+/** Decodes an answer. Every error contains the answer's body. */
 const judged = <A, I, B>(
   answer: Answer,
   schema: Schema.Schema<A, I>,

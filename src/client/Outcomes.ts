@@ -47,7 +47,7 @@ const inOrder = (urls: ReadonlyArray<string>, outcomes: ReadonlyArray<Outcome>) 
 }
 
 /**
- * Leaves out the URLs that are empty or too long, because one of them makes the whole batch a 400.
+ * Leaves out empty and too long URLs, because one of them would make the whole batch fail with 400.
  * `complete` puts them back as INVALID_URL.
  */
 export const lenient = (urls: ReadonlyArray<string>) => ({
@@ -68,7 +68,7 @@ export const lenient = (urls: ReadonlyArray<string>) => ({
 const isAdmissible = (url: string) =>
   typeof url === "string" && url.length > 0 && url.length <= maxUrlLength
 
-/** The result of a batch in which no URL can be sent. */
+/** The result of a batch without a URL that can be sent. */
 export const unsent: CheckResult = {
   outcomes: [],
   creditsUsed: 0,

@@ -30,7 +30,9 @@ export interface Options {
     ((error: ClientError.AnyClientError, waitMs: number) => void | Promise<void>) | undefined
   /** Sends the requests; default the global `fetch`. */
   readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
-  /** Headers for every request, for example of a proxy. The client's own win. */
+  /**
+   * Headers for every request, for example for a proxy. The client's own headers take precedence.
+   */
   readonly headers?: RequestInit["headers"] | undefined
 }
 
@@ -122,9 +124,10 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
       }
     } finally {
       ended.forget()
-      // Ends the requests in flight.
+      // Aborts the requests in flight.
       ended.abort(new Error("The results are no longer read."))
-      // Lets the list clean up. The list may wait for something, so this does not wait for the list.
+      // Ends the iteration of the list, so that it can clean up. Not awaited: the list may never
+      // return.
       batches.return().catch(() => undefined)
     }
   }
@@ -146,7 +149,7 @@ interface Sent {
   readonly body?: string
 }
 
-/** Returns what sends a request until it is answered, and reads the answer. */
+/** Makes a function that sends a request with retries and decodes the answer. */
 const sender = (options: Options) => {
   const { apiKey, onRetry, patienceMs = 30_000, timeoutMs = 60_000 } = options
   const baseUrl = Request.baseUrlOf(options.baseUrl)
@@ -182,7 +185,7 @@ const sender = (options: Options) => {
     return { status: response.status, header, body: bodyOf(text) }
   }
 
-  /** Makes one attempt. Its time includes the body. */
+  /** Makes one attempt. The timeout includes the time to read the body. */
   const attempt = async (path: string, request: Sent, signal: AbortSignal | undefined) => {
     const ended = Signal.following(signal)
     const timeout = new ClientError.TimedOut({ message: "The service took too long." })
@@ -222,7 +225,7 @@ const sender = (options: Options) => {
   }
 }
 
-/** Reads an answer. Whatever goes wrong, the error carries the answer. */
+/** Decodes an answer. Every error contains the answer's body. */
 const judged = <A>(
   answer: Answer,
   read: (answer: Answer) => A | ClientError.UnexpectedAnswer | undefined,
@@ -241,7 +244,7 @@ const judged = <A>(
 
 /** Groups a list into batches. */
 async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {
-  // To JavaScript a string is a list of characters.
+  // A string is iterable too: its characters would be checked as URLs.
   if (typeof urls === "string") {
     const message = "The URLs must be a list, not a string."
     throw new ClientError.ValidationError({ message, issues: Request.violations(urls) })

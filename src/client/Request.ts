@@ -1,4 +1,4 @@
-/** What the clients send, checked before it is sent. */
+/** Builds and validates what the clients send: the base URL, the headers and the URLs. */
 import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
 import { invalidIdempotencyKey, type Issue } from "../contract/Wire.ts"
 import { InvalidBaseUrl, ValidationError } from "./ClientError.ts"
@@ -14,7 +14,7 @@ export const baseUrlOf = (baseUrl: string | URL): string | InvalidBaseUrl => {
   return isBase
     ? url.href.replace(/\/+$/, "")
     : new InvalidBaseUrl({
-        // The part before an @ may be a password.
+        // Shown without the part before an @, which may be a password.
         message: `The base URL must be like https://authority.example.com, without user name, query and fragment; this is not: ${JSON.stringify(text.replace(/.*@/, "…@"))}.`,
       })
 }
@@ -28,7 +28,9 @@ const parsed = (text: string) => {
   }
 }
 
-/** Returns the key's header, or undefined for a key that no header can have. */
+/**
+ * Returns the header with the API key; undefined when the key has characters that no header allows.
+ */
 export const keyHeader = (apiKey: string) => {
   const key = apiKey.trim()
   return /^[\x21-\x7e]*$/.test(key) ? { "x-api-key": key } : undefined
@@ -36,7 +38,10 @@ export const keyHeader = (apiKey: string) => {
 
 export const invalidKey = "The API key contains invalid characters."
 
-/** Returns the header of a batch, or an error with every violation of the contract. */
+/**
+ * Returns the idempotency header of a batch, or an error that lists every violation of the
+ * contract.
+ */
 export const batchHeader = (urls: ReadonlyArray<string>, idempotencyKey: string) => {
   const issues = [
     ...violations(urls),
@@ -48,7 +53,7 @@ export const batchHeader = (urls: ReadonlyArray<string>, idempotencyKey: string)
       { "idempotency-key": `"${idempotencyKey.replaceAll(/["\\]/g, "\\$&")}"` }
 }
 
-/** Returns every violation of the contract in the list of a batch. */
+/** Lists every violation of the contract in the URLs of a batch. */
 export const violations = (urls: unknown): ReadonlyArray<Issue> => {
   if (!Array.isArray(urls)) return [typeIssue("array", urls, ["urls"])]
   const items: ReadonlyArray<unknown> = Array.from(urls)
@@ -86,7 +91,7 @@ const typeIssue = (expected: string, value: unknown, path: ReadonlyArray<string>
 /** The version, which the build inserts. Undefined when the client runs from source. */
 declare const VERSION: string | undefined
 
-/** Names the client. Empty in browsers, where CORS does not allow this header. */
+/** The header `user-agent`. Absent in browsers, where CORS does not allow it. */
 export const userAgentHeader = (): Readonly<Record<string, string>> =>
   globalThis.navigator?.userAgent?.startsWith("Mozilla/")
     ? {}

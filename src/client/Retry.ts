@@ -4,7 +4,7 @@ import * as ClientError from "./ClientError.ts"
 /** The failures of one call so far. */
 export interface Failures {
   readonly count: number
-  /** When the patience began, in milliseconds. */
+  /** When the time limit of the retries began, in milliseconds. */
   readonly since: number
 }
 
@@ -12,8 +12,8 @@ export interface Failures {
 export const begin = (now: number): Failures => ({ count: 0, since: now })
 
 /**
- * Returns the wait before the next attempt, or undefined to give up. `random` is from 0 to 1.
- * A 429 restarts the patience, because the service is up.
+ * Returns the wait before the next attempt, or undefined to give up. `random` is from 0 to 1. A 429
+ * restarts the time limit `patienceMs`, because the service is up.
  */
 export const next = (
   failures: Failures,

@@ -1,6 +1,9 @@
-/** Promises that an `AbortSignal` ends. They leave no listener and no timer behind. */
+/** Promises that an `AbortSignal` cancels. They leave no listener and no timer behind. */
 
-/** Makes a controller that aborts when `signal` does, until `forget`. `AbortSignal.any` needs Node 20.3. */
+/**
+ * Makes a controller that aborts together with `signal`, until `forget` is called.
+ * `AbortSignal.any` needs Node 20.3.
+ */
 export const following = (signal: AbortSignal | undefined) => {
   const controller = new AbortController()
   const abort = (reason: unknown) => controller.abort(reason)
@@ -11,7 +14,7 @@ export const following = (signal: AbortSignal | undefined) => {
   return { signal: controller.signal, abort, forget }
 }
 
-/** Rejects with the signal's reason when the signal aborts first. */
+/** Settles like the promise, or rejects with the signal's reason when the signal aborts first. */
 export const orAborted = <A>(promise: Promise<A>, signal: AbortSignal | undefined): Promise<A> =>
   new Promise((resolve, reject) => {
     const forget = () => signal?.removeEventListener("abort", abort)
@@ -24,7 +27,7 @@ export const orAborted = <A>(promise: Promise<A>, signal: AbortSignal | undefine
     else signal?.addEventListener("abort", abort)
   })
 
-/** Waits. Rejects with the signal's reason when the signal aborts first. */
+/** Waits `ms` milliseconds. Rejects with the signal's reason when the signal aborts first. */
 export const sleep = async (ms: number, signal: AbortSignal | undefined) => {
   let timer: ReturnType<typeof setTimeout> | undefined
   const slept = new Promise<void>((resolve) => {
@@ -37,5 +40,5 @@ export const sleep = async (ms: number, signal: AbortSignal | undefined) => {
   }
 }
 
-/** A timer for longer fires at once. */
+/** The longest time for a timer. With a longer one, `setTimeout` would fire at once. */
 export const longestTimerMs = 2 ** 31 - 1

@@ -1,15 +1,15 @@
-/** Maps what can go wrong with a request to the errors of `ClientError`. */
+/** Maps failed requests to the errors of `ClientError`. */
 import { undecidedCharge } from "../contract/Wire.ts"
 import type { Answer } from "./Answer.ts"
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 
-/** Maps an answer that is not the expected one. `cause` says why an answer with 200 is not. */
+/** Maps an unexpected answer. `cause` says why the body of a 200 is invalid. */
 export const failureOf = (
   { body, header, status }: Answer,
   cause?: unknown,
 ): ClientError.AnyClientError => {
-  // Without this service's body, only the status counts: a proxy may have answered.
+  // When the body is not this service's error, use only the status: a proxy may have answered.
   const message = Bodies.parse(Bodies.Refusal, body)?.message
   const details = {
     message: message ?? messageOf(status),
@@ -47,7 +47,7 @@ const messageOf = (status: number) =>
     ? `The service answered with the status ${status}.`
     : `The answer, of status ${status}, is not one of this service: check the base URL.`
 
-/** Maps a connection that failed or broke. `requestId` is known when the answer had begun. */
+/** Maps a connection that failed or broke. `requestId` is known when the headers had arrived. */
 export const connectionFailed = (cause: unknown, requestId?: string) =>
   new ClientError.ConnectionFailed({
     message: `No connection to the service: ${innermost(cause)}.`,

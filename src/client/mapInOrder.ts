@@ -1,6 +1,6 @@
 /**
- * Maps a list with up to `concurrency` calls at the same time. Yields each result in the order of
- * the list, as soon as it is known. When the list fails, the calls in flight still yield theirs.
+ * Maps a list with up to `concurrency` calls at the same time. Yields the results in the order of
+ * the list. When the list throws, first yields the results of the calls in flight.
  */
 export async function* mapInOrder<A, B>(
   list: AsyncIterator<A>,
@@ -34,7 +34,8 @@ export async function* mapInOrder<A, B>(
         _tag: "Result" as const,
         result,
       }))
-      // Its failure is thrown when its turn comes. Until then it must not end the process.
+      // The loop below throws this failure in its turn. Without this handler, Node would end the
+      // process before.
       started.catch(() => undefined)
       calls.push(started)
     }

@@ -28,7 +28,8 @@ export const undecidedMessage =
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
 /**
- * The `Retry-After` of a 409 and a 503, in seconds. A killed process is detected within 8 seconds.
+ * The `Retry-After` of a 409 and a 503, in seconds. Short, because most causes end within a second.
+ * A client repeats for up to 8 seconds when the process with its idempotency key was killed.
  */
 export const retryAfterSeconds = 1
 

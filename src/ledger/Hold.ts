@@ -34,8 +34,8 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }
 
 /**
- * The hold's lease has ended, or another request has taken the idempotency key. The credits are
- * back on the account, and nothing is charged.
+ * Another process released the hold because its process seemed dead, or its lease has ended, or
+ * another request took its idempotency key. The credits are back, and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId

@@ -83,5 +83,8 @@ const Chart = ({
   )
 }
 
-/** Figures may have fractions, so a range reaches to below the start of the next one. */
+/**
+ * The label of a range's end. A figure may be 19.7, so a range ends just below the start of the
+ * next.
+ */
 const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)

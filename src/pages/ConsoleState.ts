@@ -1,6 +1,6 @@
 /**
  * The state of the console: the API key, the credits and the runs. The key exists only in memory
- * and is lost when the page is closed. The runs are kept in the browser.
+ * and is lost when the page is closed. `RunStore` keeps the runs in the browser.
  */
 import { batch, computed, signal } from "@preact/signals"
 import * as ApiClient from "./ApiClient.ts"
@@ -9,7 +9,7 @@ import { type List, Run, type Surroundings } from "./Run.ts"
 import * as RunStore from "./RunStore.ts"
 import { count } from "./Texts.ts"
 
-/** The service may be mounted under any path. Its API is beside this page. */
+/** The path before `/console`: a proxy may serve the service below any path. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
 
 const api = ApiClient.make(base)
@@ -22,10 +22,13 @@ export const isAskingForCredits = signal(false)
 export const runs = signal<ReadonlyArray<Run>>([])
 export const shown = signal<Run | undefined>(undefined)
 
-/** Increases after changes of a run. A run reads it, so that what shows the run is drawn again. */
+/**
+ * Increases after changes of a run. Every read of a run reads this signal too, so a component that
+ * shows the run is redrawn after the changes.
+ */
 const changes = signal(0)
 
-/** The credits at the last refresh, and what this visit had spent by then. */
+/** The account's credits at the last refresh, and the credits that this visit had spent by then. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
 
 const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsOfVisit, 0)
@@ -43,7 +46,7 @@ export const activeRun = computed(() => runs.value.find((run) => run.isActive))
 const wrongKey =
   "This key is not accepted. It may be mistyped, expired or revoked; ask your operator."
 
-/** Uses the key if the service accepts it. Returns false, and sets `keyProblem`, if it does not. */
+/** Uses the key if the service accepts it. Otherwise returns false and sets `keyProblem`. */
 export const enterKey = async (text: string): Promise<boolean> => {
   const entered = text.trim()
   if (!ApiClient.isKeyLike(entered)) {
@@ -59,13 +62,16 @@ export const enterKey = async (text: string): Promise<boolean> => {
 export const refreshCredits = () =>
   key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
 
-/** Numbers the credit requests. Only the latest answer counts, and none after `forgetKey`. */
+/**
+ * The number of the latest credit request. Older answers are ignored, and all of them after
+ * `forgetKey`.
+ */
 let questions = 0
 
 const askForCredits = async (asked: string): Promise<boolean> => {
   const question = ++questions
   isAskingForCredits.value = true
-  // Not `spent.value`, which is updated only after a delay.
+  // Not `spent.value`: that signal is updated only after a delay.
   const spentBefore = spentByNow()
   const answer = await api.credits(asked)
   if (question !== questions) return false
@@ -150,7 +156,7 @@ const go = (run: Run, entered: string) => {
   run.go(entered)
 }
 
-/** The key that each run was last started with. */
+/** The API key that each run was last started with. */
 const keys = new WeakMap<Run, string>()
 const wasActive = new WeakMap<Run, boolean>()
 
@@ -186,7 +192,7 @@ addEventListener("online", () => {
   for (const run of runs.value) if (run.halt?.kind === "offline") goOn(run)
 })
 
-/** The runs that this browser keeps and this visit has not opened. */
+/** The stored runs that were not opened since the page was loaded. */
 const past = signal<ReadonlyArray<Summary>>([])
 
 /** All runs, the latest first. */
@@ -196,10 +202,10 @@ export const history = computed(() =>
   ),
 )
 
-/** Why the browser does not keep the results, or does not return them. */
+/** Why the browser cannot store the results, or cannot read them; for the user. */
 export const storeProblem = signal<string | undefined>(undefined)
 
-/** The runs whose latest changes are not kept. */
+/** Ids of the runs whose latest changes could not be stored. */
 const unkept = new Set<string>()
 
 const notKept =
@@ -212,7 +218,7 @@ const report = (error: unknown) => {
   storeProblem.value = isFull ? diskFull : notKept
 }
 
-/** Undefined when the browser refuses. */
+/** Resolves to undefined when the browser refuses to open its database. */
 const opening = RunStore.open(`authority-console${base}`).catch((error: unknown) => {
   report(error)
   return undefined
@@ -221,7 +227,7 @@ const opening = RunStore.open(`authority-console${base}`).catch((error: unknown)
 const keep = async (change: Change) => {
   const { id } = change.summary
   const store = await opening
-  // After a failure only the whole run is of use.
+  // After a failed write the stored run has a gap, so write nothing until the whole run is written.
   if (store === undefined || (unkept.has(id) && !change.isWhole)) return void unkept.add(id)
   try {
     await store.keep(change)
@@ -233,7 +239,7 @@ const keep = async (change: Change) => {
   }
 }
 
-/** Reads the list of the kept runs. */
+/** Reads the list of the stored runs. */
 const readHistory = async () => {
   try {
     const list = await (await opening)?.list()
@@ -248,7 +254,7 @@ const readHistory = async () => {
 }
 void readHistory()
 
-/** Shows a run, which it reads from the store where this visit has not opened it. */
+/** Shows a run. Reads it from the store when it was not opened since the page was loaded. */
 export const openRun = async (id: string) => {
   const opened = runs.value.find((run) => run.id === id)
   if (opened !== undefined) return void (shown.value = opened)
@@ -283,11 +289,11 @@ export const deleteRun = async (id: string) => {
   } catch (error) {
     return report(error)
   }
-  // There may be space again.
+  // The deletion may have freed space for results that could not be stored.
   for (const run of runs.value) keepMissed(run)
 }
 
-/** Deletes all runs, also those that cannot be read. Does nothing during a run. */
+/** Deletes all stored runs, even unreadable ones. Does nothing during a run. */
 export const deleteAll = async () => {
   if (activeRun.value !== undefined) return
   batch(() => {
@@ -308,7 +314,9 @@ const keepMissed = (run: Run) => {
   if (unkept.has(run.id) && !run.isActive) run.keepAll()
 }
 
-/** How many results of each run were exported, to warn before the page closes with unsaved ones. */
+/**
+ * How many results of each run were exported. The page warns before it closes with unsaved ones.
+ */
 const exported = new WeakMap<Run, number>()
 export const markExported = (run: Run) => exported.set(run, run.checked)
 

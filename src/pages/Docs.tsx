@@ -288,7 +288,8 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
 )
 
 /**
- * Most errors have only a message. The example is enough for them, so their field table is omitted.
+ * True for an error that has only a message, as most have. It gets no field table, because the
+ * example shows everything.
  */
 const isPlainError = ({ properties = {} }: Schema) =>
   Object.keys(properties).join() === "success,message"
@@ -364,7 +365,7 @@ const Bounds = ({
 
 const Example = ({ label, of }: { readonly of: Schema | undefined; readonly label: string }) =>
   of?.examples === undefined ? null : (
-    // Focusable, so that keys can scroll an example that is wider than the screen.
+    // Focusable, so that the arrow keys can scroll an example that is wider than the screen.
     <pre tabIndex={0} role="region" aria-label={label}>
       {JSON.stringify(of.examples[0], undefined, 2)}
     </pre>

@@ -1,6 +1,6 @@
 import { isListEmpty, useSample } from "./ListPanel.tsx"
 
-/** What is shown before a run: what the figures mean, and how to start. */
+/** Shown before the first run: what the figures mean, and how to start. */
 export const Empty = () => (
   <section class="card empty" aria-labelledby="empty-title">
     <div class="lead">

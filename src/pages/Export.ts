@@ -4,7 +4,7 @@ import type { Row } from "./Run.ts"
 
 export interface Results {
   readonly rows: ReadonlyArray<Row>
-  /** The columns of `Row.lines`. */
+  /** The names of the columns of `Row.lines`. */
   readonly others: ReadonlyArray<string>
 }
 
@@ -38,7 +38,7 @@ const table = ({ others, rows }: Results, delimiter: string, newline: string): s
     { delimiter, escapeFormulae: true, newline },
   )
 
-/** No two columns have the same name: a repeated one gets a number. */
+/** Makes the column names distinct: adds a number to a name that is already in use. */
 const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
   const used = new Set(taken)
   return names.map((name) => {
@@ -49,7 +49,10 @@ const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) =>
   })
 }
 
-/** One object per line of the list. What has no figures yet has neither figures nor a reason. */
+/**
+ * Returns one object per line of the list. A line that is still waiting has neither figures nor a
+ * reason.
+ */
 export const json = ({ others, rows }: Results): string => {
   const names = distinct(others, [])
   const objects = rows.flatMap(({ figures, lines = [[]], reason, url }) =>

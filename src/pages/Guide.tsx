@@ -1,4 +1,4 @@
-/** The frame of a page of the guide, made by the build: no script runs in it. */
+/** Renders a page of the guide as static HTML at build time. The page has no script. */
 import { renderToStaticMarkup } from "preact-render-to-string"
 
 export interface GuideLink {
@@ -25,7 +25,7 @@ export const render = ({ guide, html, title }: Props): string =>
         </nav>
       </header>
       <main>
-        {/* From Markdown in this repository; the build refuses HTML in it. */}
+        {/* The HTML comes from Markdown in this repository. The build refuses HTML tags in the Markdown. */}
         <article dangerouslySetInnerHTML={{ __html: html }} />
         <nav aria-label="Guide" class="guide">
           {guide.map((page) => (

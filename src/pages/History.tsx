@@ -53,7 +53,7 @@ const Entry = ({ summary }: { readonly summary: Summary }) => (
   </li>
 )
 
-/** Asks before it deletes. */
+/** A delete button that asks for confirmation. */
 const Delete = ({
   isDisabled,
   name,
@@ -62,7 +62,7 @@ const Delete = ({
   question,
 }: {
   readonly name: string
-  /** What is deleted, for screen readers. */
+  /** The name of the thing to delete, for screen readers. */
   readonly of?: string
   readonly question: string
   readonly isDisabled: boolean
@@ -96,7 +96,7 @@ const Delete = ({
   )
 }
 
-/** The button that was pressed is gone, so the focus moves to the safe answer. */
+/** Moves the focus to this button, the safe answer, because the pressed button has disappeared. */
 const focus = (button: HTMLButtonElement | null) => button?.focus()
 
 const when = (at: Date) =>

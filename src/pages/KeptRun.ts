@@ -1,4 +1,4 @@
-/** What is kept of a run: a summary and its batches, as schemas for what the browser returns. */
+/** The stored form of a run, as schemas: a summary, and parcels of rows. A parcel is one batch. */
 import * as v from "valibot"
 import { Figure, Reason } from "./ApiClient.ts"
 
@@ -6,7 +6,7 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const Summary = v.object({
   id: v.string(),
-  /** In milliseconds since 1970. */
+  /** Epoch milliseconds. */
   startedAt: v.pipe(v.number(), v.integer()),
   total: Count,
   checked: Count,
@@ -32,7 +32,7 @@ const Row = v.object({
 })
 
 const Parcel = v.object({
-  /** With the run's id, this is the idempotency key of the batch. */
+  /** The idempotency key of the batch is the run's id and this number. */
   number: Count,
   rows: v.array(Row),
 })
@@ -44,23 +44,23 @@ export interface KeptRun {
   readonly parcels: ReadonlyArray<v.InferOutput<typeof Parcel>>
 }
 
-/** A change of one run. A parcel with a known number is replaced. */
+/** The changes to write for one run. A parcel replaces the stored one with the same number. */
 export interface Change {
   readonly summary: Summary
   readonly parcels: ReadonlyArray<{ readonly number: number }>
-  /** True when these are all parcels of the run. */
+  /** True when `parcels` has all parcels of the run, not only the changed ones. */
   readonly isWhole: boolean
-  /** The number of a parcel that no longer exists. */
+  /** The number of a parcel to delete. */
   readonly removed?: number
 }
 
-/** Returns undefined when the value is not a complete run. */
+/** Decodes a stored run. Returns undefined when it is invalid or incomplete. */
 export const readRun = (value: unknown): KeptRun | undefined => {
   const read = v.safeParse(v.object({ summary: Summary, parcels: v.array(Parcel) }), value)
   return read.success && isComplete(read.output) ? read.output : undefined
 }
 
-/** Every place of the list is there once. */
+/** True when the parcels contain every place of the list exactly once. */
 const isComplete = ({ parcels, summary }: KeptRun): boolean => {
   const places = new Set(parcels.flatMap(({ rows }) => rows.map(({ place }) => place)))
   const rows = parcels.reduce((sum, { rows }) => sum + rows.length, 0)

@@ -71,7 +71,7 @@ const Entry = () => {
   )
 }
 
-/** How many characters of a key are shown, enough to recognise it. */
+/** How many characters of the key are shown, so that the user recognises it. */
 const startLength = 8
 
 const Account = ({ entered }: { readonly entered: string }) => (

@@ -12,7 +12,7 @@ const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
-/** What the user chose for a table, or undefined to find the addresses. */
+/** The user's choice of where a table has its addresses; undefined to detect it. */
 const reading = signal<UrlList.Reading | undefined>(undefined)
 
 const list = computed(() =>
@@ -67,7 +67,7 @@ const take = async (file: File | undefined) => {
 const paste = (event: ClipboardEvent) => {
   const file = event.clipboardData?.files[0]
   const text = event.clipboardData?.getData("text/plain") ?? ""
-  // Spreadsheets also put an image of the cells on the clipboard: prefer the text.
+  // A spreadsheet copies its cells as text and as an image. Prefer the text.
   if (file !== undefined && text === "") {
     event.preventDefault()
     return void take(file)
@@ -114,7 +114,7 @@ const showResults = () =>
     }
   })
 
-// A file that is dropped beside the target would replace the page and lose the key.
+// Without this, the browser opens a file that is dropped beside the target, and the key is lost.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 const keepPage = (event: DragEvent) => {
   if (holdsFile(event)) event.preventDefault()

@@ -82,7 +82,7 @@ const Head = ({
 }) => {
   const { descending } = sorting.value
   const isSorted = sorting.value.by === by
-  /** Figures sort from the highest first, other columns from the first. */
+  /** Figures sort from the highest at the first click, other columns from the lowest. */
   const descendsFirst = by !== "url" && by !== "place"
   return (
     <th
@@ -128,7 +128,7 @@ const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) =
   </tr>
 )
 
-/** Emphasises the host, because people scan for it. */
+/** Emphasises the host, because users look for it first. */
 const Address = ({ url }: { readonly url: string }) => {
   const [, scheme = "", host = url, rest = ""] =
     /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]+)(.*)$/is.exec(url) ?? []

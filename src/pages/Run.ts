@@ -9,7 +9,7 @@ import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
 import type { Change, KeptRun, Summary } from "./KeptRun.ts"
 import type { Item, UrlList } from "./UrlList.ts"
 
-/** What is checked: the addresses, and the names of the other columns of their table. */
+/** The list to check: the addresses, and the names of the other columns of their table. */
 export type List = Pick<UrlList, "items" | "others">
 
 /** One line of the list. It is waiting while it has neither figures nor a reason. */
@@ -22,28 +22,30 @@ export interface Row {
   reason?: Reason
 }
 
-/** Why there are no figures: the API's reasons, and TOO_LONG for a URL that was never sent. */
+/**
+ * Why an address has no figures: a reason of the API, or TOO_LONG for an address that is not sent.
+ */
 export type Reason = FailureReason | "TOO_LONG"
 
 /** Why a run stopped. */
 export type Halt =
   | { readonly kind: "key" }
   | { readonly kind: "credits"; readonly available: number }
-  /** All retries failed. `answers` is true when the service answered with errors. */
+  /** All retries failed. `answers` is true when the service did answer, with errors. */
   | { readonly kind: "server"; readonly answers: boolean }
   | { readonly kind: "offline" }
   | { readonly kind: "refused"; readonly message: string }
 
-/** What a run is waiting for. */
+/** Why a run waits before its next attempt, and until when. */
 export type Delay = {
-  /** The time of the next attempt, in milliseconds since 1970. */
+  /** The time of the next attempt, in epoch milliseconds. */
   readonly until: number
 } & (
   | {
       readonly kind: "server"
       readonly attempt: number
       readonly of: number
-      /** What the service said; undefined when no answer arrived. */
+      /** The message of the service; undefined when no answer arrived. */
       readonly message: string | undefined
     }
   | { readonly kind: "rate limit" }
@@ -53,23 +55,26 @@ export type Delay = {
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
-/** What a run needs from the page. Tests replace it. */
+/** The functions that a run calls outside this module. Tests pass their own. */
 export interface Surroundings {
   readonly api: ApiClient
   readonly isOnline: () => boolean
-  /** Resolves after the time, or when the signal is aborted. */
+  /** Resolves after `ms` milliseconds, or when the signal is aborted. */
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
-  /** The time in milliseconds since 1970. */
+  /** The current time, in epoch milliseconds. */
   readonly now: () => number
-  /** Keeps a change beyond a reload of the page. Resolves also when that failed. */
+  /** Stores a change, so that it survives a reload of the page. Never rejects. */
   readonly keep: (change: Change) => Promise<void>
   /** Called after each change of the run. */
   readonly onChange: () => void
-  /** Called when a changing property is read, so that what shows it is drawn again. */
+  /**
+   * Called on each read of a property that changes during the run. A component that reads it
+   * subscribes to the changes and is redrawn after them.
+   */
   readonly onRead: () => void
 }
 
-/** What changes during a run. */
+/** The properties of a run that change while it runs. */
 interface State {
   status: Status
   halt: Halt | undefined
@@ -90,7 +95,7 @@ const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
   readonly startedAt: Date
-  /** The columns of `Row.lines`. */
+  /** The names of the columns of `Row.lines`. */
   readonly others: ReadonlyArray<string>
 
   readonly #rows: ReadonlyArray<Row>
@@ -104,7 +109,7 @@ export class Run {
   readonly #delays = new Map<Parcel, Delay>()
   readonly #surroundings: Surroundings
   readonly id: string
-  /** What the run had used before this visit. */
+  /** Credits that the run had used before the page was loaded. */
   readonly #creditsBefore: number
   /** All parcels, by their numbers. */
   readonly #all: Map<number, Parcel>
@@ -135,7 +140,7 @@ export class Run {
     return run
   }
 
-  /** Makes a run of what was kept. It can be continued, and no batch is paid for twice. */
+  /** Makes a run from its stored form. It can be continued, and no batch is charged twice. */
   static from({ parcels, summary }: KeptRun, surroundings: Surroundings): Run {
     return new Run(summary, parcels, surroundings)
   }
@@ -160,7 +165,7 @@ export class Run {
     if (this.#parcels.length === 0) this.#state.status = "done"
   }
 
-  /** Keeps the whole run, also what could not be kept before. */
+  /** Stores the whole run, including changes that could not be stored before. */
   keepAll() {
     const parcels = [...this.#all.values()]
     this.#kept = this.#surroundings.keep({ summary: this.summary, parcels, isWhole: true })
@@ -211,7 +216,7 @@ export class Run {
     return this.#rows.length - this.checked - this.failed
   }
 
-  /** The delay that ends last. */
+  /** The delay that ends last; undefined when no batch waits. */
   get delay(): Delay | undefined {
     this.#surroundings.onRead()
     return [...this.#delays.values()].sort((a, b) => b.until - a.until)[0]
@@ -223,7 +228,8 @@ export class Run {
   }
 
   /**
-   * Estimated from the speed since the last start. Undefined without results, or during a delay.
+   * The seconds left, estimated from the speed since the last start. Undefined without results, and
+   * during a delay.
    */
   get secondsLeft(): number | undefined {
     if (this.delay !== undefined) return undefined
@@ -284,7 +290,8 @@ export class Run {
   }
 
   async #deliver(parcel: Parcel) {
-    // A batch is sent only after its idempotency key is kept.
+    // Wait until the batch's idempotency key is stored. After a reload, a repeat then costs
+    // nothing.
     await this.#kept
     if (this.status !== "running") return void this.#parcels.unshift(parcel)
     const answer = await this.#ask(parcel)
@@ -334,7 +341,7 @@ export class Run {
     }
   }
 
-  /** Returns the wait before the next attempt; undefined when there is none. */
+  /** Returns the wait before the next attempt, or undefined when the run must not try again. */
   #delayFor(answer: Answer<Batch>, attempt: number): Delay | undefined {
     if (answer._tag === "Answered") return undefined
     const now = this.#surroundings.now()
@@ -363,7 +370,7 @@ export class Run {
 
   /**
    * Handles a 402. Batches in flight also hold credits, so the run first waits for them. Then it
-   * sends a smaller batch, which the remaining credits can pay for.
+   * sends a smaller batch that the remaining credits can pay for.
    */
   async #spendTheRest() {
     if (this.#active > 1) {

@@ -85,7 +85,10 @@ const download = (text: string, type: "csv" | "json", at: Date) => {
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
-/** Returns false when the browser refuses. Browsers offer `clipboard` only to pages over TLS. */
+/**
+ * Copies a text. Returns false when the browser refuses. Without HTTPS, browsers have no
+ * `clipboard`.
+ */
 const copyText = async (text: string): Promise<boolean> => {
   try {
     await navigator.clipboard.writeText(text)
@@ -223,7 +226,10 @@ const Notices = ({ run }: { readonly run: Run }) => {
   )
 }
 
-/** The reason is read aloud once, and not the countdown, which changes every second. */
+/**
+ * Screen readers read only the reason, once. The countdown changes every second, so it is hidden
+ * from them.
+ */
 const Waiting = ({ delay }: { readonly delay: Delay }) => {
   const now = useSignal(Date.now())
   useEffect(() => {

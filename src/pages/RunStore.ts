@@ -1,19 +1,19 @@
 /**
- * Keeps runs in the browser's IndexedDB, so that a reload loses nothing that was paid for. A run is
- * a summary and its batches. The API key is never kept.
+ * Stores runs in the browser's IndexedDB, so that a reload loses no result that was paid for. A run
+ * is a summary and its batches. The API key is never stored.
  */
 import { type DBSchema, openDB } from "idb"
 import * as v from "valibot"
 import { type Change, type KeptRun, readRun, Summary } from "./KeptRun.ts"
 
-/** Every method rejects when the browser fails. */
+/** The methods reject when the browser's database fails. */
 export interface RunStore {
   /** Returns the readable runs, and how many cannot be read. */
   readonly list: () => Promise<{
     readonly summaries: ReadonlyArray<Summary>
     readonly unreadable: number
   }>
-  /** Returns undefined when the run is not there, not complete or not readable. */
+  /** Returns undefined when the run is missing, incomplete or not readable. */
   readonly load: (id: string) => Promise<KeptRun | undefined>
   readonly keep: (change: Change) => Promise<void>
   readonly remove: (id: string) => Promise<void>
@@ -25,7 +25,10 @@ interface Stores extends DBSchema {
   readonly parcels: { readonly key: [string, number]; readonly value: unknown }
 }
 
-/** Increase it with each change of the layout, and upgrade from every earlier version. */
+/**
+ * The version of the database layout. Increase it with each change, and add the upgrade from every
+ * earlier version.
+ */
 const version = 1
 
 export const open = async (name: string): Promise<RunStore> => {
@@ -35,7 +38,7 @@ export const open = async (name: string): Promise<RunStore> => {
       db.createObjectStore("runs")
       db.createObjectStore("parcels")
     },
-    // A newer console in another tab waits until this one lets go.
+    // A newer console in another tab cannot upgrade the database until this connection closes.
     blocking: (_from, _to, { target }) => {
       if (target instanceof IDBDatabase) target.close()
     },

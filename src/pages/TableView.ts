@@ -10,7 +10,7 @@ export interface Sorting {
   readonly descending: boolean
 }
 
-/** Both ends belong to the range. An end that is undefined has no limit. */
+/** Both ends are inclusive. An undefined end means no limit. */
 export interface Range {
   readonly from: number | undefined
   readonly to: number | undefined
@@ -20,7 +20,7 @@ export interface Filter {
   /** A part of the address, in any case. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
-  /** Only rows whose figure is in this tenth of the scale; tenths are numbered from 0. */
+  /** Only rows whose figure is in this tenth of the scale. Tenth 0 is 0 to below 10. */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
   /** Only rows whose figures are in all these ranges. */
   readonly ranges: Readonly<Record<Figure, Range>>

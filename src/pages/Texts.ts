@@ -86,7 +86,7 @@ export const delayed = (delay: Delay): string => {
   }
 }
 
-/** Tells when the run tries again. Changes every second. */
+/** Says when the run tries again. The text changes every second. */
 export const untilRetry = (delay: Delay, now: number): string => {
   const attempt = delay.kind === "server" ? ` (${delay.attempt} of ${delay.of})` : ""
   const seconds = Math.ceil((delay.until - now) / 1000)

@@ -1,13 +1,16 @@
 /** Reads the addresses from a pasted text or a file. */
 import Papa from "papaparse"
 
-/** Where the addresses of a table are: in the column of this index, in every cell, or not split. */
+/**
+ * Where the addresses are: in the table column with this index, in every cell of the table
+ * (`cells`), or one in each line of plain text (`lines`).
+ */
 export type Reading = number | "cells" | "lines"
 
 /** An address of the list. */
 export interface Item {
   readonly url: string
-  /** The cells in the other columns, once for each line of the table with this address. */
+  /** The cells of the other columns: one list for each line of the table with this address. */
   readonly lines?: ReadonlyArray<ReadonlyArray<string>>
 }
 
@@ -18,13 +21,13 @@ export interface UrlList {
   /** The columns of the table; empty for a list of lines. */
   readonly columns: ReadonlyArray<string>
   readonly reading: Reading
-  /** The columns of `Item.lines`. */
+  /** The names of the columns of `Item.lines`. */
   readonly others: ReadonlyArray<string>
 }
 
 export interface Options {
   readonly keepsDuplicates: boolean
-  /** By default the column of addresses is found by its name or its cells. */
+  /** Default: the column of addresses is found by its name or its cells. */
   readonly reading?: Reading | undefined
 }
 
@@ -39,7 +42,7 @@ export const read = (text: string, options: Options): UrlList => {
   return { items: kept, duplicates: all.length - kept.length, columns, reading, others }
 }
 
-/** Keeps the lines of each repeated address with its first one. */
+/** Removes repeated addresses. The first occurrence gets the lines of the others. */
 const withoutDuplicates = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
   const linesOf = new Map<string, Array<ReadonlyArray<string>>>()
   for (const { lines = [], url } of items) {
@@ -130,7 +133,7 @@ const parse = (text: string, delimiter: string, preview: number) =>
 const hasOnlyAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): boolean =>
   table.slice(0, sampled).every((row) => row.every((cell) => cell === "" || isAddress(cell)))
 
-/** Stricter than `isAddressLike`, which takes a number such as 2.35 for an address. */
+/** Stricter than `isAddressLike`, which accepts a number such as 2.35 as an address. */
 const isAddress = (cell: string) => isAddressLike(cell) && /\.\p{L}/u.test(cell)
 
 const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {

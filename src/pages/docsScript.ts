@@ -8,7 +8,8 @@ const copyButton = (pre: HTMLElement) => {
   button.textContent = "Copy"
   button.ariaLabel = `Copy: ${pre.ariaLabel ?? "example"}`
   button.addEventListener("click", async () => {
-    // Browsers allow the clipboard only under HTTPS and on localhost. Else select the text.
+    // Browsers allow `clipboard` only under HTTPS and on localhost. Elsewhere, only select the
+    // text.
     getSelection()?.selectAllChildren(pre)
     if (!isSecureContext) return
     await navigator.clipboard.writeText(pre.textContent ?? "")
