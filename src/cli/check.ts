@@ -207,7 +207,10 @@ const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeForma
         )
       ]
 
-/** Completes the output and prints the summary, to stderr when the outcomes are on stdout. */
+/**
+ * Completes the output and prints the summary. The summary goes to stderr when a table or CSV is on
+ * stdout.
+ */
 const conclude = (
   { json, output }: Options,
   sink: OutcomeFile.OutcomeFile,

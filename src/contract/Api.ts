@@ -24,8 +24,8 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // Only the innermost bound is reported together with bad elements. `minItems` can be outside,
-  // because an empty list has no bad elements.
+  // A 400 reports the innermost bound together with invalid elements. `minItems` can be outside,
+  // because an empty list has no elements.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({

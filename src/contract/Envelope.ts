@@ -1,6 +1,6 @@
 /**
  * The envelope of every answer: `success`, and either the data or a message. This module gives each
- * domain error its HTTP status and body. Neither shows internal details.
+ * domain error its HTTP status and body. No message shows internal details.
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
@@ -13,18 +13,21 @@ export const unauthorizedMessage =
 
 export const internalErrorMessage = "Internal server error."
 
-/** For a timeout that certainly charges nothing. */
+/** The message of a timeout after which nothing is charged. */
 export const unavailableMessage =
   "The database did not answer in time, and nothing is charged; try again in a while."
 
 /**
- * For a timeout of a request with an idempotency key. The request may be charged; a repeat gets the
- * answer.
+ * The message of a timeout when the charge is undecided and the request has an idempotency key. A
+ * repeat with the same key gets the answer.
  */
 export const undecidedMessage =
   "The database did not answer in time; send the same request with the same Idempotency-Key again."
 
-/** For a 500 without an idempotency key, where a blind retry may be charged again. */
+/**
+ * The message of a 500 when the charge is undecided and the request has no idempotency key. A
+ * repeat may be charged again.
+ */
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
 /**

@@ -13,7 +13,7 @@ export const maxUrlLength = 1000
 export const maxBodyBytes = 512 * 1024
 
 /**
- * Only this many items of a list are validated for a 400. Above `maxUrls`, so the size issue
- * remains.
+ * At most this many items of a list are validated. More than `maxUrls`, so that a list with too
+ * many items is still reported.
  */
 export const maxJudgedItems = 100

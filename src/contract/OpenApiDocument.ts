@@ -64,7 +64,7 @@ const isFrameworkError = (schema: unknown) =>
 
 const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
   frameworkSchemas.includes(key) ||
-  // A 400 that has no other body than the framework's.
+  // Removes a 400 that has only the framework's body.
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||

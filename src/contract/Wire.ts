@@ -1,6 +1,6 @@
 /**
  * The contract as plain types and texts. This module imports nothing, so that a client can use it
- * without the schemas. A test holds the types to the schemas of `Api` and `Envelope`.
+ * without the schemas. A test checks that the types match the schemas of `Api` and `Envelope`.
  */
 
 export const batchPath = "/v1/metrics/da-pa/batch"
@@ -12,7 +12,7 @@ export interface Success {
   readonly url: string
   readonly domainAuthority: number
   readonly pageAuthority: number
-  /** Absent when the provider has none. */
+  /** Absent when the provider has no spam score for the domain. */
   readonly spamScore?: number
 }
 

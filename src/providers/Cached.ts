@@ -58,7 +58,7 @@ export const make = (
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     }
 
-    /** Reads from memory only. A cache miss is undefined. */
+    /** Reads from memory only. Returns undefined for a cache miss. */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
       targets.map((target) => remembered(target, now))
 

@@ -53,7 +53,7 @@ export const chain = <E, R>(
     ),
   )
 
-/** A vendor with cache, queue, timeout, retries and circuit breaker around it. */
+/** Puts cache, queue, timeout, retries and circuit breaker around a vendor. */
 export const decorated = <E, R>(
   vendor: Layer.Layer<MetricsProvider, E, R>,
   options: Options,

@@ -1,4 +1,4 @@
-/** A provider for tests: it answers from figures in memory and records what it is asked. */
+/** A provider for tests. It returns figures from memory and records its calls. */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
@@ -11,11 +11,11 @@ export interface Fake {
   readonly layer: Layer.Layer<MetricsProvider>
   /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
-  /** Makes the next call fail as a whole. Several failures wait in line. */
+  /** Makes the next call fail as a whole. Each use adds one failure, for one more call. */
   readonly failNext: (reason: ProviderError["reason"], detail?: string) => void
 }
 
-/** The figures of every URL, when a test names none. */
+/** The figures of every URL when the test gives no figures of its own. */
 export const figures: Metrics = { domainAuthority: 50, pageAuthority: 40, spamScore: 1 }
 
 /**

@@ -1,5 +1,5 @@
 /**
- * A provider of the operator's own behind one HTTP endpoint. `HttpProtocol.ts` declares its
+ * The provider `http`: an HTTP endpoint that the operator runs. `HttpProtocol.ts` declares its
  * protocol. Results come in any order and are matched by their URL.
  */
 import * as Effect from "effect/Effect"
@@ -55,7 +55,7 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
   })
 }
 
-/** The outcomes by URL. Of several results for one URL the first one counts. */
+/** The outcomes by URL. When several results have one URL, the first one counts. */
 const outcomesOf = (
   results: ReadonlyArray<unknown>,
   { quote }: VendorHttp.VendorHttp,
@@ -75,7 +75,7 @@ const outcomesOf = (
   return outcomes
 }
 
-/** Decodes the figures of one target, so that unusable figures fail their own target only. */
+/** Decodes the figures of one target. Invalid figures fail only their own target. */
 const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
   Either.match(decodeFigures(result), {
     onLeft: (issue) =>

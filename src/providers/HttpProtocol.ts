@@ -1,6 +1,6 @@
 /**
- * The JSON protocol between this service and a provider of the operator's own, in any language.
- * `scripts/provider/openapi.json` is made from this declaration.
+ * The JSON protocol between this service and an endpoint that the operator runs, in any language. A
+ * test writes `scripts/provider/openapi.json` from this declaration.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -52,7 +52,7 @@ export const Question = Schema.Struct({
 })
 export type Question = typeof Question.Type
 
-/** Many languages write an absent field as null, so null means absent. */
+/** Many languages encode an absent field as null, so null means absent. */
 const spamScore = Schema.optionalWith(Schema.NullOr(Score), { exact: true }).annotations({
   description: "How much the domain resembles spam, from 0 to 100. Null or absent without a score.",
 })
@@ -105,7 +105,9 @@ class Token extends HttpApiMiddleware.Tag<Token>()("Token", {
   },
 }) {}
 
-/** The provider's endpoint. AUTHORITY_HTTP_URL is its whole URL, so its path is free. */
+/**
+ * The provider's endpoint. AUTHORITY_HTTP_URL is its whole URL, so the operator chooses the path.
+ */
 export class HttpProtocol extends HttpApi.make("provider")
   .add(
     HttpApiGroup.make("provider", { topLevel: true })

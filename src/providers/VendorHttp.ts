@@ -19,7 +19,7 @@ import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
   readonly url: string
-  /** The body. With it the method is POST, without it GET. */
+  /** The JSON body. With a body the method is POST, without one it is GET. */
   readonly json?: unknown
 }
 
@@ -156,7 +156,7 @@ const isDeep = (text: string): boolean => {
     const code = text.charCodeAt(i)
     if (code === quotationMark) isString = !isString
     else if (isString) i += code === backslash ? 1 : 0
-    // A bracket and the matching brace differ in this one bit.
+    // `[` and `{` differ only in this bit, and so do `]` and `}`.
     else if ((code | brace) === opening) depth += 1
     else if ((code | brace) === closing) depth -= 1
     if (depth > maxDepth) return true
@@ -210,7 +210,7 @@ const printable = (text: string) =>
 /** In characters. */
 const maxDetailLength = 300
 
-/** How many characters of a text are searched for secrets; the rest is dropped. */
+/** Only this many characters of a text are read and searched for secrets. */
 const maxReadLength = 10_000
 
 /**

@@ -1,5 +1,5 @@
 /**
- * `authority-metrics/provider`: what a provider of your own needs.
+ * `authority-metrics/provider`: the types and functions to write a provider of your own.
  *
  * Promised within a major version: the names below, their types, and the documented behaviour.
  * Everything else in the package may change. Minor versions may add optional fields to the port,

@@ -5,8 +5,8 @@ import { inChunksOf } from "./Chunks.ts"
 type Vendor = Omit<MetricsProvider["Type"], "known" | "circuits">
 
 /**
- * A vendor without a memory of its own. With a `batchSize`, `lookup` gets at most that many targets
- * at a time.
+ * Makes a provider without a cache from a vendor. With a `batchSize`, `lookup` gets at most that
+ * many targets per call.
  */
 export const vendor = (vendor: Vendor): Layer.Layer<MetricsProvider> => {
   const { batchSize, lookup } = vendor

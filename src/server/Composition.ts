@@ -17,9 +17,7 @@ import * as Traced from "../telemetry/Traced.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
-/**
- * The service over any provider and stores, where the provider may use all that the stores give.
- */
+/** The service with the given provider and stores. The provider may use the stores. */
 export const over = <EProvider, RProvider, EStores, More>(parts: {
   readonly provider: Layer.Layer<MetricsProvider, EProvider, RProvider>
   readonly stores: Layer.Layer<Stores | More, EStores, Settings.Settings>
@@ -51,7 +49,7 @@ const server = (settings: Settings.Settings["Type"]) =>
     ),
   ).pipe(Layer.unwrapEffect)
 
-/** The only use of `express/`, the fast path. Without it the answers are the same, only slower. */
+/** The only use of `express/`, the fast path. Without it, the answers are the same but slower. */
 const express = ({
   corsOrigins = [],
   creditPrice,
@@ -75,7 +73,10 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
 }
 
-/** How long statements are retried after a lost connection. Requests give up earlier, with 503. */
+/**
+ * How long statements are retried after a lost connection: longer than any request waits. A request
+ * without an answer by its deadline gets 503.
+ */
 const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),
 })

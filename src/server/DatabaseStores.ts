@@ -13,7 +13,7 @@ import { lease } from "./Stores.ts"
 /** What to do when the database does not exist. */
 type Missing = "create" | "create and say so" | "fail"
 
-/** A verb needs one connection only. This leaves the others to the service. */
+/** A verb needs only one connection. The service can use the rest of the server's limit. */
 const forOneVerb = (): PostgresOptions => ({ connections: 1 })
 
 /** Opens the database of the settings and runs the migrations. */
@@ -78,7 +78,7 @@ const heartbeat = Layer.provideMerge(
   }).pipe(Layer.unwrapEffect),
 )
 
-/** Accounts, keys and the ledger, stored in the database. */
+/** The stores of accounts, API keys and the ledger in the database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
   Effect.promise(async () => {
     const SqlAccounts = await import("../sql/Accounts.ts")

@@ -27,12 +27,15 @@ export class Service extends Context.Tag("authority/Service")<
 /** One provider, either bare or complete. */
 type Source<E> =
   | {
-      /** A vendor. It gets cache, queue, timeout, retries and circuit breaker of the settings. */
+      /**
+       * A vendor without decorators. The service adds cache, queue, timeout, retries and circuit
+       * breaker, as the settings say.
+       */
       readonly vendor: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
       readonly provider?: undefined
     }
   | {
-      /** A complete provider, which is taken as it is, such as a chain or a fake. */
+      /** A complete provider, such as a chain or a fake. The service adds nothing to it. */
       readonly provider: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
       readonly vendor?: undefined
     }
@@ -44,15 +47,15 @@ export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
   readonly settings?: Settings.Environment
 }
 
-/** What the layer of the service gives to other layers of the program. */
+/** What the layer provides to other layers of the program. */
 export type Given = Service | Accounts | ApiKeys | CreditLedger
 
 /** Why the service does not start. Every error has a `message` of one line. */
 export type CannotStart = Settings.InvalidSetting | CannotListen | StoreFailure
 
 /**
- * The service with layers of one's own. It listens once the layer is built. On release, it finishes
- * the requests in flight before it closes the stores. Log and tracer are those of the program.
+ * The service with the program's own layers. On release, it finishes the requests in flight before
+ * it closes the stores. It uses the program's logger and tracer.
  */
 export const layer = <EProvider = never, EStores = never>({
   provider,
@@ -73,7 +76,10 @@ const listening = Layer.effect(
   Effect.map(Listener, ({ address }) => Service.of(address())),
 )
 
-/** A missing database is created, so NoDatabase is not an error that a caller could act on. */
+/**
+ * The service creates a missing database, so a caller cannot act on NoDatabase: make it a
+ * StoreFailure.
+ */
 const inDatabase = Layer.mapError(DatabaseStores.ofSettings, (error) =>
   error._tag === "NoDatabase" ? new StoreFailure({ message: error.message }) : error,
 )

@@ -1,4 +1,4 @@
-/** The stores that the service needs, and those that live in memory. */
+/** The stores that the service needs, and their versions in memory for tests. */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -14,17 +14,20 @@ import * as MemoryMetricsCache from "../memory/MetricsCache.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
 import * as Settings from "../Settings.ts"
 
-/** What the service stores. */
+/** All stores of the service. */
 export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
 
-/** A lease lasts for the request timeout and this time, which settles the hold on a slow disk. */
+/**
+ * A lease is longer than the request timeout by this time, so that a slow disk can still settle the
+ * hold.
+ */
 const settleTime = Duration.seconds(30)
 
-/** How long a hold outlives its owner. */
+/** The longest lifetime of a hold. A dead process's holds usually end earlier. */
 export const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
   Duration.sum(requestTimeout, settleTime)
 
-/** Stores that the process forgets when it ends, for tests. */
+/** Stores in memory, for tests. Their content is lost when the process ends. */
 export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mergeAll(
   MemoryAccounts.layer,
   MemoryApiKeys.layer,

@@ -1,4 +1,6 @@
-/** Every second releases expired holds and the holds of dead processes, with their keys. */
+/**
+ * Releases expired holds, the holds of dead processes, and their idempotency keys, every second.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schedule from "effect/Schedule"

@@ -28,9 +28,9 @@ export class TestService extends Context.Tag("authority/TestService")<
   {
     /** The address of the service, for example `http://127.0.0.1:43210`. */
     readonly url: string
-    /** The key of an account that has the credits. */
+    /** An API key of the account that has the credits. */
     readonly key: string
-    /** What the service asks the provider, and failures to come. */
+    /** The fake provider: lists the calls of the service, and can make the next calls fail. */
     readonly provider: Fake.Fake
   }
 >() {}
@@ -60,7 +60,7 @@ export const layer = ({ credits = 1000, figures, settings }: Options = {}): Laye
     )
   })
 
-/** A running service, and how to stop it. `await using` stops it too. */
+/** A running service. Stop it with `stop`, or with `await using`. */
 export interface Running extends Context.Tag.Service<TestService> {
   readonly stop: () => Promise<void>
   readonly [Symbol.asyncDispose]: () => Promise<void>
