@@ -4,6 +4,7 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 const postgres = "test/support/PostgresServer.ts"
 const builtPages = "test/support/BuiltPages.ts"
 const builtProgram = "test/support/BuiltProgram.ts"
+const builtPackage = "test/support/BuiltPackage.ts"
 const chromium = "test/support/Chromium.ts"
 
 /** Tests on PostgreSQL that start no program. A new one outside the folders below is added here. */
@@ -21,6 +22,9 @@ const http = ["test/{http,express}/**/*.test.ts", "test/Composed.test.ts"]
 const program = ["test/{program,upgrade}/**/*.test.ts"]
 
 const browser = ["test/browser/**/*.test.ts"]
+
+/** What ships, on each runtime and as the guides say: slow, and rarely changed. `npm test` leaves it out. */
+const release = ["test/release/**/*.test.ts"]
 
 /** Rare faults, most of which wait for real time. `npm test` leaves them out. */
 const faults = ["test/{faults,support}/**/*.test.ts"]
@@ -49,7 +53,7 @@ export default defineConfig({
     projects: [
       project("unit", {
         include: ["test/**/*.test.ts"],
-        exclude: [...stores, ...http, ...program, ...browser, ...faults, ...pgbouncer],
+        exclude: [...stores, ...http, ...program, ...browser, ...release, ...faults, ...pgbouncer],
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
       project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
@@ -57,6 +61,11 @@ export default defineConfig({
       project("browser", {
         include: browser,
         globalSetup: [builtProgram, chromium],
+        pool: "threads",
+      }),
+      project("release", {
+        include: release,
+        globalSetup: [postgres, builtProgram, builtPackage, chromium],
         pool: "threads",
       }),
       project("faults", {

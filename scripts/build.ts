@@ -1,15 +1,7 @@
-/**
- * Builds `dist/authority.cjs`: the program and its libraries in one file, with SQLite's addon for
- * this platform beside it. Also builds the package for other projects.
- */
-import { join } from "node:path"
-import { bundle, dist } from "./bundle.ts"
+/** Builds into `dist` the program, and the package for other projects. */
 import { bundlePackage } from "./bundle-package.ts"
+import { bundleProgram } from "./bundle-program.ts"
+import { dist } from "./bundle.ts"
 
-await bundle({
-  outfile: join(dist, "authority.cjs"),
-  addon: `${process.platform}-${process.arch}`,
-  rest: { loader: { ".node": "copy" }, assetNames: "[name]" },
-})
-
+await bundleProgram()
 await bundlePackage(dist)

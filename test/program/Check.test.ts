@@ -5,6 +5,10 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import type * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Credits } from "../../src/ledger/Credits.ts"
+import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import {
@@ -12,48 +16,76 @@ import {
   bundle,
   exited,
   folder,
-  grant,
-  issueKey,
   openAccount,
   type Process,
-  revokeKey,
   serve,
   start,
   shell,
 } from "../support/Program.ts"
-import { creditsPath } from "../support/TestServer.ts"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
+import { creditsPath, start as startServer } from "../support/TestServer.ts"
 import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 240_000
 
-/** A service with an account, in a folder of its own. */
-const service = (credits: number, settings: Record<string, string> = {}) =>
+/** A folder with a list, and the arguments of a bulk check of it. */
+const project = (url: string, key: string) =>
+  Effect.map(folder, (cwd) => ({
+    cwd,
+    list: (lines: ReadonlyArray<string>) =>
+      writeFileSync(join(cwd, "list.txt"), lines.map((line) => `${line}\n`).join("")),
+    read: (name: string) => readFileSync(join(cwd, name), "utf8"),
+    args: ["check", "list.txt", "--key", key, "--url", url],
+  }))
+
+/** Waits until the account has spent at least this amount, of all the credits that it had. */
+const spending =
+  <E, R>(credits: number, available: Effect.Effect<number, E, R>) =>
+  (amount: number) =>
+    eventually(
+      `${amount} credits are spent`,
+      Effect.map(available, (left) => credits - left >= amount),
+    )
+
+/** A service in the process of the test, which is cheaper than to start the program. */
+const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
   Effect.gen(function* () {
-    const cwd = yield* folder
-    const { id, key } = yield* openAccount(cwd, credits)
-    const server = yield* serve(cwd, settings)
-    const { url } = server
+    const server = yield* startServer({ credits, ...(provider !== undefined && { provider }) })
+    const { account, keyId, keys, ledger } = server
+    return {
+      ...(yield* project(server.url, server.key)),
+      url: server.url,
+      key: server.key,
+      spent: spending(
+        credits,
+        Effect.map(server.books, ({ available }) => available),
+      ),
+      books: server.books,
+      grant: (more: number) => ledger.grant(account, Credits.make(more), null),
+      revoke: keys.revoke(keyId),
+      issueKey: Effect.map(keys.issue({ account }), ({ key }) => Redacted.value(key)),
+    }
+  })
+
+/** The program's own service, which a test may kill. */
+const ownService = (credits: number, settings: Record<string, string> = {}) =>
+  Effect.gen(function* () {
+    const data = yield* folder
+    const { key } = yield* openAccount(data, credits)
+    const server = yield* serve(data, settings)
     const available = Effect.map(
-      request(url, { path: creditsPath, headers: { "x-api-key": key } }),
+      request(server.url, { path: creditsPath, headers: { "x-api-key": key } }),
       ({ text }) => Number(JSON.parse(text).data.availableCredits),
     )
     return {
-      cwd,
-      url,
-      server,
-      key,
-      keyId: id,
-      list: (lines: ReadonlyArray<string>) =>
-        writeFileSync(join(cwd, "list.txt"), lines.map((line) => `${line}\n`).join("")),
-      read: (name: string) => readFileSync(join(cwd, name), "utf8"),
-      args: ["check", "list.txt", "--key", key, "--url", url],
-      /** Waits until the account has spent at least this amount. */
-      spent: (amount: number) =>
-        eventually(
-          `${amount} credits are spent`,
-          Effect.map(available, (left) => credits - left >= amount),
-        ),
-      books: books(cwd),
+      ...(yield* project(server.url, key)),
+      spent: spending(credits, available),
+      books: books(data),
+      kill: Effect.suspend(() => {
+        server.signal("SIGKILL")
+        return exited(server)
+      }),
+      restart: serve(data, { ...settings, AUTHORITY_PORT: new URL(server.url).port }),
     }
   })
 
@@ -149,7 +181,7 @@ describe("a bulk check that is stopped", () => {
     "a bulk check without credits reports how many URLs are left, and resumes after a grant",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, list } = yield* service(1025)
+        const { args, books, cwd, grant, list } = yield* service(1025)
         list(Array.from({ length: 2000 }, (_, i) => `site${i}.example.com`))
         const stopped = yield* toEnd(cwd, [...args, "--json"])
         assert.strictEqual(stopped.code, 1)
@@ -161,7 +193,7 @@ describe("a bulk check that is stopped", () => {
         assert.deepInclude(summary, { complete: false, succeeded: 1000, left: 1000 })
         assert.isAtMost(outcomes.length, 1000)
         assert.strictEqual((yield* books).charged, 1000)
-        yield* grant(cwd, 1000)
+        yield* grant(1000)
         const done = yield* toEnd(cwd, [...args, "--json"])
         assert.strictEqual(done.code, 0, done.stderr)
         assert.lengthOf(JSON.parse(done.stdout).outcomes, 2000)
@@ -175,31 +207,34 @@ describe("a bulk check that is stopped", () => {
     "a bulk check whose API key was revoked resumes with another key",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, key, keyId, list, spent } = yield* service(20_000, {
-          AUTHORITY_REQUEST_TIMEOUT: "1s",
-        })
-        // Each batch takes until the deadline, and a revocation is seen within five seconds.
-        const urls = Array.from({ length: 20 }, (_, i) => [
-          "slow.example.com",
-          ...Array.from({ length: 49 }, (_, j) => `site${i}-${j}.example.com`),
-        ]).flat()
+        const gate = yield* Effect.makeLatch()
+        let batches = 0
+        const provider = make((targets) =>
+          Effect.zipRight(++batches > 2 ? gate.await : Effect.void, succeeding(targets)),
+        )
+        const { args, books, cwd, issueKey, key, list, revoke, spent } = yield* service(
+          20_000,
+          provider.layer,
+        )
+        const urls = Array.from({ length: 1000 }, (_, i) => `site${i}.example.com`)
         list(urls)
         const running = yield* start(cwd, args)
         yield* spent(100)
-        yield* revokeKey(cwd, keyId)
+        yield* revoke
+        yield* gate.open
         yield* finished(running)
         assert.match(
           running.stderr(),
           /^authority: the service rejects the key: [^\n]+; \d+ URLs are left; to resume, run the same command\n$/m,
         )
-        const { charged } = yield* books
-        const issued = yield* issueKey(cwd)
-        const another = args.map((word) => (word === key ? issued : word))
-        yield* start(cwd, another)
-        yield* eventually(
-          "more is charged",
-          Effect.map(books, (now) => now.charged > charged),
+        assert.isBelow((yield* books).charged, 1000)
+        const another = yield* issueKey
+        const done = yield* toEnd(
+          cwd,
+          args.map((word) => (word === key ? another : word)),
         )
+        assert.strictEqual(done.code, 0, done.stderr)
+        assert.strictEqual((yield* books).charged, 1000)
       }),
     timeout,
   )
@@ -208,7 +243,7 @@ describe("a bulk check that is stopped", () => {
     "a bulk check refuses to resume with a different list, and resumes with the original list",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, list } = yield* service(100)
+        const { args, books, cwd, grant, list } = yield* service(100)
         const urls = Array.from({ length: 150 }, (_, i) => `site${i}.example.com`)
         list(urls)
         assert.strictEqual((yield* toEnd(cwd, args)).code, 1)
@@ -220,7 +255,7 @@ describe("a bulk check that is stopped", () => {
         }
         assert.strictEqual((yield* books).charged, 100)
         list(urls)
-        yield* grant(cwd, 50)
+        yield* grant(50)
         assert.strictEqual((yield* toEnd(cwd, args)).code, 0)
         assert.strictEqual((yield* books).charged, 150)
       }),
@@ -291,11 +326,10 @@ describe("a bulk check that finished", () => {
     "a finished bulk check prints its outcomes again from the journal, without the service",
     () =>
       Effect.gen(function* () {
-        const { args, cwd, list, server } = yield* service(100)
+        const { args, cwd, kill, list } = yield* ownService(100)
         list(["example.com", "localhost"])
         const first = yield* toEnd(cwd, [...args, "--format", "csv"])
-        server.signal("SIGKILL")
-        yield* exited(server)
+        yield* kill
         const second = yield* toEnd(cwd, [...args, "--format", "csv"])
         assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
         assert.match(
@@ -312,15 +346,14 @@ describe("the bulk check and a service that fails", () => {
     "a bulk check waits for a service that is killed and restarted, and is charged once",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
+        const { args, books, cwd, kill, list, restart, spent } = yield* ownService(20_000)
         const urls = Array.from({ length: 3000 }, (_, i) => `site${i}.example.com`)
         list(urls)
         const running = yield* start(cwd, [...args, "--output", "out.csv"])
         yield* spent(1000)
-        server.signal("SIGKILL")
-        yield* exited(server)
+        yield* kill
         yield* eventually("the retry is reported", () => /Retrying in \d+ s/.test(running.stderr()))
-        yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
+        yield* restart
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 0, running.stderr())
         assert.deepStrictEqual(
@@ -338,18 +371,15 @@ describe("the bulk check and a service that fails", () => {
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make
         const settings = FakeMoz.settings(moz.url)
-        const { args, books, cwd, list, server, url } = yield* service(200, settings)
+        const { args, books, cwd, kill, list, restart, spent } = yield* ownService(200, settings)
         list(Array.from({ length: 120 }, (_, i) => `site${i}.example.com`))
         moz.always(FakeVendor.hang)
         const running = yield* start(cwd, [...args, "--output", "out.csv"])
-        yield* eventually(
-          "all of it is held",
-          Effect.map(books, ({ held }) => held === 120),
-        )
-        server.signal("SIGKILL")
-        yield* exited(server)
+        yield* spent(120)
+        assert.strictEqual((yield* books).held, 120)
+        yield* kill
         moz.always(undefined)
-        yield* serve(cwd, { ...settings, AUTHORITY_PORT: new URL(url).port })
+        yield* restart
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 0, running.stderr())
         assert.match(running.stderr(), /is in progress.* Retrying in 1 s\.$/m)
@@ -362,19 +392,19 @@ describe("the bulk check and a service that fails", () => {
     "a bulk check ends when the service is away longer than --patience, and can be resumed later",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, list, server, spent, url } = yield* service(20_000)
+        const { args, books, cwd, kill, list, restart, spent } = yield* ownService(20_000)
         list(Array.from({ length: 3000 }, (_, i) => `site${i}.example.com`))
         const command = [...args, "--output", "out.csv", "--patience", "1s"]
         const running = yield* start(cwd, command)
         yield* spent(1000)
-        server.signal("SIGKILL")
+        yield* kill
         yield* finished(running)
         assert.strictEqual(running.exitCode(), 1)
         assert.match(
           running.stderr(),
           /authority: http:\S+ cannot be reached: .* URLs are left; to resume, run the same command/,
         )
-        yield* serve(cwd, { AUTHORITY_PORT: new URL(url).port })
+        yield* restart
         assert.strictEqual((yield* toEnd(cwd, [...args, "--output", "out.csv"])).code, 0)
         assert.lengthOf(csv(cwd, "out.csv"), 3000)
         assert.strictEqual((yield* books).charged, 3000)
@@ -454,16 +484,19 @@ describe("the output of the bulk check", () => {
     "a second bulk check of the same list fails while the first one runs",
     () =>
       Effect.gen(function* () {
-        const { args, cwd, list, spent } = yield* service(100)
-        list(["example.com", ...Array.from({ length: 50 }, () => "slow.example.com")])
+        const gate = yield* Effect.makeLatch()
+        const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+        const { args, cwd, list } = yield* service(100, provider.layer)
+        list(["example.com"])
         const first = yield* start(cwd, args)
-        yield* spent(50)
+        yield* eventually("the provider is asked", () => provider.calls.length === 1)
         const second = yield* toEnd(cwd, args)
         assert.strictEqual(second.code, 1)
         assert.match(
           second.stderr,
           /^authority: the journal [^\n]+: another run is using it[^\n]+\n$/,
         )
+        yield* gate.open
         yield* finished(first)
         assert.strictEqual(first.exitCode(), 0, first.stderr())
       }),

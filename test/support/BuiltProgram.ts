@@ -1,9 +1,10 @@
 /** Builds the program once for all test projects of a run. */
 import type { TestProject } from "vitest/node"
+import { bundleProgram } from "../../scripts/bundle-program.ts"
 
 declare module "vitest" {
   export interface ProvidedContext {
-    /** Whether `dist` was built from these sources. */
+    /** Whether `dist` has a program that was built from these sources. */
     readonly isBuilt: boolean
   }
 }
@@ -11,6 +12,6 @@ declare module "vitest" {
 export default async function setup({ vitest }: TestProject) {
   const root = vitest.getRootProject()
   if (root.getProvidedContext().isBuilt) return
-  await import("../../scripts/build.ts")
+  await bundleProgram()
   root.provide("isBuilt", true)
 }

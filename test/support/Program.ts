@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import { AccountName, Accounts } from "../../src/Account.ts"
-import { ApiKeyId } from "../../src/ApiKey.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
@@ -174,21 +173,6 @@ export const statement = (cwd: string, name?: string) =>
 /** Audits all accounts. */
 export const verify = (cwd: string, name?: string) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.verify).pipe(inDatabase(cwd, name))
-
-/** Grants credits to `acme`. */
-export const grant = (cwd: string, credits: number) =>
-  Effect.gen(function* () {
-    yield* (yield* CreditLedger).grant((yield* acme).id, Credits.make(credits), null)
-  }).pipe(inDatabase(cwd))
-
-/** Issues another key of `acme`. */
-export const issueKey = (cwd: string) =>
-  Effect.gen(function* () {
-    return Redacted.value((yield* (yield* ApiKeys).issue({ account: (yield* acme).id })).key)
-  }).pipe(inDatabase(cwd))
-
-export const revokeKey = (cwd: string, id: string) =>
-  Effect.flatMap(ApiKeys, (keys) => keys.revoke(ApiKeyId.make(id))).pipe(inDatabase(cwd))
 
 /** Creates the account `acme` with a key in this folder's default database. */
 export const openAccount = (cwd: string, credits: number) =>
