@@ -134,7 +134,7 @@ describe("sequential requests", () => {
     "sequential requests give the same answers and books with and without the fast path",
     () =>
       Effect.gen(function* () {
-        const seen = yield* compareModes({ price: 2 }, 60)
+        const seen = yield* compareModes({ price: 2 }, 15)
         assert.sameMembers([...seen], ["200", "200 replayed", "402", "422"])
       }),
     timeout,
@@ -142,7 +142,7 @@ describe("sequential requests", () => {
 
   it.scopedLive(
     "rate-limited requests give the same answers with and without the fast path",
-    () => compareModes({ rateLimit: { requests: 5, per: Duration.minutes(10) } }, 30),
+    () => compareModes({ rateLimit: { requests: 5, per: Duration.minutes(10) } }, 8),
     timeout,
   )
 
@@ -155,7 +155,7 @@ describe("sequential requests", () => {
       `requests of pages from ${corsOrigins.join(" and ")} are the same with and without the fast path`,
       () =>
         Effect.gen(function* () {
-          assert.isEmpty(yield* compareModes({ corsOrigins }, 20))
+          assert.isEmpty(yield* compareModes({ corsOrigins }, 5))
         }),
       timeout,
     )
@@ -200,7 +200,7 @@ describe("concurrent requests", () => {
         const express = yield* start("express", { provider: newProvider().layer })
         const router = yield* start("router", { provider: newProvider().layer })
         const slow = yield* router.newClient(1_000_000)
-        yield* forAll(racing, { numRuns: 30 }, ({ credits, races }) =>
+        yield* forAll(racing, { numRuns: 8 }, ({ credits, races }) =>
           Effect.gen(function* () {
             const { account, key } = yield* express.newClient(credits)
             const asks = races.map(({ list, name, urls }) => ({

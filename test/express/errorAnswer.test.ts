@@ -51,7 +51,7 @@ const router = Effect.gen(function* () {
 it.scopedLive("the fast path answers a refused request with the router's status and bytes", () =>
   Effect.gen(function* () {
     const answer = yield* router
-    yield* forAll(refusal, { numRuns: 50 }, (refusal) =>
+    yield* forAll(refusal, { numRuns: 15 }, (refusal) =>
       Effect.gen(function* () {
         outcome = Effect.fail(refusal)
         assert.deepStrictEqual(

@@ -2,6 +2,9 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
 
+/** With `THOROUGH`, as in .ci/run, a property is checked for four times as many random values. */
+const isThorough = process.env["THOROUGH"] !== undefined
+
 /**
  * Checks that a property holds for the examples and for random values, with services that are
  * started once. A failure reports the smallest value found and the seed to repeat it.
@@ -15,7 +18,7 @@ export const forAll = <A, R>(
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(values, (value) => Runtime.runPromise(runtime)(property(value))),
-        { numRuns, examples: examples.map((value): [A] => [value]) },
+        { numRuns: isThorough ? 4 * numRuns : numRuns, examples: examples.map((value): [A] => [value]) },
       ),
     ),
   )
