@@ -5,15 +5,17 @@
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
 import * as PgClient from "@effect/sql-pg/PgClient"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import Database from "better-sqlite3"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Accounts } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import { folder, run, serve } from "../support/Program.ts"
-import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import { folder, serve } from "../support/Program.ts"
+import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { eventually, request } from "../../scripts/support/RawHttp.ts"
 
 const Balance = Schema.Struct({
@@ -84,33 +86,40 @@ const databases = {
     }),
 }
 
-/** Runs the program on a new copy of the older database. */
+/** The program on a new copy of the older database. The tests of a dialect share it. */
+class OldService extends Context.Tag("OldService")<
+  OldService,
+  {
+    readonly url: string
+    readonly stores: Layer.Layer<Ports, unknown>
+  }
+>() {}
+
 const program = (dialect: "sqlite" | "postgres") =>
+  Layer.scoped(
+    OldService,
+    Effect.gen(function* () {
+      const cwd = yield* folder
+      const { stores, url } = yield* databases[dialect](cwd)
+      const service = yield* serve(cwd, { AUTHORITY_DATABASE_URL: url })
+      return { url: service.url, stores }
+    }),
+  )
+
+/** Every balance, read in this process. */
+const balancesOf = (dialect: "sqlite" | "postgres") =>
   Effect.gen(function* () {
-    const cwd = yield* folder
-    const { stores, url } = yield* databases[dialect](cwd)
-    const settings = { AUTHORITY_DATABASE_URL: url }
-    return {
-      serve: serve(cwd, settings),
-      verify: Effect.flatMap(run(cwd, ["credits", "verify", "--json"], settings), ({ stdout }) =>
-        Schema.decode(Schema.parseJson(Verified))(stdout),
-      ),
-      /** Every balance, read in this process. */
-      balances: Effect.gen(function* () {
-        const accounts = yield* Accounts
-        const ledger = yield* CreditLedger
-        return yield* Effect.forEach(recorded[dialect].balances, ({ account }) =>
-          Effect.flatMap(accounts.find(account), ({ id }) => ledger.balance(id)),
-        )
-      }).pipe(Effect.provide(stores)),
-    }
+    const accounts = yield* Accounts
+    const ledger = yield* CreditLedger
+    return yield* Effect.forEach(recorded[dialect].balances, ({ account }) =>
+      Effect.flatMap(accounts.find(account), ({ id }) => ledger.balance(id)),
+    )
   })
 
-const Verified = Schema.Struct({
-  ok: Schema.Boolean,
-  accounts: Schema.Int,
-  problems: Schema.Array(Schema.Unknown),
-})
+const verify = Effect.flatMap(CreditLedger, (ledger) => ledger.verify)
+
+const totalCharged = (balances: ReadonlyArray<{ readonly charged: number }>) =>
+  balances.reduce((sum, { charged }) => sum + charged, 0)
 
 const send = (
   url: string,
@@ -135,32 +144,29 @@ const isOnlyInvalid = ({ idempotencyKey }: { readonly idempotencyKey: string }) 
 for (const dialect of ["sqlite", "postgres"] as const) {
   const { abandoned, answers, apiKeys, balances } = recorded[dialect]
 
-  describe(`a ${dialect} database that an earlier version wrote`, () => {
-    it.scopedLive(
-      "the books and balances of an earlier version's database are valid and unchanged",
-      () =>
-        Effect.gen(function* () {
-          const old = yield* program(dialect)
-          const verified = yield* old.verify
-          assert.deepStrictEqual(verified, { ok: true, accounts: balances.length, problems: [] })
-          assert.deepStrictEqual(
-            (yield* old.balances).map(({ charged, granted }) => ({
-              charged,
-              granted,
-            })),
-            balances.map(({ charged, granted }) => ({
-              charged,
-              granted,
-            })),
-          )
-        }),
-    )
+  layer(program(dialect), { excludeTestServices: true })(
+    `a ${dialect} database that an earlier version wrote`,
+    (it) => {
+      it.scoped(
+        "the books and balances of an earlier version's database are valid and unchanged",
+        () =>
+          Effect.gen(function* () {
+            const { stores } = yield* databases[dialect](yield* folder)
+            const [verified, now] = yield* Effect.provide(
+              Effect.all([verify, balancesOf(dialect)]),
+              stores,
+            )
+            assert.deepInclude(verified, { accounts: balances.length, problems: [] })
+            assert.deepStrictEqual(
+              now.map(({ charged, granted }) => ({ charged, granted })),
+              balances.map(({ charged, granted }) => ({ charged, granted })),
+            )
+          }),
+      )
 
-    it.scopedLive(
-      "API keys from an earlier version work, except for expired and revoked keys",
-      () =>
+      it.effect("API keys from an earlier version work, except for expired and revoked keys", () =>
         Effect.gen(function* () {
-          const { url } = yield* (yield* program(dialect)).serve
+          const { url } = yield* OldService
           for (const { key, name, works } of apiKeys) {
             const { status } = yield* request(url, {
               path: "/v1/quota/available-credits",
@@ -169,67 +175,67 @@ for (const dialect of ["sqlite", "postgres"] as const) {
             assert.strictEqual(status, works ? 200 : 401, name)
           }
         }),
-    )
+      )
 
-    it.scopedLive(
-      "answers that an earlier version stored are replayed byte for byte without a charge",
-      () =>
+      it.effect(
+        "answers that an earlier version stored are replayed byte for byte without a charge",
+        () =>
+          Effect.gen(function* () {
+            const { stores, url } = yield* OldService
+            const former = yield* Effect.provide(balancesOf(dialect), stores)
+            for (const stored of answers) {
+              const { headers, status, text } = yield* send(url, stored, stored.body)
+              assert.strictEqual(status, 200, stored.idempotencyKey)
+              assert.strictEqual(text, stored.answer)
+              assert.strictEqual(headers["content-type"], stored.contentType)
+              if (!isOnlyInvalid(stored)) assert.strictEqual(headers["idempotent-replayed"], "true")
+            }
+            const now = yield* Effect.provide(balancesOf(dialect), stores)
+            assert.strictEqual(totalCharged(now), totalCharged(former))
+          }),
+      )
+
+      it.effect("an idempotency key from an earlier version gets 422 with another body", () =>
         Effect.gen(function* () {
-          const old = yield* program(dialect)
-          const { url } = yield* old.serve
-          for (const stored of answers) {
-            const { headers, status, text } = yield* send(url, stored, stored.body)
-            assert.strictEqual(status, 200, stored.idempotencyKey)
-            assert.strictEqual(text, stored.answer)
-            assert.strictEqual(headers["content-type"], stored.contentType)
-            if (!isOnlyInvalid(stored)) assert.strictEqual(headers["idempotent-replayed"], "true")
+          const { url } = yield* OldService
+          for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
+            const { status } = yield* send(url, stored, '{"urls":["another.example.com"]}')
+            assert.strictEqual(status, 422, stored.idempotencyKey)
           }
-          assert.deepStrictEqual(
-            (yield* old.balances).map(({ charged }) => Number(charged)),
-            balances.map(({ charged }) => charged),
-          )
         }),
-    )
+      )
 
-    it.scopedLive("an idempotency key from an earlier version gets 422 with another body", () =>
-      Effect.gen(function* () {
-        const { url } = yield* (yield* program(dialect)).serve
-        for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
-          const { status } = yield* send(url, stored, '{"urls":["another.example.com"]}')
-          assert.strictEqual(status, 422, stored.idempotencyKey)
-        }
-      }),
-    )
-
-    it.scopedLive(
-      "holds of an earlier version's killed requests are released, and repeats are answered",
-      () =>
-        Effect.gen(function* () {
-          const old = yield* program(dialect)
-          const { url } = yield* old.serve
-          yield* eventually(
-            "nothing is held",
-            Effect.map(old.balances, (now) => now.every(({ held }) => Number(held) === 0)),
-          )
-
-          const charges = yield* Effect.forEach(
-            abandoned,
-            Effect.fnUntraced(function* (batch) {
-              const { headers, status, text } = yield* send(url, batch, batch.body)
-              assert.strictEqual(status, 200, text)
-              assert.isUndefined(headers["idempotent-replayed"])
-              return (yield* Schema.decode(Schema.parseJson(Answer))(text)).quota.creditsUsed
-            }),
-            { concurrency: "unbounded" },
-          )
-          assert.deepStrictEqual(charges, [2, 1])
-          const total = (of: ReadonlyArray<{ readonly charged: number }>) =>
-            of.reduce((sum, { charged }) => sum + charged, 0)
-          assert.strictEqual(total(yield* old.balances), total(balances) + 3)
-          assert.deepInclude(yield* old.verify, { ok: true, problems: [] })
-        }),
-    )
-  })
+      it.effect(
+        "holds of an earlier version's killed requests are released, and repeats are answered",
+        () =>
+          Effect.gen(function* () {
+            const { stores, url } = yield* OldService
+            yield* Effect.gen(function* () {
+              yield* eventually(
+                "nothing is held",
+                Effect.map(balancesOf(dialect), (now) =>
+                  now.every(({ held }) => Number(held) === 0),
+                ),
+              )
+              const former = yield* balancesOf(dialect)
+              const charges = yield* Effect.forEach(
+                abandoned,
+                Effect.fnUntraced(function* (batch) {
+                  const { headers, status, text } = yield* send(url, batch, batch.body)
+                  assert.strictEqual(status, 200, text)
+                  assert.isUndefined(headers["idempotent-replayed"])
+                  return (yield* Schema.decode(Schema.parseJson(Answer))(text)).quota.creditsUsed
+                }),
+                { concurrency: "unbounded" },
+              )
+              assert.deepStrictEqual(charges, [2, 1])
+              assert.strictEqual(totalCharged(yield* balancesOf(dialect)), totalCharged(former) + 3)
+              assert.deepStrictEqual((yield* verify).problems, [])
+            }).pipe(Effect.provide(stores))
+          }),
+      )
+    },
+  )
 }
 
 const Answer = Schema.Struct({ quota: Schema.Struct({ creditsUsed: Schema.Int }) })
