@@ -88,6 +88,8 @@ const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) 
 /** A connection to write raw bytes on; hung up at the end of the scope. */
 export interface Connection {
   readonly send: (text: string | Uint8Array) => void
+  /** Sends, and waits until the bytes have left and a server in this process had its turn. */
+  readonly sendOut: (text: string | Uint8Array) => Effect.Effect<void>
   readonly hangUp: () => void
   /** Reads nothing more, so that what comes back fills the buffers on the way. */
   readonly stopReading: () => void
@@ -111,6 +113,10 @@ export const connect = (base: string, { closes = true }: { readonly closes?: boo
           Effect.succeed({
             socket,
             send: (bytes) => void socket.write(bytes),
+            sendOut: (bytes) =>
+              Effect.async((resume) => {
+                socket.write(bytes, () => setImmediate(resume, Effect.void))
+              }),
             hangUp: () => void socket.destroy(),
             stopReading: () => void socket.pause(),
             sent: () => socket.bytesWritten,

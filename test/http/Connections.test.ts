@@ -1,6 +1,7 @@
 /** When the server closes a connection. These clients never close their side. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import { defaultLimits } from "../../src/http/NodeServer.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
@@ -99,9 +100,19 @@ describe("a client that never closes its side of the connection", () => {
 
   it.scopedLive("a connection is not closed as idle while its answer is being computed", () =>
     Effect.gen(function* () {
-      const provider = make((targets) => Effect.delay(succeeding(targets), "3 seconds"))
-      const { check } = yield* start({ limits, provider: provider.layer })
-      assert.strictEqual((yield* check(["example.com"])).status, 200)
+      const gate = yield* Effect.makeLatch()
+      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+      const { check, key, url } = yield* start({
+        limits: { idleMs: 100 },
+        provider: provider.layer,
+      })
+      const waiting = yield* Effect.fork(check(["example.com"]))
+      yield* eventually("the provider is asked", () => provider.calls.length === 1)
+      const idle = yield* connect(url)
+      idle.send(head(`GET ${creditsPath}`, json(key)))
+      yield* eventually("a later connection is closed as idle", idle.isClosed)
+      yield* gate.open
+      assert.strictEqual((yield* Fiber.join(waiting)).status, 200)
     }),
   )
 })
@@ -124,14 +135,13 @@ const early: ReadonlyArray<
 
 const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`
 
-/** Sends chunks without end, with a pause after each one so that it is really sent. */
-const flood = (connection: Pick<Connection, "send">) =>
-  Effect.forever(
-    Effect.zipRight(
-      Effect.sync(() => connection.send(chunk)),
-      Effect.sleep(1),
-    ),
-  )
+/** Sends more than a body may have, waits for the answer, and then sends without end. */
+const flood = (connection: Connection) =>
+  Effect.gen(function* () {
+    for (let i = 0; i < 9; i++) yield* connection.sendOut(chunk)
+    yield* eventually("the answer", () => statuses(connection.received()).length > 0)
+    while (!connection.isClosed()) yield* connection.sendOut(chunk)
+  })
 
 describe("an answer that is sent before the body has arrived", () => {
   for (const [status, line, headers] of early) {

@@ -3,7 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
-import { batchPath, creditsPath, start } from "../support/TestServer.ts"
+import { batch, batchPath, creditsPath, start } from "../support/TestServer.ts"
 import { connect, eventually, exchange } from "../../scripts/support/RawHttp.ts"
 
 const document = '{"urls":["example.com"]}'
@@ -365,14 +365,9 @@ describe("a hostile request body", () => {
       connection.send(wire(`POST ${batchPath}`, headers))
       const chunk = Buffer.alloc(64 * 1024, "x")
       const size = Buffer.from(`${chunk.length.toString(16)}\r\n`)
-      const flood = yield* Effect.fork(
-        Effect.forever(
-          Effect.zipRight(
-            Effect.sync(() => connection.send(Buffer.concat([size, chunk, Buffer.from("\r\n")]))),
-            Effect.sleep(1),
-          ),
-        ),
-      )
+      const flood = yield* connection
+        .sendOut(Buffer.concat([size, chunk, Buffer.from("\r\n")]))
+        .pipe(Effect.repeat({ until: connection.isClosed }), Effect.fork)
       yield* eventually("the answer comes while the body goes on", () =>
         connection.received().includes("The body exceeds the limit of 524288 bytes."),
       )
@@ -403,16 +398,9 @@ describe("a hostile request body", () => {
 
   it.scopedLive("a body that arrives byte by byte is read", () =>
     Effect.gen(function* () {
-      const { key, url } = yield* start()
-      const connection = yield* connect(url)
-      const headers = { ...json(key), ...sized(document), ...closing }
-      connection.send(wire(`POST ${batchPath}`, headers))
-      for (const byte of document) {
-        connection.send(byte)
-        yield* Effect.sleep(1)
-      }
-      yield* eventually("the server closes", connection.isClosed)
-      assert.deepStrictEqual(statuses(connection.received()), [200])
+      const { key, send } = yield* start()
+      const whole = batch(key, document, sized(document))
+      assert.strictEqual((yield* send({ ...whole, body: [...document] })).status, 200)
     }),
   )
 

@@ -8,21 +8,22 @@ import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 /**
  * Echoes the body: `/body` reads it directly in the next turn, `/stream` reads it as a stream then,
- * `/late` reads it as a stream after a delay, and other paths do not read it.
+ * `/late` reads it as a stream when all has arrived, and other paths do not read it.
  */
-const server = Effect.suspend(() =>
-  RawHttp.listen(
-    createServer({ IncomingMessage: Request }, (request, response) => {
-      const asStream = () => text(request).then((all) => response.end(`<${all}>`))
-      setImmediate(() => {
-        if (request.url === "/body") response.end(`<${request.body?.toString() ?? "not there"}>`)
-        else if (request.url === "/stream") asStream()
-        else if (request.url === "/late") setTimeout(asStream, 50)
-        else response.end("<>")
-      })
-    }),
-  ),
-)
+const server = Effect.gen(function* () {
+  const all = yield* Effect.makeLatch()
+  let bytesRead = () => 0
+  const listening = createServer({ IncomingMessage: Request }, (request, response) => {
+    const asStream = () => text(request).then((all) => response.end(`<${all}>`))
+    setImmediate(() => {
+      if (request.url === "/body") response.end(`<${request.body?.toString() ?? "not there"}>`)
+      else if (request.url === "/stream") void asStream()
+      else if (request.url === "/late") void Effect.runPromise(all.await).then(asStream)
+      else response.end("<>")
+    })
+  }).on("connection", (socket) => (bytesRead = () => socket.bytesRead))
+  return { url: yield* RawHttp.listen(listening), bytesRead: () => bytesRead(), all }
+})
 
 const post = (path: string, body: string, length = body.length) =>
   `POST ${path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${length}\r\n\r\n${body}`
@@ -30,17 +31,19 @@ const post = (path: string, body: string, length = body.length) =>
 /** Sends the pieces on one connection and returns the answers. */
 const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
   Effect.gen(function* () {
-    const connection = yield* RawHttp.connect(yield* server)
+    const { all, bytesRead, url } = yield* server
+    const connection = yield* RawHttp.connect(url)
     const given = () => [...connection.received().matchAll(/<[^>]*>/g)].map(([answer]) => answer)
     for (const piece of pieces) {
       connection.send(piece)
-      yield* Effect.sleep("20 millis")
+      yield* RawHttp.eventually("the piece arrives", () => bytesRead() === connection.sent())
     }
+    yield* all.open
     yield* RawHttp.eventually("all answers", () => given().length === count)
     return given()
   })
 
-it.scopedLive("a body in one piece can be read directly, or as a stream even after a delay", () =>
+it.scopedLive("a body in one piece can be read directly, or as a stream even later", () =>
   Effect.gen(function* () {
     const sent = ["/body", "/stream", "/late", "/body"].map((path, i) => post(path, `body ${i}`))
     assert.deepStrictEqual(yield* answers(4, ...sent), [
