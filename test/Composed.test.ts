@@ -24,6 +24,7 @@ import * as FakeMoz from "../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../scripts/support/FakeVendor.ts"
 import { tags, targets } from "./support/lookup.ts"
 import * as ScriptedVendor from "./support/ScriptedVendor.ts"
+import { runs } from "./support/properties.ts"
 
 const options: Composed.Options = {
   timeout: "10 seconds",
@@ -287,5 +288,5 @@ it.effect.prop(
         assert.strictEqual((yield* Metric.value(waiting)).value, 0)
       }).pipe(Effect.provide(serviceOver(vendor.provider)))
     }).pipe(Effect.scoped),
-  { fastCheck: { numRuns: 20 }, timeout: 120_000 },
+  { fastCheck: { numRuns: runs(5) }, timeout: 120_000 },
 )

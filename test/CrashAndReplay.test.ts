@@ -31,6 +31,7 @@ import {
   statement,
 } from "../scripts/support/ledger.ts"
 import { lastingStores, lease, type Ports } from "./support/Stores.ts"
+import { runs } from "./support/properties.ts"
 
 /** The layer that each process of a store builds. */
 class Store extends Context.Tag("test/Store")<Store, Layer.Layer<Ports, unknown>>() {}
@@ -329,7 +330,7 @@ for (const [name, store] of lastingStores) {
           yield* inProcess(atTheEnd(model, id))
           yield* crash
         }),
-      { fastCheck: { numRuns: 12, endOnFailure: true }, timeout: 120_000 },
+      { fastCheck: { numRuns: runs(4), endOnFailure: true }, timeout: 120_000 },
     )
   })
 }

@@ -30,6 +30,7 @@ import {
   statement,
 } from "../scripts/support/ledger.ts"
 import { lease, type Ports, stores } from "./support/Stores.ts"
+import { runs } from "./support/properties.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
 
@@ -588,7 +589,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           )
           assert.deepStrictEqual(yield* problemsOf(id), [])
         }),
-      { fastCheck: { numRuns: 25 } },
+      { fastCheck: { numRuns: runs(7) } },
     )
 
     it.effect("a statement of thousands of entries is complete and in order", () =>

@@ -3,7 +3,8 @@ import * as fc from "effect/FastCheck"
 import * as Runtime from "effect/Runtime"
 
 /** With `THOROUGH`, as in .ci/run, a property is checked for four times as many random values. */
-const isThorough = process.env["THOROUGH"] !== undefined
+export const runs = (number: number) =>
+  process.env["THOROUGH"] === undefined ? number : 4 * number
 
 /**
  * Checks that a property holds for the examples and for random values, with services that are
@@ -18,7 +19,7 @@ export const forAll = <A, R>(
     Effect.promise(() =>
       fc.assert(
         fc.asyncProperty(values, (value) => Runtime.runPromise(runtime)(property(value))),
-        { numRuns: isThorough ? 4 * numRuns : numRuns, examples: examples.map((value): [A] => [value]) },
+        { numRuns: runs(numRuns), examples: examples.map((value): [A] => [value]) },
       ),
     ),
   )
