@@ -1,6 +1,4 @@
 /** Opens pages in a real browser, and fails on errors that a test would not see. */
-import { mkdirSync } from "node:fs"
-import { join } from "node:path"
 import { afterAll, assert, beforeAll, inject } from "@effect/vitest"
 import axe from "axe-core"
 import * as Effect from "effect/Effect"
@@ -11,14 +9,10 @@ const executablePath = inject("chromium")
 /** Without a browser the tests are skipped, and the run reports that. */
 export const isMissing = executablePath === ""
 
-/** Screenshots for people; ignored by git. */
-const screens = join(import.meta.dirname, "../../dist/screens")
-
 let browser: Browser | undefined
 
 beforeAll(async () => {
   if (isMissing) return
-  mkdirSync(screens, { recursive: true })
   browser = await chromium.launch({
     executablePath,
     // Chromium's sandbox does not run as root, and containers often run as root.
@@ -82,21 +76,19 @@ export const visit = (
   })
 
 const examine = async (page: Page, state: string) => {
-  const name = state.replaceAll(/\W+/g, "-")
+  // `evaluate` runs axe despite the page's security policy.
+  await page.evaluate(axe.source)
   for (const [colorScheme, rules] of [
     ["light", ""],
     // Only the colours differ in the dark theme.
     ["dark", '{ runOnly: ["color-contrast"] }'],
   ] as const) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" })
-    // `evaluate` runs axe despite the page's security policy.
-    await page.evaluate(axe.source)
     const found: axe.AxeResults = await page.evaluate(`axe.run(${rules})`)
     assert.deepStrictEqual(
       found.violations.map(({ help, nodes }) => `${help}: ${nodes.map(({ html }) => html).join()}`),
       [],
       `${state}, ${colorScheme}`,
     )
-    await page.screenshot({ path: join(screens, `${name}-${colorScheme}.png`) })
   }
 }
