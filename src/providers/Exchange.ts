@@ -5,6 +5,7 @@
  */
 import * as Http from "node:http"
 import * as Https from "node:https"
+import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 
@@ -30,12 +31,17 @@ export class TooLarge extends Data.TaggedError("TooLarge") {}
 /** Maximum size of a response body: about twenty times what 50 targets need. */
 export const maxResponseBytes = 2 * 1024 * 1024
 
-/** Succeeds with any HTTP status. Interruption closes the connection. */
-export const send = ({
-  body,
-  headers,
-  url,
-}: HttpRequest): Effect.Effect<HttpResponse, Broken | TooLarge> =>
+/** Sends a request. Succeeds with any HTTP status. Interruption closes the connection. */
+type Send = (request: HttpRequest) => Effect.Effect<HttpResponse, Broken | TooLarge>
+
+/** How requests are sent: over HTTP. A simulation replaces it. */
+export class Exchange extends Context.Reference<Exchange>()("authority/providers/Exchange", {
+  defaultValue: (): { readonly send: Send } => ({ send: overHttp }),
+}) {}
+
+export const send: Send = (request) => Effect.flatMap(Exchange, ({ send }) => send(request))
+
+const overHttp: Send = ({ body, headers, url }) =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
 

@@ -23,14 +23,19 @@ import * as LedgerCommit from "./LedgerCommit.ts"
 import { makeQueries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
 
-/**
- * `lease` is the longest lifetime of a hold, and of its idempotency key without an answer. With a
- * Heartbeat, holds carry their owner, and `expire` ends the holds of processes that are gone.
- */
-export const layer = (options: {
+export interface Options {
+  /** The longest lifetime of a hold, and of its idempotency key without an answer. */
   readonly lease: Duration.DurationInput
-}): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
-  Layer.scoped(CreditLedger, make(Duration.toMillis(options.lease)))
+  /** Whether the answer to a COMMIT can get lost. Default: true unless the database is SQLite. */
+  readonly answersAreLost?: boolean
+}
+
+/**
+ * With a Heartbeat, holds carry their owner, and `expire` ends the holds of processes that are
+ * gone.
+ */
+export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
+  Layer.scoped(CreditLedger, make(options))
 
 /**
  * A command that returns a result to its caller. `now`: start of the commit, epoch milliseconds.
@@ -64,13 +69,16 @@ export const chargerOf = (ledger: CreditLedger["Type"]): Charger | undefined => 
 
 const notApplied = Exit.die("the command was not applied")
 
-const make = (leaseMs: number) =>
+const make = (options: Options) =>
   Effect.gen(function* () {
+    const leaseMs = Duration.toMillis(options.lease)
     const sql = yield* SqlClient.SqlClient
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const clock = yield* Effect.clock
     const queries = makeQueries(sql, heartbeat?.owner ?? null)
-    const queue = yield* GroupCommit.make(LedgerCommit.make(sql, queries, heartbeat, leaseMs))
+    const queue = yield* GroupCommit.make(
+      LedgerCommit.make(sql, queries, heartbeat, { ...options, leaseMs }),
+    )
 
     const ask = <A, E>(
       change: Change<A, E>,

@@ -8,6 +8,7 @@ import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -48,6 +49,11 @@ export interface Queue<Command> {
   readonly submit: (command: Command, callback: Callback, limit?: number) => void
 }
 
+/** Runs a function in the next turn of the event loop. A simulation replaces it. */
+export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextTurn", {
+  defaultValue: (): { readonly run: (task: () => void) => void } => ({ run: setImmediate }),
+}) {}
+
 interface Pending<Command> {
   readonly command: Command
   readonly limit: number
@@ -58,13 +64,13 @@ interface Pending<Command> {
 /**
  * Makes a queue. `commit` runs commands in one transaction: it fails and changes nothing when one
  * of the commands is at fault, and dies when the store is at fault. Closing the scope first commits
- * the queued commands. `nextTurn` runs a function in the next turn of the event loop.
+ * the queued commands.
  */
 export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
-  nextTurn: (run: () => void) => void = setImmediate,
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
+    const { run: inNextTurn } = yield* NextTurn
     // A list and callbacks: Effect's Queue and Deferred cost more per command than the commit does.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
@@ -80,7 +86,7 @@ export const make = <Command, E>(
         const isGrowing = queue.length > seen && queue.length < batchSize && turns++ < maxTurns
         if (!isGrowing) return resume(Effect.void)
         seen = queue.length
-        nextTurn(turn)
+        inNextTurn(turn)
       }
       turn()
     })

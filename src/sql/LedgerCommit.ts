@@ -27,6 +27,13 @@ export interface Command {
   readonly apply: (books: Books, now: number) => void
 }
 
+export interface Options {
+  /** The longest lifetime of a hold in milliseconds. */
+  readonly leaseMs: number
+  /** Whether the answer to a COMMIT can get lost. Default: true unless the database is SQLite. */
+  readonly answersAreLost?: boolean
+}
+
 /** The previous attempt of a commit. After a lost connection it may or may not have succeeded. */
 interface Former {
   written?: Books
@@ -36,17 +43,18 @@ interface Former {
 
 /**
  * Makes a function that runs commands in one transaction, for any number of commands a handful of
- * statements. It dies with StoreFailure when the database fails. `leaseMs` is the longest lifetime
- * of a hold in milliseconds.
+ * statements. It dies with StoreFailure when the database fails.
  */
 export const make = (
   sql: SqlClient.SqlClient,
   queries: Queries,
   heartbeat: Heartbeat["Type"] | undefined,
-  leaseMs: number,
+  options: Options,
 ) => {
+  const { leaseMs } = options
   // SQLite runs in this process, so the answer to its COMMIT cannot be lost.
-  const answersAreLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
+  const areLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
+  const { answersAreLost = areLost } = options
 
   /**
    * Runs the commands once. The generator function is created once, not for each commit. V8 keeps
