@@ -22,7 +22,7 @@ import { CreditLedger } from "../CreditLedger.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as BatchAnswer from "../http/BatchAnswer.ts"
 import * as Body from "../http/Body.ts"
-import { type Current, newRequestId } from "../http/CurrentRequest.ts"
+import { type Current, newRequestId as uniqueRequestId } from "../http/CurrentRequest.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
@@ -35,6 +35,7 @@ import type { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
 import { recallOf } from "../providers/Recall.ts"
 import * as Report from "../Report.ts"
+import type { RequestId } from "../RequestId.ts"
 import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as errorAnswer from "./errorAnswer.ts"
 import * as ServerSpan from "../http/ServerSpan.ts"
@@ -51,6 +52,8 @@ export interface Options {
   /** If there are any, the router adds CORS headers to all answers, so the fast path is off. */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
+  /** Makes the id of a request. Default: a UUID. */
+  readonly newRequestId?: () => RequestId
 }
 
 /** Makes the fast path. It declines every request when a layer that it needs is not our own. */
@@ -68,6 +71,7 @@ export const make = (
     const rateLimit = yield* RateLimit
     const clock = yield* Effect.clock
     const timeoutMs = Duration.toMillis(options.timeout)
+    const { newRequestId = uniqueRequestId } = options
     const log = yield* RequestLog.make
     const runFork = Runtime.runFork(yield* Effect.runtime())
     const startSpan = yield* ServerSpan.make(() => options.isTraced)
