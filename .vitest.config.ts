@@ -25,6 +25,8 @@ const browser = ["test/browser/**/*.test.ts"]
 
 /** What ships, on each runtime and as the guides say: slow, and rarely changed. `npm test` leaves it out. */
 const release = ["test/release/**/*.test.ts"]
+/** Hundreds of seeds of the simulated service. They need a processor, but no server. */
+const simulation = ["test/simulation/**/*.test.ts"]
 
 /** Rare faults, most of which wait for real time. `npm test` leaves them out. */
 const faults = ["test/{faults,support}/**/*.test.ts"]
@@ -53,7 +55,16 @@ export default defineConfig({
     projects: [
       project("unit", {
         include: ["test/**/*.test.ts"],
-        exclude: [...stores, ...http, ...program, ...browser, ...release, ...faults, ...pgbouncer],
+        exclude: [
+          ...stores,
+          ...http,
+          ...program,
+          ...browser,
+          ...simulation,
+          ...release,
+          ...faults,
+          ...pgbouncer,
+        ],
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
       project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
@@ -68,6 +79,7 @@ export default defineConfig({
         globalSetup: [postgres, builtProgram, builtPackage, chromium],
         pool: "threads",
       }),
+      project("simulation", { include: simulation }),
       project("faults", {
         include: faults,
         exclude: stores,

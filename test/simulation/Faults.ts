@@ -1,0 +1,130 @@
+/** What can go wrong, and how often. Each seed draws which faults it has. */
+import { Random } from "./Random.ts"
+import type { World } from "./World.ts"
+
+/** The chance of each fault, each time that it could happen, in a seed that has it. */
+const chances = {
+  "store: busy at BEGIN": 0.03,
+  "store: connection lost at BEGIN": 0.02,
+  "store: connection lost at a statement": 0.006,
+  "store: disk full at a statement": 0.004,
+  "store: slow statement": 0.01,
+  "store: disk full at COMMIT": 0.02,
+  "store: connection lost before COMMIT took effect": 0.02,
+  "store: lost acknowledgement": 0.06,
+  "store: slow COMMIT": 0.02,
+  "store: slow acknowledgement": 0.02,
+  "crash before COMMIT": 0.02,
+  "crash between COMMIT and answer": 0.15,
+  "vendor: Unreachable": 0.06,
+  "vendor: Timeout": 0.06,
+  "vendor: Throttled": 0.06,
+  "vendor: Unavailable": 0.06,
+  "vendor: Refused": 0.04,
+  "vendor: Malformed": 0.06,
+  "vendor: slow": 0.1,
+  "vendor: late": 0.05,
+  "vendor: silent": 0.03,
+  "vendor: wrong order": 0.3,
+  "vendor: too few rows": 0.08,
+  "vendor: off the scale": 0.05,
+  "client: hangs up": 0.15,
+  "client: repeats while the first request is in progress": 0.15,
+  "client: sends another body with the same key": 0.1,
+} as const
+
+/** Faults of whole processes or of the whole store. A seed that has one, has it once or twice. */
+const events = [
+  "crash",
+  "freeze",
+  "freeze past the lease",
+  "clock jumps forward",
+  "clock jumps back",
+  "outage: the store refuses connections",
+  "outage: the store stops answering",
+] as const
+
+export type Fault = keyof typeof chances
+export type Event = (typeof events)[number]
+
+/** All kinds of faults, for the coverage. */
+export const kinds: ReadonlyArray<string> = [...Object.keys(chances), ...events]
+
+/** A share of the seeds has no faults but those of one kind, which are easier to understand. */
+const quietShare = 0.2
+
+export class Faults {
+  /** When the store or a process last had trouble; milliseconds of `World.now`. */
+  troubleAt = Number.NEGATIVE_INFINITY
+  /** When a process last stood still, or its clock was wrong; milliseconds of `World.now`. */
+  stalledAt = Number.NEGATIVE_INFINITY
+  private isOver = false
+  private readonly world: World
+  private readonly random: Random
+  private readonly rates: ReadonlyMap<string, number>
+  /** What happens once or twice, with the time in milliseconds from the start. */
+  readonly events: ReadonlyArray<{ readonly event: Event; readonly atMs: number }>
+
+  /** Faults happen within the first `lengthMs`. */
+  constructor(world: World, lengthMs: number) {
+    this.world = world
+    const random = new Random(world.seed, 101)
+    this.random = random
+    const isQuiet = random.chance(quietShare)
+    const only = random.below(kinds.length)
+    const has = (kind: number) => (isQuiet ? kind === only : random.chance(0.3))
+    this.rates = new Map(
+      Object.entries(chances).flatMap(([kind, chance], i) =>
+        has(i) ? [[kind, Math.min(0.8, chance * random.pick([0.5, 1, 3]))]] : [],
+      ),
+    )
+    const first = Object.keys(chances).length
+    this.events = events.flatMap((event, i) =>
+      has(first + i)
+        ? Array.from({ length: random.between(1, 2) }, () => ({
+            event,
+            atMs: random.below(lengthMs),
+          }))
+        : [],
+    )
+  }
+
+  /** True when the fault happens now. Counts it. */
+  strikes(fault: Fault, process: string): boolean {
+    const rate = this.rates.get(fault)
+    if (rate === undefined || this.isOver || !this.random.chance(rate)) return false
+    this.happens(fault, process)
+    return true
+  }
+
+  /** Records a fault. */
+  happens(fault: Fault | Event, process: string): void {
+    this.world.count(fault)
+    this.world.note(process, `FAULT ${fault}`)
+  }
+
+  /** The store or a process has trouble for `ms` from now, so that requests may fail. */
+  trouble(ms = 0): void {
+    this.troubleAt = Math.max(this.troubleAt, this.world.now + ms)
+  }
+
+  /** A process or its clock stands still or jumps for `ms` from now, so answers may be late. */
+  stall(ms: number): void {
+    this.trouble(ms)
+    this.stalledAt = Math.max(this.stalledAt, this.world.now + ms)
+  }
+
+  /** A duration of a fault in milliseconds. */
+  between(least: number, most: number): number {
+    return this.random.between(least, most)
+  }
+
+  /** From now on nothing goes wrong. */
+  stop(): void {
+    this.isOver = true
+  }
+
+  get areOver(): boolean {
+    return this.isOver
+  }
+}

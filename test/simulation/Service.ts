@@ -1,0 +1,393 @@
+/**
+ * One replica of the service on the shared file: everything of `server/Composition.ts` but HTTP. A replica
+ * is restarted after a crash. Each life of it is a process of the world.
+ */
+import { Socket } from "node:net"
+import { ServerResponse } from "node:http"
+import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberId from "effect/FiberId"
+import * as FiberRef from "effect/FiberRef"
+import * as HashSet from "effect/HashSet"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Redacted from "effect/Redacted"
+import * as Runtime from "effect/Runtime"
+import * as Scope from "effect/Scope"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import * as CachedApiKeys from "../../src/http/CachedApiKeys.ts"
+import * as sweeper from "../../src/server/sweeper.ts"
+import { batchPath } from "../../src/contract/Api.ts"
+import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Deadline } from "../../src/Deadline.ts"
+import * as errorAnswer from "../../src/express/errorAnswer.ts"
+import * as Express from "../../src/express/Express.ts"
+import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
+import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
+import * as RateLimit from "../../src/http/RateLimit.ts"
+import { Request } from "../../src/http/Request.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { Exchange } from "../../src/providers/Exchange.ts"
+import { RequestId } from "../../src/RequestId.ts"
+import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
+import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import { NextTurn } from "../../src/sql/GroupCommit.ts"
+import * as Heartbeat from "../../src/sql/Heartbeat.ts"
+import { ReconnectLimit } from "../../src/sql/retry.ts"
+import type { Faults } from "./Faults.ts"
+import * as Store from "./Store.ts"
+import * as Vendor from "./Vendor.ts"
+import { never, type Process, type World } from "./World.ts"
+
+/** Credits for each successful check. */
+export const price = 2
+
+/** How long a request may take. */
+export const timeoutMs = 3000
+
+/** How long a hold outlives its owner. Longer than it takes to find a process gone. */
+export const leaseMs = 15_000
+
+/** How long a replica takes to start again after a crash. */
+const restartMs = 400
+
+/** A batch as it comes over the wire. */
+export interface Ask {
+  readonly apiKey: string
+  readonly urls: ReadonlyArray<string>
+  readonly idempotencyKey: string | undefined
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body: string
+  readonly isReplay: boolean
+  /** True when the fast path has answered. */
+  readonly isExpress: boolean
+}
+
+/** What a client sees of a request: an answer, or a connection that was closed. */
+export type Reply = Answer | "closed"
+
+/** A request that has reached a process. */
+interface Connection {
+  readonly reply: (reply: Reply) => void
+  /** The client hung up. */
+  hangUp: () => void
+}
+
+type Services = ApiKeys | AuthorityCheck.AuthorityCheck | CreditLedger | MetricsProvider
+
+/** A running process of a replica. */
+interface Life {
+  readonly process: Process
+  readonly vendors: Vendor.Vendors
+  readonly runtime: Runtime.Runtime<Services>
+  readonly express: Express.Express
+  readonly connections: Set<Connection>
+}
+
+export interface Options {
+  readonly world: World
+  readonly faults: Faults
+  readonly file: string
+  /** Runs what does not belong to a process: the network and those who restart replicas. */
+  readonly outside: Process
+  readonly outage: () => Store.Outage | undefined
+  readonly problem: (text: string) => void
+  /** Learns the id of each request that reaches a process. */
+  readonly onRequestId: (ask: Ask, requestId: RequestId) => void
+}
+
+export class Replica {
+  readonly name: string
+  private life: Life | undefined
+  private current: Process | undefined
+  private closeFile: () => void = () => {}
+  private lives = 0
+  private requests = 0
+  private readonly options: Options
+
+  constructor(name: string, options: Options) {
+    this.name = name
+    this.options = options
+    this.start()
+  }
+
+  get isUp(): boolean {
+    return this.life !== undefined
+  }
+
+  /** When a vendor last had trouble in the present process. */
+  get vendorTroubleAt(): number {
+    return this.life?.vendors.troubleAt() ?? Number.POSITIVE_INFINITY
+  }
+
+  /**
+   * Sends a request over the simulated network, which takes `latencyMs` each way. Calls back once,
+   * unless the client hangs up, which it does by calling the result.
+   */
+  send(ask: Ask, latencyMs: number, callback: (reply: Reply) => void): () => void {
+    const { outside, world } = this.options
+    const { life } = this
+    let isGone = false
+    const reply = (reply: Reply) => {
+      life?.connections.delete(connection)
+      world.after(outside, latencyMs, () => {
+        if (!isGone) callback(reply)
+      })
+    }
+    const connection: Connection = { reply, hangUp: () => {} }
+    if (life === undefined) reply("closed")
+    else {
+      life.connections.add(connection)
+      world.after(life.process, latencyMs, () => this.handle(life, ask, connection))
+    }
+    return () => {
+      isGone = true
+      if (life === undefined) return
+      life.connections.delete(connection)
+      world.after(life.process, latencyMs, () => connection.hangUp())
+    }
+  }
+
+  /** Runs an effect in the present process. */
+  run<A, E>(effect: Effect.Effect<A, E, Services>, callback: (exit: Exit.Exit<A, E>) => void) {
+    if (this.life === undefined) return callback(Exit.die(new Error(`${this.name} is down`)))
+    Runtime.runFork(this.life.runtime)(effect).addObserver(callback)
+  }
+
+  freeze(): void {
+    this.current?.freeze()
+  }
+
+  thaw(): void {
+    this.current?.thaw()
+  }
+
+  /** Sets how far the clock of the replica is ahead. */
+  setClock(aheadMs: number): void {
+    if (this.current !== undefined) this.current.clockAheadMs = aheadMs
+    this.life?.vendors.forgetKnown()
+  }
+
+  /** Ends the process at once, and starts another one later. */
+  crash(): void {
+    const { faults, outside, world } = this.options
+    const { closeFile, current, life } = this
+    if (current === undefined) return
+    current.kill()
+    faults.trouble(restartMs)
+    this.life = undefined
+    this.current = undefined
+    world.note(this.name, "ends")
+    // Later: the process may be in the middle of a statement.
+    world.after(outside, 0, () => {
+      closeFile()
+      for (const connection of life?.connections ?? []) connection.reply("closed")
+    })
+    world.after(outside, restartMs, () => this.start())
+  }
+
+  /** Ends the replica for good. */
+  close(): void {
+    this.current?.kill()
+    this.current = undefined
+    this.closeFile()
+  }
+
+  private start(): void {
+    const { faults, file, outage, problem, world } = this.options
+    this.lives++
+    const process = world.process(`${this.name}.${this.lives}`)
+    this.current = process
+    const fileScope = Effect.runSync(Scope.make())
+    let afterCrash = () => {}
+    this.closeFile = () => {
+      afterCrash()
+      Effect.runSync(Scope.close(fileScope, Exit.void))
+    }
+    const vendors = Vendor.make({ world, process, faults, problem })
+
+    const main = Effect.gen(this, function* () {
+      const store = yield* Layer.buildWithScope(Store.layer(file), fileScope)
+      const faulty = Store.injectFaults({
+        world,
+        process,
+        faults,
+        outage,
+        problem,
+        crash: () => this.crash(),
+      })
+      const injected = yield* Effect.provide(faulty, store)
+      afterCrash = injected.afterCrash
+      const context = yield* Layer.build(
+        service(vendors).pipe(Layer.provide(Layer.succeedContext(store))),
+      )
+      const runtime = yield* Effect.provide(Effect.runtime<Services>(), context)
+      const express = yield* Effect.provide(this.express(), context)
+      this.life = { process, vendors, runtime, express, connections: new Set() }
+      world.note(process.name, "is up")
+      return yield* never
+    }).pipe(
+      Effect.scoped,
+      Effect.provideService(NextTurn, { run: process.nextTurn }),
+      Effect.provideService(ReconnectLimit, { limit: Duration.millis(timeoutMs + 10_000) }),
+      Effect.provideService(Exchange, vendors.exchange),
+      Effect.withTracerEnabled(false),
+      Effect.locally(FiberRef.currentMinimumLogLevel, LogLevel.Warning),
+      Effect.locally(FiberRef.currentLoggers, HashSet.make(this.logger(process))),
+    )
+    process.fork(main).addObserver((exit) => {
+      // Another process may have the file locked.
+      world.note(process.name, `did not start: ${Exit.isFailure(exit) ? exit.cause._tag : ""}`)
+      if (this.current === process) this.crash()
+    })
+  }
+
+  private express() {
+    return Express.make({
+      price: Credits.make(price),
+      timeout: timeoutMs,
+      corsOrigins: [],
+      isTraced: false,
+      newRequestId: () => this.newRequestId(),
+    })
+  }
+
+  /** Shows the log in the recorded trace. */
+  private logger(process: Process) {
+    const { notes } = this.options.world
+    return Logger.make(({ cause, message }) => {
+      notes?.push(`${" ".repeat(12)}${process.name} logs: ${message} ${Cause.pretty(cause)}`)
+    })
+  }
+
+  private newRequestId() {
+    return RequestId.make(`${this.name}-${this.requests++}`)
+  }
+
+  /** As `http/Server.ts` does: the fast path first, then the router, here only its handler. */
+  private handle(life: Life, ask: Ask, connection: Connection): void {
+    const { onRequestId } = this.options
+    const before = this.requests
+    const response = new AnyResponse(connection.reply)
+    if (life.express(new AnyRequest(ask), response)) {
+      onRequestId(ask, RequestId.make(`${this.name}-${before}`))
+      connection.hangUp = () => {
+        response.destroyed = true
+      }
+      return
+    }
+    const requestId = this.newRequestId()
+    onRequestId(ask, requestId)
+    const fiber = Runtime.runFork(life.runtime)(routed(ask, requestId))
+    fiber.addObserver((exit) => {
+      if (Exit.isSuccess(exit)) connection.reply(exit.value)
+    })
+    connection.hangUp = () => fiber.unsafeInterruptAsFork(FiberId.none)
+  }
+}
+
+/** The layers of `server/Composition.ts`, without HTTP. */
+const service = (vendors: Vendor.Vendors) =>
+  Layer.merge(AuthorityCheck.layer({ price: Credits.make(price) }), sweeper.layer).pipe(
+    Layer.provideMerge(CachedApiKeys.layer),
+    Layer.provideMerge(
+      Layer.merge(
+        SqlApiKeys.layer,
+        SqlCreditLedger.layer({ lease: leaseMs, answersAreLost: true }),
+      ),
+    ),
+    Layer.provideMerge(Heartbeat.layer),
+    Layer.provideMerge(vendors.layer),
+    Layer.provideMerge(RateLimit.layer(undefined)),
+  )
+
+/** What the router does with a batch: the key, the use case, and the errors of the contract. */
+const routed = (ask: Ask, requestId: RequestId) =>
+  Effect.gen(function* () {
+    const { check } = yield* AuthorityCheck.AuthorityCheck
+    const { authenticate } = yield* ApiKeys
+    const { accountId } = yield* authenticate(Redacted.make(ask.apiKey))
+    const report = yield* check({ accountId, requestId, ...ask })
+    const { body } = BatchAnswer.json(report)
+    return { status: 200, body, isReplay: report.isReplay, isExpress: false }
+  }).pipe(
+    Effect.catchTag("HoldExpired", Effect.die),
+    Effect.catchAll((error) => {
+      if (error._tag === "InvalidApiKey") return Effect.succeed(answerOf([401, error.message]))
+      const refused = ledgerErrors.errorOf(error, { ...ask, requestId })
+      return Effect.succeed(answerOf(errorAnswer.of(refused)))
+    }),
+    Effect.catchAllCause((cause) => {
+      if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
+      const internal = new InternalServerError({ message: internalErrorMessage })
+      const log = Effect.logError("The request failed.", cause)
+      return Effect.as(log, answerOf(errorAnswer.of(internal)))
+    }),
+    (answer) =>
+      Effect.flatMap(Clock.currentTimeMillis, (now) =>
+        Effect.provideService(answer, Deadline, now + timeoutMs),
+      ),
+  )
+
+const answerOf = ([status, body]: readonly [number, string]): Answer => ({
+  status,
+  body,
+  isReplay: false,
+  isExpress: false,
+})
+
+const nowhere = new Socket()
+
+/** A request of the fast path without a connection. */
+class AnyRequest extends Request {
+  private readonly bytes: Buffer
+
+  constructor({ apiKey, idempotencyKey, urls }: Ask) {
+    super(nowhere)
+    this.bytes = Buffer.from(JSON.stringify({ urls }))
+    this.method = "POST"
+    this.url = batchPath
+    this.headers = {
+      "content-type": "application/json",
+      "x-api-key": apiKey,
+      ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+    }
+  }
+
+  override get body() {
+    return this.bytes
+  }
+}
+
+/** The answer of the fast path, without a connection. */
+class AnyResponse extends ServerResponse {
+  private isReplay = false
+  private readonly reply: (reply: Reply) => void
+
+  constructor(reply: (reply: Reply) => void) {
+    super(new Request(nowhere))
+    this.reply = reply
+  }
+
+  override writeHead(status: number, ...rest: Array<unknown>): this {
+    this.statusCode = status
+    this.isReplay = rest.some((headers) => JSON.stringify(headers).includes("idempotent-replayed"))
+    return this
+  }
+
+  override end(...[body]: Array<unknown>): this {
+    const { isReplay, statusCode: status } = this
+    this.reply({ status, body: String(body), isReplay, isExpress: true })
+    return this
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The whole service in the simulated world. `npm run simulate` runs more seeds, and
+ * `npm run mutants` shows that the simulation finds bugs.
+ */
+import { execFile, execFileSync } from "node:child_process"
+import { readdirSync } from "node:fs"
+import { join } from "node:path"
+import { setImmediate } from "node:timers/promises"
+import { promisify } from "node:util"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { simulate } from "./Simulation.ts"
+import * as Template from "./Template.ts"
+
+describe("the service in a simulated world", () => {
+  let template: Template.Template
+  beforeAll(async () => {
+    template = await Template.make()
+  })
+  afterAll(() => template.close())
+
+  // In parts, so that a slow machine needs no longer time limit.
+  it.each([1, 26, 51, 76, 101, 126, 151, 176])(
+    "keeps its promises in 25 seeds of bad luck, with interleaved transactions, from seed %i",
+    async (first) => {
+      for (let seed = first; seed < first + 25; seed++) {
+        const { counts, problems } = simulate(template, seed)
+        // Vitest needs the event loop now and then.
+        await setImmediate()
+        assert.deepStrictEqual(problems, [], `SEED=${seed} npm run simulate`)
+        assert.isAtLeast(counts.get("interleaved transactions") ?? 0, 2, `seed ${seed}`)
+      }
+    },
+  )
+
+  it("is tested with planted bugs, and each patch still applies to the sources", () => {
+    const mutants = join(import.meta.dirname, "mutants")
+    const patches = readdirSync(mutants).map((name) => join(mutants, name))
+    assert.lengthOf(patches, 10)
+    const cwd = join(import.meta.dirname, "../..")
+    for (const patch of patches) execFileSync("git", ["apply", "--check", patch], { cwd })
+  })
+
+  it("does the same for the same seed, recorded or not, in another world and another process", async () => {
+    const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
+    const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
+    assert.deepStrictEqual(recorded, traces)
+    const program = join(import.meta.dirname, "simulate.ts")
+    for (const [i, trace] of traces.entries()) {
+      const env = { ...process.env, SEED: `${11 + i}` }
+      const { stdout } = await promisify(execFile)(process.execPath, [program], { env })
+      assert.include(stdout, `trace ${trace}\n`)
+    }
+  })
+})

@@ -1,0 +1,255 @@
+/**
+ * One seed, from the start to the audit: replicas, clients and faults for some seconds, then calm.
+ * In the calm everything must come to its end, and the books must be right.
+ */
+import * as Chunk from "effect/Chunk"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
+import * as Schedule from "effect/Schedule"
+import * as Stream from "effect/Stream"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { type Event, Faults } from "./Faults.ts"
+import { Random } from "./Random.ts"
+import { leaseMs, Replica } from "./Service.ts"
+import type { Outage } from "./Store.ts"
+import type { Template } from "./Template.ts"
+import * as Workload from "./Workload.ts"
+import { Witness } from "./Witness.ts"
+import { Stuck, World } from "./World.ts"
+
+export interface Options {
+  /** Records what happens, for people. */
+  readonly record?: boolean
+  /** Leaves out all requests but these. */
+  readonly only?: ReadonlySet<number>
+}
+
+export interface Result {
+  readonly seed: number
+  /** What must not be. Empty when all is well. */
+  readonly problems: ReadonlyArray<string>
+  /** A hash of everything that happened. */
+  readonly trace: number
+  readonly steps: number
+  readonly simulatedMs: number
+  readonly counts: ReadonlyMap<string, number>
+  /** The numbers of the requests, to leave some out. */
+  readonly requests: ReadonlyArray<number>
+  readonly notes: ReadonlyArray<string>
+}
+
+/** Runs one seed. */
+export const simulate = (template: Template, seed: number, options: Options = {}): Result => {
+  const world = new World(seed, options)
+  const random = new Random(seed, 404)
+  const lengthMs = random.between(2000, 9000)
+  const problems = new Set<string>()
+  const problem = (text: string) => {
+    if (!problems.has(text)) world.note("PROBLEM", text)
+    problems.add(text)
+  }
+  const faults = new Faults(world, lengthMs)
+  const witness = new Witness(world, faults, problem)
+  const outside = world.process("clients")
+  const file = template.copy()
+  let outage: Outage | undefined
+  const replicaOptions = {
+    world,
+    faults,
+    file,
+    outside,
+    problem,
+    outage: () => (outage !== undefined && world.now < outage.until ? outage : undefined),
+    onRequestId: witness.hasId.bind(witness),
+  }
+  const first = new Replica("A", replicaOptions)
+  const others = ["B", "C"]
+    .slice(0, random.pick([0, 0, 0, 1, 1, 2]))
+    .map((name) => new Replica(name, replicaOptions))
+  const replicas = [first, ...others] as const
+
+  /** When the events of each kind end at each replica; milliseconds of `World.now`. */
+  const eventsEnd = new Map<string, number>()
+  const strike = (event: Event) => {
+    const replica = random.pick(replicas)
+    const ms = event === "freeze past the lease" ? leaseMs + 3000 : random.between(500, 5000)
+    const isStoreOut = event.startsWith("outage")
+    faults.happens(event, isStoreOut ? "store" : replica.name)
+    const key = `${replica.name} ${event.split(" ")[0]}`
+    eventsEnd.set(key, Math.max(eventsEnd.get(key) ?? 0, world.now + ms))
+    const during = (start: () => void, end: () => void) => {
+      start()
+      faults.stall(ms)
+      world.after(outside, ms, () => {
+        // A later event of the same kind may last longer.
+        if (world.now >= (eventsEnd.get(key) ?? 0)) end()
+      })
+    }
+    switch (event) {
+      case "crash":
+        return replica.crash()
+      case "freeze":
+      case "freeze past the lease":
+        return during(
+          () => replica.freeze(),
+          () => replica.thaw(),
+        )
+      case "clock jumps forward":
+      case "clock jumps back": {
+        const jumpMs = random.between(1000, 20_000)
+        return during(
+          () => replica.setClock(event === "clock jumps forward" ? jumpMs : -jumpMs),
+          () => replica.setClock(0),
+        )
+      }
+      case "outage: the store refuses connections":
+      case "outage: the store stops answering":
+        faults.trouble(ms)
+        outage = { kind: event.endsWith("answering") ? "hangs" : "refuses", until: world.now + ms }
+    }
+  }
+  for (const { atMs, event } of faults.events) world.after(outside, atMs, () => strike(event))
+
+  const planned = Workload.plan(seed, template, lengthMs)
+  const kept = planned.filter(({ index }) => options.only?.has(index) ?? true)
+  const main = Effect.gen(function* () {
+    const clients = { world, faults, witness, replicas }
+    const fibers = yield* Effect.forEach(kept, (planned) =>
+      Effect.fork(Workload.client(clients, planned)),
+    )
+    yield* Effect.sleep(lengthMs)
+    faults.stop()
+    yield* Effect.sleep(Math.max(0, ...eventsEnd.values()) - world.now)
+    const answered = Effect.forEach(fibers, (fiber) => Fiber.join(fiber), { discard: true })
+    yield* within(60_000, answered, () =>
+      witness.unanswered.forEach(({ name }) => problem(`${name} is not answered`)),
+    )
+    yield* calm({ world, witness, replicas, template, problem })
+  })
+
+  let isOver = false
+  outside.fork(Effect.withTracerEnabled(main, false)).addObserver((exit) => {
+    if (Exit.isFailure(exit)) problem(`the simulation broke: ${exit.cause}`)
+    isOver = true
+  })
+  try {
+    world.run(() => isOver || problems.size > 0)
+  } catch (error) {
+    if (!(error instanceof Stuck)) throw error
+    problem(error.message)
+  } finally {
+    for (const replica of replicas) replica.close()
+    template.remove(file)
+  }
+  return {
+    seed,
+    problems: [...problems],
+    trace: world.trace,
+    steps: world.steps,
+    simulatedMs: world.elapsedMs,
+    counts: world.counts,
+    requests: kept.map(({ index }) => index),
+    notes: world.notes ?? [],
+  }
+}
+
+interface Calm {
+  readonly world: World
+  readonly witness: Witness
+  readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
+  readonly template: Template
+  readonly problem: (text: string) => void
+}
+
+/** Nothing goes wrong any more: now everything works, and everything is accounted for. */
+const calm = ({ problem, replicas, template, witness, world }: Calm) =>
+  Effect.gen(function* () {
+    const { customers } = template
+    const [ledger] = replicas
+    const inLedger = <A>(use: (ledger: CreditLedger["Type"]) => Effect.Effect<A, unknown>) =>
+      Effect.async<A>((resume) =>
+        ledger.run(Effect.orDie(Effect.flatMap(CreditLedger, use)), (exit) => resume(exit)),
+      )
+    const areUp = Effect.sync(() => replicas.every(({ isUp }) => isUp))
+    yield* within(10_000, until(areUp), () => problem("a replica does not start"))
+    // A process whose heartbeat failed in an outage may be taken for gone until it beats again.
+    yield* Effect.sleep("3 seconds")
+
+    const held = Effect.reduce(customers, 0, (sum, { id }) =>
+      Effect.map(
+        inLedger(({ balance }) => balance(id)),
+        ({ held }) => sum + held,
+      ),
+    )
+    const isReleased = Effect.map(held, (held) => held === 0)
+    yield* within(leaseMs + 10_000, until(isReleased), () => problem("a hold does not end"))
+
+    const circuits = (replica: Replica) =>
+      Effect.async<boolean>((resume) =>
+        replica.run(
+          Effect.flatMap(MetricsProvider, ({ circuits = Effect.succeed([]) }) => circuits),
+          (exit) => resume(Effect.map(exit, (all) => all.every(({ openReason }) => !openReason))),
+        ),
+      )
+    const areClosed = Effect.map(Effect.forEach(replicas, circuits), (all) => all.every(Boolean))
+    yield* within(40_000, until(areClosed), () => problem("a circuit does not close"))
+
+    for (const { id } of customers) {
+      yield* inLedger(({ grant }) => grant(id, Credits.make(10_000), null))
+    }
+    // The first request may be the trial of a circuit that was open.
+    for (const replica of replicas)
+      yield* lastRequest(replica, 0, [`trial-${replica.name}.example.com`])
+    const fresh = ["fresh.example.com/1", "fresh.example.com/2"]
+    yield* Effect.forEach(
+      replicas.flatMap((replica) => [1, 2, 3].map((number) => ({ replica, number }))),
+      ({ number, replica }) =>
+        lastRequest(replica, number, number % 2 === 0 ? fresh : [...Workload.pages, ...fresh]),
+      { concurrency: "unbounded", discard: true },
+    )
+
+    function lastRequest(replica: Replica, number: number, pages: ReadonlyArray<string>) {
+      return Effect.gen(function* () {
+        const customer = customers[number % customers.length] ?? customers[0]
+        const name = `last request ${replica.name}.${number}`
+        const ask = {
+          apiKey: customer.apiKey,
+          urls: pages.map((page) => `https://${page}`),
+          idempotencyKey: number < 3 ? undefined : `last-${replica.name}-${number}`,
+        }
+        const reply = yield* Workload.send({ witness }, name, customer, ask, replica)
+        if (reply === undefined || reply === "closed" || reply.status !== 200) {
+          problem(`${name} is not served in the calm`)
+        } else if (JSON.parse(reply.body).data.failedUrls.length > 0) {
+          problem(`${name} gets failures in the calm: ${reply.body}`)
+        }
+      })
+    }
+
+    if ((yield* held) > 0) problem("credits are held after the last answer")
+    const { problems } = yield* inLedger(({ verify }) => verify)
+    problems.forEach(problem)
+    for (const customer of customers) {
+      const entries = yield* inLedger(({ statement }) =>
+        Stream.runCollect(statement(customer.id, {})),
+      )
+      witness.audit(customer, Chunk.toReadonlyArray(entries))
+    }
+    world.note("clients", "all is well")
+  })
+
+/** Waits until the condition holds. Looks five times a second. */
+const until = (condition: Effect.Effect<boolean>): Effect.Effect<void> =>
+  Effect.asVoid(
+    Effect.repeat(condition, { until: (holds) => holds, schedule: Schedule.spaced("200 millis") }),
+  )
+
+const within = <A>(ms: number, effect: Effect.Effect<A>, otherwise: () => void) =>
+  Effect.timeoutTo(effect, {
+    duration: ms,
+    onSuccess: () => Effect.void,
+    onTimeout: () => Effect.sync(otherwise),
+  }).pipe(Effect.flatten)

@@ -1,0 +1,72 @@
+/** A file with accounts and API keys, of which each world gets a copy. */
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
+import { CreditLedger } from "../../src/CreditLedger.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import * as SqlAccounts from "../../src/sql/Accounts.ts"
+import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
+import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
+import * as Store from "./Store.ts"
+
+export interface Customer {
+  readonly name: string
+  readonly id: AccountId
+  readonly apiKey: string
+  readonly granted: number
+}
+
+export interface Template {
+  readonly customers: NonEmptyReadonlyArray<Customer>
+  /** Makes a copy of the file and returns its path. */
+  readonly copy: () => string
+  /** Removes a copy. */
+  readonly remove: (file: string) => void
+  /** Removes everything. */
+  readonly close: () => void
+}
+
+const customer = (name: string, granted: number) =>
+  Effect.gen(function* () {
+    const { id } = yield* (yield* Accounts).create(AccountName.make(name))
+    const { key } = yield* (yield* ApiKeys).issue({ account: id })
+    yield* (yield* CreditLedger).grant(id, Credits.make(granted), null)
+    return { name, id, apiKey: Redacted.value(key), granted }
+  })
+
+/** One customer never runs out of credits. The others may. */
+const customers = Effect.all([
+  customer("rich", 1_000_000),
+  customer("poor", 16),
+  customer("thrifty", 60),
+])
+
+/** Makes the file, in memory where the machine has a file system for that. */
+export const make = async (): Promise<Template> => {
+  const memory = "/dev/shm"
+  const folder = mkdtempSync(join(existsSync(memory) ? memory : tmpdir(), "authority-simulation-"))
+  const file = join(folder, "template.db")
+  const stores = Layer.mergeAll(
+    SqlAccounts.layer,
+    SqlApiKeys.layer,
+    SqlCreditLedger.layer({ lease: "1 minute" }),
+  ).pipe(Layer.provide(Store.layer(file)))
+  const made = await Effect.runPromise(Effect.provide(customers, stores))
+  let copies = 0
+  return {
+    customers: made,
+    copy: () => {
+      const copy = join(folder, `${copies++}.db`)
+      copyFileSync(file, copy)
+      return copy
+    },
+    remove: (copy) => ["", "-wal", "-shm"].forEach((end) => rmSync(copy + end, { force: true })),
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

@@ -1,0 +1,268 @@
+/**
+ * Watches all requests and their replies, and knows what must hold: what a client was told is
+ * charged, nothing else is charged, and no request fails without a reason.
+ */
+import * as Either from "effect/Either"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../../src/contract/Api.ts"
+import { undecidedChargeMessage, undecidedMessage } from "../../src/contract/Envelope.ts"
+import type { LedgerEntry } from "../../src/ledger/LedgerEntry.ts"
+import type { RequestId } from "../../src/RequestId.ts"
+import { Target } from "../../src/Target.ts"
+import type { Faults } from "./Faults.ts"
+import { type Answer, type Ask, price, type Replica, type Reply, timeoutMs } from "./Service.ts"
+import type { Customer } from "./Template.ts"
+import { isRight } from "./Vendor.ts"
+import type { World } from "./World.ts"
+
+/** One request on its way to a replica and back. */
+export interface Attempt {
+  readonly name: string
+  readonly customer: Customer
+  readonly ask: Ask
+  readonly replica: Replica
+  /** Milliseconds of `World.now`. */
+  readonly startedAt: number
+  endedAt?: number
+  /** Undefined when the client has hung up, or still waits. */
+  reply?: Reply
+  requestId?: RequestId
+}
+
+/** How long after its deadline a request is answered at the latest, with some time for work. */
+const lateMs = 2000 + 800
+
+/** How long an idempotency key may be in use after the end of its request. */
+const keyGraceMs = 4000
+
+/** The same after trouble: until the process is found gone, and its holds are released. */
+const keyGraceAfterTroubleMs = 12_000
+
+/** For how long a vendor's trouble may fail requests: the circuit stays open. */
+const circuitMs = 40_000
+
+export class Witness {
+  readonly attempts: Array<Attempt> = []
+  private readonly byAsk = new Map<Ask, Attempt>()
+  private readonly byRequest = new Map<string, Attempt>()
+  private readonly world: World
+  private readonly faults: Faults
+  private readonly problem: (text: string) => void
+
+  constructor(world: World, faults: Faults, problem: (text: string) => void) {
+    this.world = world
+    this.faults = faults
+    this.problem = problem
+  }
+
+  /** A client sends a request. */
+  begins(name: string, customer: Customer, ask: Ask, replica: Replica): Attempt {
+    const attempt: Attempt = { name, customer, ask, replica, startedAt: this.world.now }
+    this.attempts.push(attempt)
+    this.byAsk.set(ask, attempt)
+    return attempt
+  }
+
+  /** The request has reached a process and has an id. */
+  hasId(ask: Ask, requestId: RequestId): void {
+    const attempt = this.byAsk.get(ask)
+    if (attempt === undefined) return
+    attempt.requestId = requestId
+    this.byRequest.set(requestId, attempt)
+    this.world.note(attempt.replica.name, `gets ${attempt.name} as ${requestId}`)
+  }
+
+  /** The client has its reply, or hangs up. */
+  ends(attempt: Attempt, reply: Reply | undefined): void {
+    attempt.endedAt = this.world.now
+    if (reply !== undefined) attempt.reply = reply
+    this.world.note("clients", `${attempt.name} ${shown(reply)}`)
+    this.world.count("requests")
+    if (reply === undefined || reply === "closed") return
+    this.world.count(`answer ${reply.status}${reply.isReplay ? ", replayed" : ""}`)
+    if (reply.isExpress) this.world.count("answers of the fast path")
+    this.judge(attempt, reply)
+  }
+
+  /** Requests that nobody has answered, though their clients wait. */
+  get unanswered(): ReadonlyArray<Attempt> {
+    return this.attempts.filter(({ endedAt }) => endedAt === undefined)
+  }
+
+  /** Compares the charges of a customer with what the clients were told. */
+  audit(customer: Customer, entries: ReadonlyArray<LedgerEntry>): void {
+    const charges = entries.filter(({ kind }) => kind === "charge")
+    const charged = new Map<string, number>()
+    const chargedKeys = new Set<string>()
+    for (const { amount, requestId } of charges) {
+      const attempt = this.byRequest.get(requestId ?? "")
+      if (attempt === undefined || attempt.customer !== customer) {
+        this.problem(`${customer.name} is charged for the unknown request ${requestId}`)
+        continue
+      }
+      const { ask, name, reply } = attempt
+      if (charged.has(name)) this.problem(`${name} is charged twice`)
+      charged.set(name, amount)
+      const key = ask.idempotencyKey
+      if (key !== undefined) {
+        if (chargedKeys.has(key)) this.problem(`the key ${key} is charged twice, last for ${name}`)
+        chargedKeys.add(key)
+      }
+      if (!mayBeCharged(attempt)) this.problem(`${name} is charged, but ${shown(reply)}`)
+      const isLost = creditsOf(reply) === undefined
+      if (isLost) this.world.count("charges whose answer was lost")
+      if (isLost && key !== undefined) this.isCollected(attempt, amount)
+    }
+    for (const attempt of this.attempts) {
+      if (attempt.customer !== customer) continue
+      const told = creditsOf(attempt.reply) ?? 0
+      if (told > 0 && charged.get(attempt.name) !== told) {
+        const found = charged.get(attempt.name) ?? 0
+        this.problem(`${attempt.name} was told of ${told} credits, the statement has ${found}`)
+      }
+    }
+    const sum = charges.reduce((sum, { amount }) => sum + amount, 0)
+    const granted = entries.reduce(
+      (sum, { amount, kind }) => sum + (kind === "grant" ? amount : 0),
+      0,
+    )
+    if (sum > granted) this.problem(`${customer.name} spent ${sum} of ${granted} credits`)
+  }
+
+  /** Somebody has got the answer to a charged request by its key, for the same credits. */
+  private isCollected({ ask, customer, name }: Attempt, amount: number) {
+    const isSame = (other: Attempt) =>
+      other.customer === customer &&
+      other.ask.idempotencyKey === ask.idempotencyKey &&
+      isAnswer(other.reply) &&
+      other.reply.isReplay &&
+      read(other.reply).quota.creditsUsed === amount
+    if (this.attempts.some(isSame)) this.world.count("charges collected by their key")
+    else this.problem(`nobody can collect the answer to ${name}, which is charged`)
+  }
+
+  private judge(attempt: Attempt, answer: Answer) {
+    const { faults, world } = this
+    const { name, startedAt } = attempt
+    const complain = (what: string) => this.problem(`${name} ${shown(answer)}: ${what}`)
+    const isTroubled = faults.troubleAt >= startedAt - 1000
+    const tookMs = world.now - startedAt
+    if (tookMs > timeoutMs + lateMs && faults.stalledAt < startedAt - 1000) {
+      complain(`it took ${tookMs} ms`)
+    }
+    switch (answer.status) {
+      case 200:
+        return this.judgeReport(attempt, answer, isTroubled, complain)
+      case 402:
+        if (attempt.customer.granted > 10_000) complain("the account has plenty of credits")
+        return
+      case 409:
+        if (!this.mayBeInUse(attempt)) complain("no request with this key is in progress")
+        return
+      case 422:
+        if (!this.sameKey(attempt).some(({ ask }) => `${ask.urls}` !== `${attempt.ask.urls}`)) {
+          complain("the key was used for no other URLs")
+        }
+        return
+      case 500:
+      case 503:
+        if (!isTroubled) complain("nothing was wrong with the store or the process")
+        return
+      default:
+        complain("this answer is wrong")
+    }
+  }
+
+  private judgeReport(
+    attempt: Attempt,
+    answer: Answer,
+    isTroubled: boolean,
+    complain: (what: string) => void,
+  ) {
+    const { ask, replica, startedAt } = attempt
+    const { data, quota } = read(answer)
+    const echoed = [...data.successUrls, ...data.failedUrls].map(({ url }) => url)
+    if (`${echoed.toSorted()}` !== `${ask.urls.toSorted()}`) complain("it has other URLs")
+    if (quota.creditsUsed !== price * data.successUrls.length) complain("the price is wrong")
+    for (const { url, ...metrics } of data.successUrls) {
+      if (!isRight(Either.getOrThrow(Target.parse(url)), metrics)) {
+        complain(`${url} has the figures of another page`)
+      }
+    }
+    for (const { reason, url } of data.failedUrls) {
+      const isInvalid = Either.isLeft(Target.parse(url))
+      if ((reason === "INVALID_URL") !== isInvalid) complain(`${url} failed with ${reason}`)
+      const isExplained = isTroubled || replica.vendorTroubleAt >= startedAt - circuitMs
+      if (!isInvalid && !answer.isReplay && !isExplained) {
+        complain(`${url} failed with ${reason}, though nothing was wrong`)
+      }
+    }
+    const former = this.sameKey(attempt).find(
+      ({ reply }) => isAnswer(reply) && reply.status === 200 && reply.body !== answer.body,
+    )
+    if (former !== undefined) complain(`${former.name} got another answer with the same key`)
+    if (answer.isReplay && this.sameKey(attempt).length === 0)
+      complain("there is nothing to replay")
+  }
+
+  /** The other requests with the same idempotency key. */
+  private sameKey(attempt: Attempt): ReadonlyArray<Attempt> {
+    const { ask, customer } = attempt
+    return ask.idempotencyKey === undefined
+      ? []
+      : this.attempts.filter(
+          (other) =>
+            other !== attempt &&
+            other.customer === customer &&
+            other.ask.idempotencyKey === ask.idempotencyKey,
+        )
+  }
+
+  private mayBeInUse(attempt: Attempt): boolean {
+    const { faults, world } = this
+    if (world.now <= faults.troubleAt + keyGraceAfterTroubleMs) return true
+    return this.sameKey(attempt).some(
+      ({ endedAt, reply }) =>
+        !isRefused(reply) && (endedAt === undefined || endedAt + keyGraceMs >= attempt.startedAt),
+    )
+  }
+}
+
+const decode = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
+
+const reports = new WeakMap<Answer, typeof BatchResponse.Type>()
+
+/** The report of an answer, which is decoded once. */
+const read = (answer: Answer) => {
+  const report = reports.get(answer) ?? decode(answer.body)
+  reports.set(answer, report)
+  return report
+}
+
+const isAnswer = (reply: Reply | undefined): reply is Answer =>
+  reply !== undefined && reply !== "closed"
+
+/** A request that was refused because of its key has not taken the key. */
+const isRefused = (reply: Reply | undefined): boolean =>
+  isAnswer(reply) && (reply.status === 409 || reply.status === 422)
+
+/** The credits that a first answer says are charged. Undefined when there was no such answer. */
+const creditsOf = (reply: Reply | undefined): number | undefined =>
+  isAnswer(reply) && reply.status === 200 && !reply.isReplay
+    ? read(reply).quota.creditsUsed
+    : undefined
+
+/** True when the client does not know that nothing is charged. */
+const mayBeCharged = ({ reply, requestId }: Attempt): boolean =>
+  !isAnswer(reply) ||
+  (reply.status === 200 && !reply.isReplay) ||
+  (requestId !== undefined && reply.body.includes(undecidedChargeMessage(requestId))) ||
+  reply.body.includes(JSON.stringify(undecidedMessage).slice(1, -1))
+
+const shown = (reply: Reply | undefined): string => {
+  if (reply === undefined) return "hangs up"
+  if (reply === "closed") return "loses its connection"
+  const replayed = reply.isReplay ? " (replayed)" : ""
+  const message = reply.status === 200 ? "" : ` ${reply.body}`
+  return `gets ${reply.status}${replayed}${message}`
+}

@@ -1,0 +1,131 @@
+/** The requests of a seed, and the clients that send them and repeat them. */
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import type { Faults } from "./Faults.ts"
+import { Random } from "./Random.ts"
+import type { Ask, Replica, Reply } from "./Service.ts"
+import type { Customer, Template } from "./Template.ts"
+import type { Witness } from "./Witness.ts"
+import type { World } from "./World.ts"
+
+/** One request of a client, which may repeat it. */
+export interface Planned {
+  readonly index: number
+  readonly atMs: number
+  readonly customer: Customer
+  readonly urls: ReadonlyArray<string>
+  readonly idempotencyKey: string | undefined
+}
+
+/** Few pages, so that requests share them. The pages of one host share the fallback's figures. */
+export const pages = ["", "/a", "/b"].flatMap((path) =>
+  ["one.example.com", "two.example.org", "www.three.example.net"].map((host) => host + path),
+)
+
+const drawUrls = (random: Random): ReadonlyArray<string> => {
+  const some = Array.from({ length: random.between(1, 5) }, () => pages[random.below(pages.length)])
+  const urls = some.flatMap((page) => (page === undefined ? [] : [`https://${page}`]))
+  return random.chance(0.1) ? [...urls, "localhost"] : urls
+}
+
+/** Draws the requests of the first `lengthMs`. Some come in bursts. */
+export const plan = (seed: number, { customers }: Template, lengthMs: number) => {
+  const random = new Random(seed, 303)
+  const bursts = [random.below(lengthMs), random.below(lengthMs), random.below(lengthMs)] as const
+  const keyed = random.pick([0.3, 0.6, 0.9])
+  return Array.from({ length: random.between(4, 18) }, (_, index): Planned => {
+    const isInBurst = random.chance(0.6)
+    return {
+      index,
+      atMs: isInBurst ? random.pick(bursts) + random.below(30) : random.below(lengthMs),
+      customer: random.pick(customers),
+      urls: drawUrls(random),
+      idempotencyKey: random.chance(keyed) ? `key-${index}` : undefined,
+    }
+  })
+}
+
+export interface Clients {
+  readonly world: World
+  readonly faults: Faults
+  readonly witness: Witness
+  readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
+}
+
+/** Sends a request once. Hangs up after `patienceMs`, which gives undefined. */
+export const send = (
+  { witness }: Pick<Clients, "witness">,
+  name: string,
+  customer: Customer,
+  ask: Ask,
+  replica: Replica,
+  options: { readonly latencyMs?: number; readonly patienceMs?: number | undefined } = {},
+): Effect.Effect<Reply | undefined> =>
+  Effect.suspend(() => {
+    const attempt = witness.begins(name, customer, ask, replica)
+    const reply = Effect.async<Reply>((resume) => {
+      const hangUp = replica.send(ask, options.latencyMs ?? 1, (reply) => {
+        witness.ends(attempt, reply)
+        resume(Effect.succeed(reply))
+      })
+      return Effect.sync(() => {
+        hangUp()
+        if (attempt.endedAt === undefined) witness.ends(attempt, undefined)
+      })
+    })
+    if (options.patienceMs === undefined) return reply
+    return Effect.map(Effect.timeoutOption(reply, options.patienceMs), (reply) =>
+      reply._tag === "Some" ? reply.value : undefined,
+    )
+  })
+
+/** A client: it repeats a request with a key until it has an answer, and a refused one anyway. */
+export const client = (clients: Clients, planned: Planned): Effect.Effect<void> => {
+  const { faults, replicas, world } = clients
+  const { customer, idempotencyKey, index } = planned
+  const random = new Random(world.seed, 1000 + index)
+  let attempts = 0
+
+  const attempt = (urls: ReadonlyArray<string>) => {
+    const ask: Ask = { apiKey: customer.apiKey, urls: [...urls], idempotencyKey }
+    const name = `request ${index}.${attempts++}`
+    const patienceMs = faults.strikes("client: hangs up", name) ? random.below(800) : undefined
+    const options = { latencyMs: random.between(0, 5), patienceMs }
+    return send(clients, name, customer, ask, random.pick(replicas), options)
+  }
+
+  const untilAnswered = (urls: ReadonlyArray<string>): Effect.Effect<void> =>
+    Effect.flatMap(attempt(urls), (reply) =>
+      isFinal(reply, idempotencyKey)
+        ? Effect.void
+        : Effect.delay(untilAnswered(urls), random.between(20, 1500)),
+    )
+
+  return Effect.gen(function* () {
+    yield* Effect.sleep(planned.atMs)
+    const others: Array<Fiber.RuntimeFiber<void>> = []
+    const fork = (urls: ReadonlyArray<string>) =>
+      Effect.map(
+        Effect.fork(Effect.delay(untilAnswered(urls), random.below(150))),
+        (fiber) => void others.push(fiber),
+      )
+    if (idempotencyKey !== undefined) {
+      const name = `request ${index}`
+      if (faults.strikes("client: repeats while the first request is in progress", name)) {
+        yield* fork(planned.urls)
+      }
+      if (faults.strikes("client: sends another body with the same key", name)) {
+        yield* fork([...planned.urls, "https://other.example.com"])
+      }
+    }
+    yield* untilAnswered(planned.urls)
+    yield* Effect.forEach(others, (fiber) => Fiber.join(fiber), { discard: true })
+  })
+}
+
+/** A client repeats what was certainly not charged, and everything that has a key. */
+const isFinal = (reply: Reply | undefined, idempotencyKey: string | undefined): boolean => {
+  if (reply === undefined || reply === "closed") return idempotencyKey === undefined
+  if (reply.status === 503 || reply.status === 409) return false
+  return reply.status !== 500 || idempotencyKey === undefined
+}
