@@ -9,6 +9,7 @@ export const PagePath = Schema.Literal(
   "/docs/guide/operating",
   "/docs/guide/postgresql",
   "/docs/guide/providers",
+  "/docs/guide/simulation",
   "/docs/guide/speed",
 )
 export type PagePath = typeof PagePath.Type
