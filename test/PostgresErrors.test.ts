@@ -128,7 +128,7 @@ describe("a PostgreSQL role", () => {
   )
 
   it.scopedLive(
-    "a read-only PostgreSQL role, or one without connections, gets an error with the fix",
+    "a read-only PostgreSQL role gets an error with the fix",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
@@ -139,11 +139,6 @@ describe("a PostgreSQL role", () => {
           `ALTER ROLE ${role} SET default_transaction_read_only = on`,
         )
         assert.match(yield* writeTo(url), /^the database is read-only: connect to its primary/)
-        yield* asOwner(owner, `ALTER ROLE ${role} CONNECTION LIMIT 0`)
-        assert.match(
-          yield* startOn(url),
-          /^the server has no connection left: lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
-        )
       }),
     timeout,
   )

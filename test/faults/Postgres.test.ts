@@ -9,6 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { charge, endLeases, expire, figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { newLoad, nothingIsLost, run } from "../support/load.ts"
+import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/RawHttp.ts"
@@ -75,6 +76,27 @@ describe("broken PostgreSQL connections", () => {
         yield* nothingIsLost(load, account)
         yield* charge(account, 1)
       }).pipe(Effect.provide(postgresDatabase(url)))
+    }),
+  )
+})
+
+describe("a PostgreSQL role without free connections", () => {
+  it.scopedLive("a PostgreSQL role without free connections gets an error with the fix", () =>
+    Effect.gen(function* () {
+      const owner = yield* temporaryDatabase
+      const role = `role_${new URL(Redacted.value(owner)).pathname.slice(-12)}`
+      yield* Effect.provide(
+        Effect.flatMap(SqlClient.SqlClient, (sql) =>
+          sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'hush' CONNECTION LIMIT 0`),
+        ),
+        PostgresClient.layer(owner),
+      )
+      const url = Redacted.value(owner).replace("authority:authority@", `${role}:hush@`)
+      const { message } = yield* Effect.flip(Layer.build(PostgresClient.layer(Redacted.make(url))))
+      assert.match(
+        message,
+        /^the server has no connection left: lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
+      )
     }),
   )
 })
