@@ -153,7 +153,9 @@ const server = Effect.gen(function* () {
     server.pooler === "statement"
       ? failure("pooler", poolers.statement)
       : ok("pooler", poolers[server.pooler]),
-    ...(server.isOlderThanPromised ? [warning("version", ageOf(server.version))] : []),
+    ...(server.isOlderThanPromised
+      ? [warning("version", `${ageOf(server.version)}: update it`)]
+      : []),
     ...(server.synchronousCommit === "off"
       ? [
           warning(

@@ -122,11 +122,12 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
 
 const dieUndecided = ({ cause, message }: StoreFailure) => {
   const failure = new StoreFailure({ message, cause, isUndecided: true })
-  const log = Effect.logError(undecidedMessage, Cause.die(failure))
+  const log = Effect.logError(
+    "The answer to a commit was lost. The commit may have succeeded.",
+    Cause.die(failure),
+  )
   return Effect.zipRight(log, Effect.die(failure))
 }
-
-const undecidedMessage = "The answer to a commit was lost. The commit may have succeeded."
 
 /** Returns true for a StoreFailure after which the change may or may not be committed. */
 export const isUndecided = (defect: unknown) =>

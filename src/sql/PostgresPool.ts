@@ -58,7 +58,15 @@ export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scop
   Effect.acquireRelease(
     Effect.flatMap(Effect.runtime<never>(), (runtime) =>
       Effect.try({
-        try: () => open(options, (line) => void Runtime.runFork(runtime, Effect.logWarning(line))),
+        try: () =>
+          open(options, (left, configured) =>
+            Runtime.runFork(
+              runtime,
+              Effect.logWarning(
+                `The database refuses more connections: going on with ${left} of ${configured}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
+              ),
+            ),
+          ),
         catch: (cause) => new SqlError({ cause, message: "A file cannot be read" }),
       }),
     ),
@@ -66,7 +74,10 @@ export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scop
       Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second")),
   )
 
-const open = (options: Options, warn: (line: string) => void): Pg.Pool => {
+/** Takes the number of connections that are left, and the configured number. */
+type Warn = (left: number, configured: number) => void
+
+const open = (options: Options, warn: Warn): Pg.Pool => {
   const { maxConnections, mustWrite, silenceMs, target, types } = options
   const ways = waysTo(target)
   const routes = new Routes(ways)
@@ -160,13 +171,13 @@ interface Left {
  */
 class ShrinkingPool extends Pg.Pool {
   readonly #all: Omit<Left, "until">
-  readonly #warn: (line: string) => void
+  readonly #warn: Warn
   readonly #configuredMax: number
   #growTimer: NodeJS.Timeout | undefined
   #refusedAt = Number.NEGATIVE_INFINITY
   #warnedAt = Number.NEGATIVE_INFINITY
 
-  constructor(all: Omit<Left, "until">, warn: (line: string) => void, config: Pg.PoolConfig) {
+  constructor(all: Omit<Left, "until">, warn: Warn, config: Pg.PoolConfig) {
     super(config)
     this.#all = all
     this.#warn = warn
@@ -223,9 +234,7 @@ class ShrinkingPool extends Pg.Pool {
   #logRefusal() {
     if (this.totalCount === 0 || performance.now() - this.#warnedAt < warnIntervalMs) return
     this.#warnedAt = performance.now()
-    this.#warn(
-      `The database refuses more connections: going on with ${this.totalCount} of ${this.#configuredMax}. Raise its max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
-    )
+    this.#warn(this.totalCount, this.#configuredMax)
   }
 
   /** Raises the limit by one, so that the next waiting caller tries to open a connection. */

@@ -175,11 +175,13 @@ export const warnOfVersion = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   })(undefined),
 ).pipe(
   Effect.flatMap(({ number, version }) =>
-    isOlder(number) ? Effect.logWarning(`${ageOf(version)}.`) : Effect.void,
+    isOlder(number)
+      ? Effect.logWarning(`Update the database server. ${ageOf(version)}.`)
+      : Effect.void,
   ),
   Effect.ignore,
 )
 
 /** Describes a server that is older than the oldest supported version. */
 export const ageOf = (version: string) =>
-  `PostgreSQL ${version} is older than ${oldestPromised}, the oldest supported version: update it`
+  `PostgreSQL ${version} is older than ${oldestPromised}, the oldest supported version`
