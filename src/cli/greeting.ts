@@ -1,4 +1,4 @@
-/** Prints the address and the warnings when the server starts, and the demo key when it is new. */
+/** Prints the address when the server starts, and on the first start a demo key or what to do next. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -20,13 +20,20 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     yield* Effect.logInfo(`Listening on ${url}, provider: ${provider}.`)
     yield* Effect.logInfo(`Console: ${url}/console, API reference: ${url}/docs`)
     for (const { name, nearest } of Settings.unknownNames(process.env)) {
-      yield* Effect.logWarning(
-        `The setting ${name} is unknown and has no effect. ${nearest === undefined ? "'authority doctor' lists the settings." : `Did you mean ${nearest}?`}`,
-      )
+      const hint =
+        nearest === undefined
+          ? "'authority doctor' lists the settings."
+          : `Did you mean ${nearest}?`
+      yield* Effect.logWarning(`The setting ${name} is unknown and has no effect. ${hint}`)
     }
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
         "The sandbox's figures are synthetic. For real figures set AUTHORITY_PROVIDER and its token.",
+      )
+    }
+    if ((yield* (yield* Accounts).list).length === 0) {
+      yield* Effect.logWarning(
+        "There is no account yet. Run 'authority account create NAME --credits 1000' and 'authority key create --account NAME', in the same folder or with the same AUTHORITY_DATABASE_URL.",
       )
     }
     if (yield* isExposed(host)) {

@@ -108,6 +108,30 @@ describe("the first start", () => {
   )
 
   it.scopedLive(
+    "the first start with a real provider logs how to create an account, credits and a key",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const moz = { AUTHORITY_PROVIDER: "moz", AUTHORITY_MOZ_TOKEN: "token" }
+        const first = yield* serve(cwd, moz)
+        yield* eventually("the advice is logged", () => first.stdout().includes("no account"))
+        const advised = [...first.stdout().matchAll(/'authority ([^']+)'/g)]
+        assert.deepStrictEqual(
+          advised.map(([, command]) => command),
+          ["account create NAME --credits 1000", "key create --account NAME"],
+        )
+        for (const [, command = ""] of advised) {
+          const { code, stderr } = yield* run(cwd, command.split(" "))
+          assert.strictEqual(code, 0, stderr)
+        }
+        const second = yield* serve(cwd, moz)
+        yield* eventually("the start is logged", () => second.stdout().includes("Console: "))
+        assert.notInclude(second.stdout(), "no account")
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "serve --json prints one JSON document on stdout and writes its log to stderr",
     () =>
       Effect.gen(function* () {
