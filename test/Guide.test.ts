@@ -1,7 +1,10 @@
 /** Checks the links, headings and settings of the README and the guide. */
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs"
 import { dirname, join, relative } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
+import { parse } from "acorn"
+import { simple } from "acorn-walk"
+import { transformSync } from "esbuild"
 import { Marked, type Token } from "marked"
 import { makeIds, textOf, toHtml } from "../scripts/markdown.ts"
 import * as Settings from "../src/Settings.ts"
@@ -61,6 +64,62 @@ describe("the page about operating", () => {
     }
   })
 })
+
+describe("the page about monitoring", () => {
+  const text = readFileSync(join(guide, "monitoring.md"), "utf8")
+  const under = (heading: string) =>
+    text.split(/^#+ /m).find((section) => section.startsWith(`${heading}\n`)) ?? ""
+  const firstCells = (heading: string) =>
+    [...under(heading).matchAll(/^\| `(.+?)` +\|/gm)].map(([, cell]) => cell)
+
+  it.each([
+    ["info", "logInfo"],
+    ["warning", "logWarning"],
+    ["error", "logError"],
+  ])("the monitoring guide explains every log line of level %s", (level, name) => {
+    const logged = sources.flatMap((file) => messagesOf(file, name))
+    const explained = firstCells(`Lines of level ${level}`)
+    assert.deepStrictEqual([...explained].sort(), [...new Set(logged)].sort())
+  })
+
+  it("the monitoring guide explains every alert of alerts.yml", () => {
+    const rules = readFileSync(join(root, "scripts/deploy/alerts.yml"), "utf8")
+    const alerts = [...rules.matchAll(/- alert: (\w+)/g)].map(([, name]) => name)
+    assert.deepStrictEqual(firstCells("Alerts"), alerts)
+    for (const [name] of rules.matchAll(/authority_\w+/g)) {
+      assert.include(under("Metrics"), name.replace(/_bucket$/, ""))
+    }
+  })
+
+  it("the monitoring guide explains every reason for which a provider's call fails", () => {
+    const declared = /readonly reason:(.*)/.exec(
+      readFileSync(join(root, "src/MetricsProvider.ts"), "utf8"),
+    )
+    const reasons = [...(declared?.[1] ?? "").matchAll(/"(\w+)"/g)].map(([, reason]) => reason)
+    assert.sameMembers(firstCells("Reasons of failed calls"), reasons)
+  })
+})
+
+const sources = globSync("src/**/*.ts", { cwd: root }).map((file) => join(root, file))
+
+/** The messages that a source file logs with this function. `…` stands for inserted values. */
+const messagesOf = (file: string, name: string) => {
+  const source = readFileSync(file, "utf8")
+  if (!source.includes(`.${name}(`)) return []
+  const { code } = transformSync(source, { loader: "ts" })
+  const messages = new Array<string>()
+  simple(parse(code, { ecmaVersion: "latest", sourceType: "module" }), {
+    CallExpression: ({ arguments: [message], callee }) => {
+      if (callee.type !== "MemberExpression" || callee.property.type !== "Identifier") return
+      if (callee.property.name !== name) return
+      if (message?.type === "TemplateLiteral") {
+        messages.push(message.quasis.map(({ value }) => value.cooked).join("…"))
+      } else if (message?.type === "Literal") messages.push(String(message.value))
+      else assert.fail(`${relative(root, file)} logs a text that is not written in ${name}`)
+    },
+  })
+  return messages
+}
 
 describe("a page of the guide as HTML", () => {
   const html = (markdown: string) => toHtml(`# Title\n\n${markdown}`, (href) => `to:${href}`).html

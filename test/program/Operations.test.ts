@@ -1,5 +1,5 @@
 /** The operator's tools: health, metrics, telemetry, backup and the doctor. */
-import { writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -12,6 +12,8 @@ import { batch } from "../support/TestServer.ts"
 import { eventually, listen, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 60_000
+
+const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/monitoring.md"), "utf8")
 
 const get = (url: string, path: string) => request(url, { path })
 
@@ -134,6 +136,9 @@ describe("a running service", () => {
           "authority_provider_call_seconds",
         ]) {
           assert.strictEqual(families.get(name)?.type, "HISTOGRAM", name)
+        }
+        for (const name of families.keys()) {
+          if (name.startsWith("authority_")) assert.match(guide, new RegExp(`\`${name}[\`{]`))
         }
         for (const name of [
           "nodejs_eventloop_lag_mean_seconds",
