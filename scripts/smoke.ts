@@ -1,27 +1,34 @@
 /**
  * Starts the built program in an empty folder, sends a batch over HTTP, opens the pages and stops
- * the program. The default command is `node dist/authority.cjs`; arguments replace it. For an
- * executable, it also checks that V8 accepted the code cache.
+ * the program. The default command is `node dist/authority.cjs`; arguments replace it. An executable
+ * is copied to the folder. There it runs without root's rights, and V8 must accept its code cache.
  */
 import assert from "node:assert/strict"
 import { spawn, spawnSync } from "node:child_process"
 import { once } from "node:events"
 import { setTimeout } from "node:timers/promises"
-import { existsSync, mkdtempSync, rmSync } from "node:fs"
+import { chownSync, copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
-import { join, resolve } from "node:path"
+import { basename, join, resolve } from "node:path"
 import { createInterface } from "node:readline"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/contract/Api.ts"
 
 const words = process.argv.slice(2)
-const [program = "", ...args] =
-  words.length === 0
+const folder = mkdtempSync(join(tmpdir(), "authority-smoke-"))
+const isExecutable = words.length === 1
+const [program = "", ...args] = isExecutable
+  ? [join(folder, basename(words.join()))]
+  : words.length === 0
     ? [process.execPath, join(import.meta.dirname, "../dist/authority.cjs")]
     : words.map((word) => (existsSync(word) ? resolve(word) : word))
-const folder = mkdtempSync(join(tmpdir(), "authority-smoke-"))
+const nobody = 65_534
+const user = isExecutable && process.getuid?.() === 0 ? { uid: nobody, gid: nobody } : undefined
+if (isExecutable) copyFileSync(words.join(), program)
+if (user !== undefined) chownSync(folder, user.uid, user.gid)
 const child = spawn(program, [...args, "serve", "--json"], {
   cwd: folder,
+  ...user,
   env: {
     AUTHORITY_PORT: "0",
     // An executable must ignore NODE_OPTIONS, so set an invalid one.
@@ -56,7 +63,7 @@ try {
   )
   assert.deepEqual(data.failedUrls, [{ url: "localhost", reason: "INVALID_URL" }])
   assert.equal(quota.creditsUsed, 1)
-  if (words.length === 1) assert.match(stderr, /code cache accepted/)
+  if (isExecutable) assert.match(stderr, /code cache accepted/)
   for (const page of ["/console", "/docs", "/docs/guide/operating"]) {
     const { headers, status } = await fetch(url + page, { signal: AbortSignal.timeout(10_000) })
     assert.deepEqual([status, headers.get("content-type")], [200, "text/html; charset=utf-8"])

@@ -77,12 +77,12 @@ const syncFile = (filename: string) => {
 }
 
 /**
- * Gives only the owner access to the files that SQLite creates during `creating`. WAL and shm take
- * the mode of their database. A worker thread cannot change the umask, so there it stays.
+ * Gives only the owner access to the files and folders that are created during `creating`. WAL and
+ * shm take the mode of their database. A worker thread cannot change the umask, so there it stays.
  */
 const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
-    Effect.option(Effect.try(() => process.umask(0o177))),
+    Effect.option(Effect.try(() => process.umask(0o077))),
     () => creating,
     (umask) => Effect.sync(() => Option.map(umask, (mask) => process.umask(mask))),
   )
