@@ -22,11 +22,18 @@ if (process.platform === "win32") {
   }
 }
 
-const folder = mkdtempSync(join(tmpdir(), prefix))
+let folder
 try {
+  folder = mkdtempSync(join(tmpdir(), prefix))
   const file = join(folder, "sqlite.node")
   writeFileSync(file, new Uint8Array(getRawAsset("sqlite.node")))
   process.dlopen(module, file)
+} catch (cause) {
+  throw new Error(
+    `the executable cannot load SQLite from the folder ${tmpdir()}: set TMPDIR to a folder where this user may write and run files (${cause.message})`,
+  )
 } finally {
-  if (process.platform !== "win32") rmSync(folder, { recursive: true, force: true })
+  if (folder !== undefined && process.platform !== "win32") {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
