@@ -1,24 +1,21 @@
 /** Runs the SQL of the guide "Running on PostgreSQL" on the server of the tests. */
-import { readFileSync } from "node:fs"
-import { join } from "node:path"
 import { assert, describe, inject, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
+import { blocksOf } from "../support/Guide.ts"
 import { folder, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 
-const guide = readFileSync(join(import.meta.dirname, "../../src/pages/guide/postgresql.md"), "utf8")
+const blocks = blocksOf("postgresql.md")
 
 /** Returns the SQL blocks under a heading, each as a list of statements. */
-const sqlUnder = (heading: string) => {
-  const section = guide.split(/^## /m).find((text) => text.startsWith(`${heading}\n`)) ?? ""
-  return [...section.matchAll(/^ *```sql\n(.+?)```/gms)].map(([, block = ""]) =>
+const sqlUnder = (heading: string) =>
+  blocks(heading, "sql").map((block) =>
     block.split(";").filter((statement) => statement.trim() !== ""),
   )
-}
 
 const execute = (url: string, statements: ReadonlyArray<string> = []) =>
   SqlClient.SqlClient.pipe(

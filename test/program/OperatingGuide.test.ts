@@ -1,0 +1,153 @@
+/** Runs the commands of the guide "Operating". */
+import { execFileSync } from "node:child_process"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { delimiter, dirname, join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { request } from "../../scripts/support/Wire.ts"
+import { blocksOf } from "../support/Guide.ts"
+import { node20 } from "../support/Node20.ts"
+import { exited, folder, openAccount, run, serve, shell } from "../support/Program.ts"
+import { creditsPath } from "../support/TestServer.ts"
+
+const timeout = 120_000
+const root = join(import.meta.dirname, "../..")
+const blocks = blocksOf("operating.md")
+
+/** Runs a block with `authority` as the program. Fails when a line of the block fails. */
+const type = (cwd: string, block: string) =>
+  Effect.map(shell(cwd, `set -e\n${block}\n`, []), ({ code, stderr, stdout }) => {
+    assert.strictEqual(code, 0, `${block}${stdout}${stderr}`)
+    return stdout
+  })
+
+const moz = { AUTHORITY_PROVIDER: "moz", AUTHORITY_MOZ_TOKEN: "token" }
+
+describe("the guide to operating", () => {
+  it.scopedLive(
+    "the guide's lines create the first account and its key beside a running service",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { url } = yield* serve(cwd, moz)
+        const [create = ""] = blocks("The first account", "sh")
+        const [key = ""] = /am_\w+/.exec(yield* type(cwd, create)) ?? []
+        const { status, text } = yield* request(url, {
+          path: creditsPath,
+          headers: { "x-api-key": key },
+        })
+        assert.deepStrictEqual([status, JSON.parse(text).data], [200, { availableCredits: 1000 }])
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the guide's batch is answered for the first account",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 10)
+        const { url } = yield* serve(cwd)
+        const [, send = ""] = blocks("The first account", "sh")
+        const line = send.replace("http://127.0.0.1:8080", url)
+        const answer = yield* type(cwd, `AUTHORITY_API_KEY=${key}\n${line}`)
+        assert.strictEqual(JSON.parse(answer).quota.creditsUsed, 1)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the guide's lines manage accounts, keys and credits",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const [lines = ""] = blocks("Accounts, keys and credits", "sh")
+        assert.match(yield* type(cwd, lines), /invoice 17/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the guide's lines back up a running service's database and restore it after a stop",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        const [backup = ""] = blocks("SQLite", "sh")
+        const [, restore = ""] = blocks("SQLite", "sh")
+        const running = yield* serve(cwd)
+        yield* type(cwd, backup)
+        yield* type(cwd, "authority credits grant --account acme --amount 5")
+        running.signal("SIGTERM")
+        yield* exited(running)
+        assert.match(yield* type(cwd, restore), /1 accounts and 1 entries verified: no problems/)
+        assert.isDefined(readdirSync(cwd).find((name) => name.includes(".replaced-")))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "an older program refuses a database of a newer version with the guide's line",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        const database = new DatabaseSync(join(cwd, "authority.db"))
+        database.exec(
+          "INSERT INTO effect_sql_migrations (migration_id, name) VALUES (999, 'newer')",
+        )
+        database.close()
+        const { code, stderr } = yield* run(cwd, ["serve"])
+        const [line = ""] = blocks("Update and go back", "text")
+        const anySchema = (text: string) => text.replaceAll(/schema \d+/g, "schema N")
+        assert.deepStrictEqual([code, anySchema(stderr)], [1, anySchema(line)])
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the settings file of the unit has the same meaning for the shell",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const [settings = ""] = blocks("systemd", "ini")
+        const values = yield* type(cwd, `${settings}\necho $AUTHORITY_MOZ_TOKEN`)
+        assert.include(settings, `'${values.trim()}'`)
+      }),
+    timeout,
+  )
+
+  it("the files that the guide installs exist", () => {
+    const lines = [...blocks("systemd", "sh"), ...blocks("A container", "sh")].join("")
+    const files = [...lines.matchAll(/scripts\/\S+/g)].map(([file]) => file)
+    assert.isNotEmpty(files)
+    for (const file of files) assert.isTrue(existsSync(join(root, file)), file)
+    const unit = readFileSync(join(root, "scripts/deploy/authority.service"), "utf8")
+    const [installed = ""] = /\/usr\/local\S+/.exec(lines) ?? []
+    assert.include(unit, `ExecStart=${installed} serve`)
+    assert.include(unit, "EnvironmentFile=-/etc/authority.env")
+  })
+
+  it.scopedLive(
+    "npm reaches the verbs on a machine with Node 20",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        const [, line = ""] = /`(npm run -s authority -- account list)`/.exec(guide) ?? []
+        const list = execFileSync("sh", ["-c", line], {
+          cwd: root,
+          encoding: "utf8",
+          env: {
+            PATH: [dirname(node20()), process.env["PATH"]].join(delimiter),
+            AUTHORITY_DATABASE_URL: `sqlite:${join(cwd, "authority.db")}`,
+          },
+        })
+        assert.match(list, /^acme +100 /m)
+      }),
+    timeout,
+  )
+})
+
+const guide = readFileSync(join(root, "src/pages/guide/operating.md"), "utf8")
