@@ -34,6 +34,9 @@ const faults = ["test/{faults,support}/**/*.test.ts"]
 /** These tests need the program pgbouncer. `npm test` leaves them out. */
 const pgbouncer = ["test/pgbouncer/**/*.test.ts"]
 
+/** These tests need the programs nginx and caddy. `npm test` leaves them out. */
+const proxy = ["test/proxy/**/*.test.ts"]
+
 /** These files share processes, so that each library is loaded once. */
 const sharing = { pool: "forks", poolOptions: { forks: { isolate: false } } } as const
 
@@ -64,6 +67,7 @@ export default defineConfig({
           ...release,
           ...faults,
           ...pgbouncer,
+          ...proxy,
         ],
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
@@ -91,6 +95,7 @@ export default defineConfig({
         globalSetup: [postgres, builtProgram],
         pool: "threads",
       }),
+      project("proxy", { include: proxy, globalSetup: [builtProgram], pool: "threads" }),
     ],
   },
 })
