@@ -62,7 +62,7 @@ const print = (what: string, latencies: ReadonlyArray<number>) => {
 const bench = Effect.gen(function* () {
   const moz = yield* FakeMoz.make
   moz.always(FakeVendor.delay(vendorMs))
-  /** For each page, how long the vendor call that contained it took. */
+  /** For each page, the duration of the vendor call that contained it, in milliseconds. */
   const callMs = new Map<string, number>()
   const timed = Layer.map(moz.layer, (context) => {
     const vendor = Context.get(context, MetricsProvider)

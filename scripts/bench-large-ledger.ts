@@ -83,7 +83,7 @@ const fill = (account: AccountId, count: number, before: number) =>
 const credit = 1_000_000_000_000
 const otherAccounts = 1000
 
-/** Fills a ledger with `count` entries, half of them of the account that is returned. */
+/** Fills a ledger with `count` entries. Returns the account that owns half of them. */
 const prepare = (count: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -171,7 +171,7 @@ try {
     const server = await Postgres.start({ durable: true })
     try {
       const databaseOf = (name: string) =>
-        // Filling and vacuuming a database takes long, so allow long silence.
+        // One statement that fills or vacuums the database takes long, so allow long silence.
         inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`), { silence: "1 hour" }))
       await Effect.runPromise(
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(

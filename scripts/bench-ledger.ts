@@ -42,7 +42,10 @@ const { values: options } = parseArgs({
 })
 const pairs = Number(options.pairs)
 const concurrency = Number(options.concurrency)
-/** Pairs with one transaction per operation: half of them before the others, half after. */
+/**
+ * The number of pairs with one transaction per operation. Half of them run before the others, half
+ * after.
+ */
 const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
 /** The number of charges in `count` pairs: every second hold is charged. */
 const charged = (count: number) => Math.floor(count / 2)

@@ -8,7 +8,7 @@ import { bundleServer, files, makeTypes } from "./bundle-server.ts"
 
 const clients = ["src/client/PromiseClient.ts", "src/client/EffectClient.ts"]
 
-/** `npm pack` in `dist` makes the package's tarball. */
+/** Writes the package to `dist`. `npm pack` there makes its tarball. */
 export const bundlePackage = async (dist: string) => {
   rmSync(join(dist, "types"), { recursive: true, force: true })
   await bundleClient(dist)

@@ -16,9 +16,9 @@ const entries = {
 }
 
 /**
- * What the application installs too. Two copies of Effect in one program do not work together, and
- * SQLite's addon is not JavaScript. All other libraries are inside: npm ignores the `overrides` of
- * a dependency, so @effect/sql-sqlite-node would bring an SQLite that does not load everywhere.
+ * The packages that the application installs itself: it needs one copy of Effect, and SQLite's
+ * addon is not JavaScript. The rest is in the bundle, because npm ignores the `overrides` of a
+ * dependency and would install an SQLite that does not load everywhere.
  */
 const external = ["effect", "@effect/platform", "better-sqlite3"]
 
@@ -41,7 +41,7 @@ export const bundleServer = async (dist: string) => {
     minifySyntax: true,
     minifyWhitespace: true,
     define: await definitions(),
-    // CommonJS inside, such as pg, requires Node's own modules.
+    // CommonJS modules in the bundle, such as pg, load Node's own modules with `require`.
     banner: {
       js: 'import { createRequire as makeRequire } from "node:module";const require = makeRequire(import.meta.url);',
     },
@@ -49,7 +49,7 @@ export const bundleServer = async (dist: string) => {
   })
 }
 
-/** Adds the types of these entries. Removes the types that no entry of the package shows. */
+/** Writes the types of these entries. Deletes the types that no entry of the package uses. */
 export const makeTypes = (dist: string, clients: ReadonlyArray<string>) => {
   const types = join(dist, "types")
   const tsc = join(root, "node_modules", ".bin", "tsc")
@@ -68,7 +68,7 @@ export const makeTypes = (dist: string, clients: ReadonlyArray<string>) => {
   }
 }
 
-/** Adds a file and all files that it imports. */
+/** Adds a file and all files that it imports to `shown`. */
 const follow = (file: string, shown: Set<string>) => {
   if (shown.has(file)) return
   shown.add(file)

@@ -49,16 +49,19 @@ export const bundle = async (options: {
 
 let pages: ReturnType<typeof makePages> | undefined
 
-/** What the build inserts into the sources. The pages are made once. */
+/** The constants that the build inserts into the sources. The pages are built only once. */
 export const definitions = async () => ({
   COMMIT: JSON.stringify(commit()),
   VERSION: JSON.stringify(manifest.version),
-  // Unused in a bundle: only sources read their pages from a folder.
+  // Not used in a bundle: only the program in sources reads its pages from a folder.
   "import.meta.dirname": '""',
   PAGES: JSON.stringify(JSON.stringify(await (pages ??= makePages()))),
 })
 
-/** A fixed length, because the length that Git chooses depends on the history in the clone. */
+/**
+ * Shortens the commit to a fixed length. The length that Git chooses depends on the clone's
+ * history.
+ */
 const commit = () => {
   try {
     return execFileSync("git", ["rev-parse", "--short=10", "HEAD"], {

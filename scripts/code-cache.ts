@@ -20,8 +20,8 @@ import { freePort } from "./free-port.ts"
 export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
 
 /**
- * Off while the program runs, so that V8 neither flushes nor optimises code. They are reset before
- * the cache is written, because V8 rejects a cache that was made with other flags.
+ * V8 flags that are off while the program runs, so that V8 neither flushes nor optimises code. They
+ * are reset before the cache is written: V8 rejects a cache that was made with other flags.
  */
 const changing = ["flush-bytecode", "opt", "maglev", "sparkplug"]
 

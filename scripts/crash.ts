@@ -1,12 +1,9 @@
 /**
- * Starts the program, loads it with clients, kills it with SIGKILL at a random moment, and starts
- * it again on the same database; on PostgreSQL two at once. After all rounds: what a client was
- * told of is in the statement exactly once; what else is charged was in flight, and its client can
- * collect it if it had named it; the books add up; and holds return though their leases go on. The
- * figures are bought from a vendor that answers at once and are kept, so that some charges are of
- * one commit, where everything was known, and the others of two.
- *
- *     node scripts/crash.ts [--rounds 200] [--database sqlite|postgres]
+ * Tests crashes: starts the program, puts load on it, kills it with SIGKILL at a random moment, and
+ * starts it again on the same database (two processes on PostgreSQL). At the end, every answered
+ * request must be charged exactly once, an unanswered one at most once, and all holds must be
+ * returned. The fake vendor's figures are cached, so some requests charge in one commit and others
+ * in two.
  */
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
@@ -34,25 +31,25 @@ export interface Options {
 export interface Outcome {
   readonly kills: number
   readonly acknowledged: number
-  /** Of them, those that were certainly charged in one commit, for their figures were known. */
+  /** How many of them charged in one commit, because their figures were cached. */
   readonly atOnce: number
-  /** Of them, those that were certainly held first and settled in a second commit. */
+  /** How many of them held credits in one commit and settled in a second one. */
   readonly inTwoSteps: number
   readonly inFlight: number
-  /** Charged although nobody was told of it at the time. */
+  /** Requests that were charged and whose client got no answer. */
   readonly unacknowledged: number
-  /** Of them, those whose client got the answer later, by its idempotency key. */
+  /** How many of them gave their answer later, to a repeat with the idempotency key. */
   readonly collected: number
-  /** How many credits were held when the last process was gone. */
+  /** The credits that were held after the last process was killed. */
   readonly heldAtLast: number
 }
 
 const clientsPerProcess = 16
 const requestTimeoutMs = 1000
-/** A killed process is found gone after six to eight seconds, on a busy machine later. */
+/** A killed process is detected within 8 seconds, on a busy machine later. */
 const returnMs = 20_000
 
-/** Throws when anything was lost. */
+/** Runs the test. Throws when a charge is lost or doubled, or a hold is not returned. */
 export const crash = async (options: Options): Promise<Outcome> => {
   const folder = mkdtempSync(join(tmpdir(), "authority-crash-"))
   const scope = Effect.runSync(Scope.make())
@@ -72,14 +69,14 @@ export const crash = async (options: Options): Promise<Outcome> => {
 
 interface Request {
   readonly urls: ReadonlyArray<string>
-  /** The client's name for it; half of the clients give none. */
+  /** The idempotency key; half of the clients send none. */
   readonly key: string | undefined
 }
 
-/** One process, from its start to its violent end. */
+/** One process of the program, from its start until it is killed. */
 interface Life {
   readonly url: string
-  /** The hosts whose figures it is known to have in memory. */
+  /** Hosts whose figures are in the cache of this process. */
   readonly known: Set<string>
   isOver: boolean
 }
@@ -103,7 +100,7 @@ const crashOn = async (
 
   /** Credits by the id of each request that was answered. */
   const acknowledged = new Map<string, number>()
-  /** What had no answer when its process was killed. */
+  /** The requests without an answer when their process was killed. */
   const inFlight: Array<Request> = []
   let [atOnce, inTwoSteps] = [0, 0]
 
@@ -125,7 +122,9 @@ const crashOn = async (
     return { isReplay, creditsUsed }
   }
 
-  /** Named requests and new hosts take two steps; the same hosts again, unnamed, take one. */
+  /**
+   * A request with an idempotency key or a new host takes two commits. Without both, it takes one.
+   */
   const ask = async (life: Life, request: Request) => {
     const isKnown = request.urls.every((host) => life.known.has(host))
     const isNew = request.urls.some((host) => host.startsWith("new-"))
@@ -157,9 +156,9 @@ const crashOn = async (
     const clients = Promise.all(
       Array.from({ length: clientsPerProcess }, (_, i) => client(i, life)),
     )
-    // Somewhere between the first requests and the thick of it.
+    // Kill the process at a random moment, while requests are in flight.
     await Promise.race([clients, sleep(50 + Math.random() * 1500)])
-    // However few the rounds and slow the machine, each way to be charged is gone once.
+    // In the last round, wait until each kind of charge, in one commit and in two, happened once.
     while (isLast && (atOnce === 0 || inTwoSteps === 0)) await Promise.race([clients, sleep(20)])
     life.isOver = true
     await running.kill()
@@ -177,7 +176,8 @@ const crashOn = async (
   let collected = 0
   try {
     await heldIsReturned(program, returnMs)
-    // By now nobody else has the key: each is charged, either then or now.
+    // All holds are returned, so no other request owns these keys: each repeat is charged, or is a
+    // replay.
     for (const request of inFlight.filter(({ key }) => key !== undefined)) {
       const { creditsUsed, isReplay } = await send(running.url, request)
       if (isReplay && creditsUsed > 0) collected++
@@ -190,11 +190,11 @@ const crashOn = async (
   const charged = new Map(charges)
   assert.equal(charged.size, charges.length, "a request was charged twice")
   for (const [requestId, credits] of acknowledged) {
-    // What nobody answered in time is told of as well, and costs nothing.
+    // An answer may have only failed URLs. It costs 0 credits and has no charge in the statement.
     assert.equal(
       charged.get(requestId) ?? 0,
       credits,
-      `request ${requestId} was told of ${credits}`,
+      `the answer of request ${requestId} said ${credits} credits`,
     )
   }
   const paid = [...acknowledged.values()].filter((credits) => credits > 0)

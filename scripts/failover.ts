@@ -1,10 +1,8 @@
 /**
- * A failover under load. A primary and a synchronous standby run behind a line that can be turned to
- * either, with two replicas of the service on it. The primary is killed with SIGKILL, the standby
- * is promoted, and the line is turned. Fails when an acknowledged charge is lost, when a request is
- * charged twice, or when the service is back later than two seconds after the promotion.
- *
- *     node scripts/failover.ts [--seconds 5]
+ * Tests a failover under load. Two replicas of the service reach a primary with a synchronous
+ * standby through a proxy. The primary is killed with SIGKILL, the standby is promoted, and the
+ * proxy is pointed at it. Fails when an answered request is not charged or a request is charged
+ * twice, or when the service answers later than two seconds after the promotion.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -27,13 +25,13 @@ export interface Options {
 }
 
 export interface Outcome extends Traffic.Tally {
-  /** Between two successful answers. */
+  /** The longest time between two successful answers, in milliseconds. */
   readonly longestGapMs: number
-  /** From the promotion to the next successful answer. */
+  /** The time from the promotion to the next successful answer, in milliseconds. */
   readonly backAfterMs: number
 }
 
-/** How long after the promotion the service may be back. */
+/** The longest allowed time from the promotion to the next successful answer. */
 const limitMs = 2000
 
 /** Time between the loss of the primary and the promotion of the standby. */

@@ -122,7 +122,7 @@ const send = (body: string, headers: Readonly<Record<string, string>>): Promise<
 const destroyed = (socket: Socket) =>
   new Promise<void>((resolve) => {
     socket.on("error", () => {})
-    // Only a write finds out that the other half of a half-closed connection is gone too.
+    // Only a write detects that the server has destroyed a half-closed connection.
     socket.on("end", () => {
       const probe = setInterval(() => socket.write("x"), 500)
       socket.on("close", () => clearInterval(probe))
@@ -166,7 +166,7 @@ const silentConnections: Attack = {
     const sockets = Array.from({ length: maxConnections + 200 }, (_, i) => {
       const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true })
       socket.resume()
-      // Half of them start a request and never finish it.
+      // Half of the connections start a request and never finish it.
       if (i % 2 === 0) socket.write("POST / HTTP/1.1\r\nHost: a\r\n")
       return destroyed(socket)
     })
@@ -218,7 +218,7 @@ const endlessBodies: Attack = {
       socket.destroy()
       assert(!isOpen, `a connection is open 10 s after its ${early.status}`)
       most = Math.max(most, socket.bytesWritten)
-      // A client that goes on sending may lose an answer that it did not read in time.
+      // A client that goes on sending may lose an answer that it has not read yet.
       if (answer !== "") assert.equal(Number(answer.split(" ")[1]), early.status, answer)
     })
     assert(most <= maxSentBytes, `${most} bytes were taken behind an early answer`)
@@ -289,11 +289,11 @@ const attacks = [
   endlessBodies,
   freeWrites,
   deepAnswers,
-  // This one comes last, because it destroys the log.
+  // Must be the last attack, because it destroys the log.
   logWithoutReader,
 ]
 
-// In a thread of its own, so that the attacks do not delay it.
+// The ordinary client runs in its own thread, so that the attacks do not delay it.
 const client = new Worker(join(import.meta.dirname, "hostile-client.ts"), {
   workerData: { apiKey, url },
 })
@@ -308,7 +308,7 @@ const sampling = setInterval(() => (peakMb = Math.max(peakMb, rssMb(pid))), 100)
 const rows: Array<string> = []
 try {
   for (const { name, run } of attacks) {
-    // Pause, so that garbage of the previous attack does not count for this one.
+    // Pause, so that memory of the previous attack is not counted for this one.
     await sleep(1000)
     await ordinary()
     peakMb = 0

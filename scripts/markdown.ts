@@ -1,13 +1,16 @@
-/** Turns a page of the guide, Markdown for readers of the repository, into HTML for the service. */
+/** Converts a page of the guide from Markdown to HTML. */
 import { Marked, Renderer, type Token, type Tokens } from "marked"
 
 export interface Document {
   readonly title: string
-  /** Everything but the title. */
+  /** The page's HTML without its title. */
   readonly html: string
 }
 
-/** `linkOf`: where a link leads when it is served; undefined leaves only the link's text. */
+/**
+ * Converts Markdown to HTML. `linkOf` returns the address of a link in the service; for undefined,
+ * only the link's text remains.
+ */
 export const toHtml = (
   markdown: string,
   linkOf: (href: string) => string | undefined,
@@ -88,7 +91,10 @@ class GuideRenderer extends Renderer {
     throw new Error(`a page of the guide contains no HTML: ${text}`)
   }
 
-  /** The keyboard scrolls what is wider than the screen, and each such region has its own name. */
+  /**
+   * Returns the attributes of a region that the keyboard can scroll when it is wider than the
+   * screen. Each region has its own name.
+   */
   private region(kind: string) {
     this.regions++
     return `tabindex="0" role="region" aria-label="${escape(`${kind} ${this.regions}: ${this.section}`)}"`

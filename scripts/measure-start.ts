@@ -1,8 +1,8 @@
 /**
- * Measures the time from the start of the executable to its first real answer, a balance request
- * with an API key. Prints the ratio to a bare `node:http` server on the same Node. Both run in
- * turn, so that other load slows both. Also measures the idle memory and `--help`. Fails above a
- * limit; `--first-answer` and `--idle-mib` set other limits.
+ * Measures the time from the start of the executable to its first real answer: an account's
+ * balance. Prints the ratio to a bare `node:http` server on the same Node. Both run in turn, so
+ * that other load slows both. Also measures the idle memory and `--help`. Fails above a limit;
+ * `--first-answer` and `--idle-mib` set other limits.
  */
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"

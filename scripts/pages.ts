@@ -15,7 +15,7 @@ import { toHtml } from "./markdown.ts"
 
 const root = join(import.meta.dirname, "..")
 
-/** Builds both pages. */
+/** Builds all pages. */
 export const makePages = async (): Promise<Pages> => {
   const [script, consoleStyle, docsScript, renderDocs, docsStyle, renderGuide, guideStyle, guide] =
     await Promise.all([
@@ -67,7 +67,10 @@ const readGuide = async (name: string) => {
   return { name, ...toHtml(markdown, servedLink) }
 }
 
-/** From a link of the repository to one between the pages; files that are not served have none. */
+/**
+ * Maps a link between files of the repository to a link between pages. Undefined for files that are
+ * not served.
+ */
 const servedLink = (href: string): string | undefined => {
   if (href.startsWith("#") || /^https?:/.test(href)) return href
   const [, file = "", anchor = ""] = /^([^#]*)(#.*)?$/.exec(href) ?? []
@@ -96,7 +99,7 @@ const bundled = async (
   return outputFiles.map(({ text }) => text.trim()).join("")
 }
 
-/** The function `render` of a module with JSX, which returns HTML. */
+/** Bundles a module with JSX and returns its function `render`, which returns HTML. */
 const rendererIn = async (entry: string): Promise<(...args: ReadonlyArray<unknown>) => string> => {
   const code = await bundled(entry, { format: "esm" })
   const { render } = await import(`data:text/javascript,${encodeURIComponent(code)}`)

@@ -1,4 +1,4 @@
-/** The program as processes with settings of their own, for scripts that end them as they like. */
+/** Runs the program in child processes with their own settings, for scripts that kill them. */
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -6,13 +6,13 @@ import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import * as Schema from "effect/Schema"
 
-/** The program's file in the repository. */
+/** The program's main file in the sources. */
 export const source = join(import.meta.dirname, "..", "src", "main.ts")
 
 export interface Options {
   readonly cwd: string
   readonly settings: Readonly<Record<string, string>>
-  /** The program's file (default: the source). */
+  /** The program's main file (default: the sources). */
   readonly main?: string
 }
 
@@ -25,7 +25,7 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
     ...settings,
   }
 
-  /** Runs a verb to its end and returns its JSON. */
+  /** Runs a verb and returns the JSON document that it prints. */
   const verb = async (...args: ReadonlyArray<string>): Promise<unknown> => {
     const { stdout } = await promisify(execFile)(process.execPath, [main, ...args, "--json"], {
       cwd,
@@ -66,10 +66,13 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
       await verb("account", "create", account, "--credits", "100000000")
       return decodeKey(await verb("key", "create", "--account", account)).key
     },
-    /** How many credits of the account are held. */
+    /** Returns the credits that the account holds. */
     held: async (account: string) =>
       decodeBalance(await verb("credits", "balance", "--account", account)).held,
-    /** The request id and the credits of each charge. Throws when the books do not add up. */
+    /**
+     * Returns the request id and the credits of each charge. Throws when `credits verify` finds a
+     * problem.
+     */
     charges: async (account: string) => {
       decodeAudit(await verb("credits", "verify"))
       const { entries } = decodeStatement(await verb("credits", "statement", "--account", account))

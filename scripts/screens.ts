@@ -44,7 +44,7 @@ const list = [
   ...Array.from({ length: 140 }, (_, index) => `https://example-${index + 1}.org/about`),
 ]
 
-/** Takes the console with a finished run, in both themes. */
+/** Takes screenshots of the console with a finished run, in both themes. */
 const takeConsole = async (browser: Browser, { key, url }: Program) => {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await browser.newPage({ viewport: { width: 1280, height: 860 }, colorScheme })
@@ -66,7 +66,7 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
   }
 }
 
-/** Runs a command on a terminal. Returns the progress bars that it drew, and its final output. */
+/** Runs a command in a terminal. Returns the progress bars that it drew, and its final output. */
 const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) => {
   const command = [process.execPath, join(root, "src/main.ts"), ...args].join(" ")
   const shown = execFileSync("script", ["-qec", `stty cols 100; ${command}`, "/dev/null"], {
@@ -78,7 +78,10 @@ const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) =>
   return { drawn: frames.filter((frame) => frame.includes("░")), last: frames.join("").slice(-1e5) }
 }
 
-/** Takes two runs of `authority check`: a short one on the terminal, a longer one into a file. */
+/**
+ * Takes a screenshot of two runs of `authority check`: a short one to the terminal, a longer one to
+ * a file.
+ */
 const takeCheck = async (browser: Browser, { key, url }: Program) => {
   const cwd = mkdtempSync(join(tmpdir(), "authority-check-"))
   try {

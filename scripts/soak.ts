@@ -20,7 +20,7 @@ import { setTimeout } from "node:timers/promises"
 
 const seconds = Number(process.argv[2] ?? 600)
 const connections = 64
-/** The share of the run in which caches fill and code is compiled. */
+/** The fraction of the run in which caches fill and code is compiled. Its memory does not count. */
 const warmUp = 0.3
 const allowedGrowth = 1.1
 
@@ -87,7 +87,7 @@ const client = async () => {
         response.on("error", () => resolve())
       })
       request.on("error", (error: NodeJS.ErrnoException) => {
-        // The server did not accept a request on a refused or an already closed connection.
+        // On a refused or already closed connection, the server did not accept the request.
         const isRefused = error.code === "ECONNREFUSED" || request.reusedSocket
         if (!isAccepted && !isRefused) unanswered += 1
         if (error.code === "ECONNREFUSED") isStopping = true

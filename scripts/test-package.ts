@@ -21,7 +21,7 @@ const run = async (cwd: string, program: string, ...args: ReadonlyArray<string>)
   return stdout
 }
 
-/** The example of the README that imports this entry of the package. */
+/** Returns the README's example that imports this entry of the package. */
 const example = (entry: string) => {
   const readme = readFileSync(join(root, "README.md"), "utf8")
   const [code, ...others] = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)]
@@ -69,7 +69,10 @@ const checkTypes = async (folder: string) => {
   report("the examples have the types that they are written for, and wrong uses have none")
 }
 
-/** Where a type of the package is missing, TypeScript does not find the error that is expected. */
+/**
+ * A program with type errors. If a type of the package were missing, TypeScript would not find
+ * them.
+ */
 const wrong = `
 import { Outcome, vendor } from "authority-metrics/provider"
 import { layer } from "authority-metrics/server"
@@ -132,7 +135,7 @@ const serve = async (
   report(`the provider of one's own answers on ${name}, and SIGTERM ends it`)
 }
 
-/** Node 20 where the machine has it. It may load the clients, but not the service. */
+/** Tests on Node 20, if the machine has it: the clients must load, and the service must refuse. */
 const refuseOldNode = async (folder: string) => {
   const path = process.env["PATH"]?.split(":").filter((part) => !part.endsWith("node_modules/.bin"))
   const options = { cwd: folder, env: { PATH: path?.join(":") } }

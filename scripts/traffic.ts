@@ -1,6 +1,6 @@
 /**
- * Clients of several replicas at once. Half of their requests have an idempotency key, and half of
- * their hosts are new. Each client repeats a request as the service's own client does.
+ * Concurrent clients of several replicas. Half of their requests have an idempotency key, and half
+ * of their hosts are new. A client repeats a failed request as the service's own client does.
  */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -8,22 +8,22 @@ import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/contract/Api.ts"
 
 export interface Options {
-  /** The replicas' addresses; each client asks them in turn. */
+  /** The addresses of the replicas. Requests use them in turn. */
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string
   readonly clients: number
-  /** Whether another request is to be sent, after so many. */
+  /** Returns true to send another request. `sent` is the number of requests so far. */
   readonly goesOn: (sent: number) => boolean
 }
 
-/** One request, with all its attempts. */
+/** The result of one request with all its attempts. */
 export interface Outcome {
   readonly isNamed: boolean
-  /** The status of each attempt; 0 where no answer came. */
+  /** The status of each attempt; 0 when no answer came. */
   readonly statuses: ReadonlyArray<number>
-  /** The service's ids of the attempts. */
+  /** The request ids that the service gave to the attempts. */
   readonly requestIds: ReadonlyArray<string>
-  /** Credits, by the last attempt; undefined where that failed. */
+  /** The credits that the last attempt used; undefined when it failed. */
   readonly creditsUsed: number | undefined
   /** The body of the last answer, or the error of the last attempt. */
   readonly said: string
@@ -34,7 +34,7 @@ export interface Outcome {
 /** How long a client repeats one request. */
 const patienceMs = 30_000
 
-/** Runs until `goesOn` says no, and every request has its outcome. */
+/** Sends requests until `goesOn` returns false. Resolves when every request has its outcome. */
 export const run = async (options: Options): Promise<ReadonlyArray<Outcome>> => {
   const outcomes: Array<Outcome> = []
   let sent = 0
@@ -103,25 +103,28 @@ const post = async (url: string, init: RequestInit) => {
 
 const decode = Schema.decodeUnknownSync(BatchResponse)
 
-/** What became of the credits, by the charges in the statement. */
+/** Compares the answered requests with the charges in the statement. */
 export interface Tally {
   /** Requests that were answered 200. */
   readonly acknowledged: number
   /** Charges in the statement. */
   readonly charged: number
-  /** Acknowledged, and not in the statement. */
+  /** Answered 200 and not in the statement. */
   readonly lost: number
-  /** In the statement more than once, or with other credits than were acknowledged. */
+  /** In the statement more than once, or with other credits than in the answer. */
   readonly doubled: number
-  /** Not acknowledged, and in the statement. */
+  /** In the statement, and not answered 200. */
   readonly unacknowledged: number
-  /** Acknowledged at the first attempt. */
+  /** Answered 200 at the first attempt. */
   readonly atOnce: number
-  /** How often each failing status was the answer to an attempt, such as `{ "503": 2 }`. */
+  /** How many attempts got each failing status, such as `{ "503": 2 }`. */
   readonly failures: Readonly<Record<string, number>>
 }
 
-/** `charges`: request ids and credits, one for each charge in the statement. */
+/**
+ * Counts the outcomes. `charges` has the request id and the credits of each charge in the
+ * statement.
+ */
 export const tally = (
   outcomes: ReadonlyArray<Outcome>,
   charges: ReadonlyArray<readonly [requestId: string, credits: number]>,

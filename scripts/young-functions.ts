@@ -1,9 +1,9 @@
 /**
- * Makes V8 allocate Effect's closures in the young generation. V8 allocates a function that is
- * assigned directly to a property, as in `effect.step = () => …`, in the old generation, because it
- * takes the function for a long-lived method. Effect builds its effects like that, so these
- * functions and all that they reference stay in memory until the next full collection. The same
- * function in `(0, () => …)` has the same meaning, but V8 allocates it young.
+ * Makes V8 allocate Effect's closures in the young generation. V8 takes a function that is assigned
+ * to a property, as in `effect.step = () => …`, for a long-lived method and allocates it in the old
+ * generation. Effect builds its effects like that, so these functions and all that they reference
+ * stay in memory until the next full collection. `(0, () => …)` has the same meaning, but V8
+ * allocates it young.
  */
 import { parse } from "acorn"
 import { simple } from "acorn-walk"

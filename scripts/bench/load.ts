@@ -27,8 +27,8 @@ const urlsOf = (kind: string, count: number) =>
 export const knownUrls = urlsOf("known", 5_000)
 
 /**
- * The URLs of the rows *bought*. 64 requests of 50 URLs take 3,200 in a row, so no two requests
- * at the same time ask about the same URL.
+ * The URLs of the rows *bought*: so many that no two requests in flight have the same URL. 64
+ * requests of 50 URLs take 3,200 URLs in a row.
  */
 export const boughtUrls = urlsOf("bought", 50_000)
 
@@ -47,7 +47,8 @@ export const batches = (
   { count, isNamed }: { readonly count: number; readonly isNamed: boolean },
 ): ReadonlyArray<Request> =>
   Array.from({ length: count === 1 ? urls.length : differentBatches }, (_, i) => {
-    // Each pass over the set is shifted by 5, so that its batches differ from those before.
+    // Each pass over the URLs is shifted by 5, so that its batches differ from those of the pass
+    // before.
     const first = i * count + 5 * Math.floor((i * count) / urls.length)
     const batch = Array.from({ length: count }, (_, j) => urls[(first + j) % urls.length])
     return { method: "POST", path: batchPath, isNamed, body: JSON.stringify({ urls: batch }) }

@@ -21,7 +21,7 @@ export interface Measure {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Microseconds of processor time for one request, of the server's process and its children. */
+  /** Microseconds of processor time per request, of the server's process and its children. */
   readonly cpuUs: number
 }
 
@@ -83,7 +83,7 @@ const wrk = async (
 
 const ticksPerSecond = Number(execFileSync("getconf", ["CLK_TCK"], { encoding: "utf8" }))
 
-/** The fields of /proc/PID/stat from the state on; empty when the process has ended. */
+/** The fields of /proc/PID/stat, from the process state on. Empty when the process has ended. */
 const statOf = (pid: number): ReadonlyArray<string> => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, "utf8")

@@ -105,7 +105,10 @@ const startContenders = async (group: Group, helpers: Helpers): Promise<Readonly
 const postgres = async (cwd: string) =>
   (await start("PostgreSQL", cwd, [script("postgres.ts")])).url
 
-/** Measures one row. Fails unless every URL was charged, and bought only if the group buys. */
+/**
+ * Measures one row. Fails unless every URL was charged. The rows *bought* must buy every URL from
+ * the vendor, and other rows none.
+ */
 const measure = async (
   contender: Contender,
   { row, file, group, seconds }: { row: Row; file: string; group: Group; seconds: number },

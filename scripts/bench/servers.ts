@@ -29,7 +29,8 @@ export const dist = join(import.meta.dirname, "../../dist")
 export const newFolder = () => {
   assert(existsSync(join(dist, "authority.cjs")), "there is no build: npm run build")
   const folder = mkdtempSync(join(dist, "bench-"))
-  // When this program runs as root, PostgreSQL runs as another user, who needs access.
+  // When this program runs as root, PostgreSQL runs as another user, who needs access to the
+  // folder.
   chmodSync(folder, 0o755)
   // Delete the folder also when the run fails or is interrupted.
   process.on("exit", () => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }))

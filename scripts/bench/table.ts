@@ -5,7 +5,7 @@ import type { Group } from "./workloads.ts"
 export interface Memory {
   /** The median memory of the process tree over the last seconds of load. */
   readonly rssMb: number
-  /** The highest reading. */
+  /** The highest measured memory of the process tree. */
   readonly peakMb: number
   /** How long the server had been under load in total. */
   readonly loadSeconds: number

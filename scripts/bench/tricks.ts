@@ -105,7 +105,7 @@ export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plug
     name: `${name}: ${file}`,
     setup: ({ onResolve }) =>
       onResolve({ filter: module }, (found) => {
-        // Only imports in `src/` are replaced, so that a twin can import its original.
+        // Replace only imports from `src/`, because a twin may import its original.
         const isOurs = found.importer.startsWith(join(root, importer ?? "src/"))
         return isOurs ? { path: join(import.meta.dirname, "plain", file) } : undefined
       }),

@@ -1,4 +1,6 @@
-/** The OpenAPI document of the provider protocol. A test writes it to `openapi.json`. */
+/**
+ * The OpenAPI document of the protocol of `HttpProtocol.ts`. A test writes it to `openapi.json`.
+ */
 import * as OpenApi from "@effect/platform/OpenApi"
 import { withoutFramework } from "../../src/contract/OpenApiDocument.ts"
 import { HttpProtocol } from "../../src/providers/HttpProtocol.ts"

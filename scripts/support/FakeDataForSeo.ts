@@ -33,7 +33,7 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** A failure with HTTP status 200, of the whole call or of its task. */
+/** A fault: an error with HTTP status 200, of the whole call or of its task. */
 export const failure = (where: "call" | "task", code: number) =>
   FakeVendor.rewrite(`status_code ${code} of the ${where}`, (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)

@@ -1,4 +1,4 @@
-/** The Moz API as its public reference and captures show it. */
+/** A fake of the Moz API, written from its public reference and captured answers. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -9,14 +9,14 @@ import { figure } from "./figures.ts"
 
 export const token = "a-moz-token-for-tests"
 
-/** With these the program asks the fake at this address. */
+/** Settings that make the program use the fake at this address. */
 export const settings = (url: string) => ({
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: token,
   AUTHORITY_MOZ_URL: url,
 })
 
-/** What the fake says of a page: the same figures every time. */
+/** The fake's figures of a page. They are the same every time. */
 export const figures = (page: string) => ({
   domainAuthority: figure(page, "domain"),
   pageAuthority: figure(page, "page"),
@@ -40,30 +40,30 @@ export const make = Effect.gen(function* () {
     }
     const queries = params.data.site_queries ?? []
     rows += queries.length
-    // Not in the order of the question.
+    // Moz does not promise the order of the request, so reverse it.
     const results_by_site = queries.toReversed().map(resultFor)
     return said(200, { result: { results_by_site, errors_by_site: [] } })
   })
 
   return Object.assign(vendor, {
     url: `${vendor.address}/jsonrpc`,
-    /** How many rows of the subscription were spent. */
+    /** Returns how many rows of the subscription were used. */
     rows: () => rows,
-    /** The pages asked for, call by call. */
+    /** Returns the requested pages of each call. */
     asked: () => vendor.calls.map(({ json }) => queriesOf(json).map(pageOf)),
-    /** The adapter under test, speaking to this fake. */
+    /** The service's Moz provider, connected to this fake. */
     layer: Moz.layer({ url: `${vendor.address}/jsonrpc`, token: Redacted.make(token) }),
   })
 })
 
-/** Some results come back and the others are nowhere. */
+/** A fault: only the pages that `isKept` accepts have a result. */
 export const partial = (isKept: (page: string) => boolean) =>
   changeResult("partial", ({ errors_by_site, results_by_site }) => ({
     results_by_site: results_by_site.filter((item) => isKept(pageOf(echoOf(item)))),
     errors_by_site,
   }))
 
-/** Moz refuses some of the pages. */
+/** A fault: an error for each page that `isRefused` accepts. */
 export const siteError = (isRefused: (page: string) => boolean) =>
   changeResult("site error", ({ results_by_site }) => ({
     results_by_site: results_by_site.filter((item) => !isRefused(pageOf(echoOf(item)))),
@@ -72,7 +72,7 @@ export const siteError = (isRefused: (page: string) => boolean) =>
       .map(({ site_query }) => ({ site_query, error: rpcError(-32655, 404, "not-found") })),
   }))
 
-/** Replaces some of the figures of some of the pages; undefined leaves a figure out. */
+/** A fault: replaces figures of pages. An undefined figure is left out. */
 export const metrics = (change: (page: string) => Record<string, unknown>) =>
   changeResult("metrics", (result) => ({
     ...result,
@@ -82,14 +82,14 @@ export const metrics = (change: (page: string) => Record<string, unknown>) =>
     })),
   }))
 
-/** Changes the whole list of results. */
+/** A fault: changes the list of results. */
 export const results = (change: (items: ReadonlyArray<unknown>) => ReadonlyArray<unknown>) =>
   changeResult("results", ({ errors_by_site, results_by_site }) => ({
     results_by_site: change(results_by_site),
     errors_by_site,
   }))
 
-/** A JSON-RPC error under an HTTP status of choice. */
+/** A fault: a JSON-RPC error with the given HTTP status. */
 export const rpcFailure = (httpStatus: number, error: object) => ({
   ...FakeVendor.answer(
     httpStatus,

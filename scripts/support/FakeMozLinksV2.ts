@@ -31,7 +31,7 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** Changes the list of results. */
+/** A fault: changes the list of results. */
 export const results = (change: (items: ReadonlyArray<object>) => ReadonlyArray<unknown>) =>
   FakeVendor.rewrite("results", (json) => ({
     results: change(Schema.decodeUnknownSync(Answer)(json).results),

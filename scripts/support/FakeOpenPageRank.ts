@@ -38,7 +38,7 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** Changes the item of one domain. */
+/** A fault: changes the item of one domain. */
 export const item = (domain: string, change: object) =>
   FakeVendor.rewrite("item", (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)

@@ -1,19 +1,19 @@
 /**
- * A vendor on a free port, over real HTTP. It answers as the vendor would, unless its script says
- * otherwise: each scripted fault spoils one call, in turn.
+ * A fake vendor over real HTTP on a free port. It gives correct answers, except for scripted
+ * faults: each scripted fault changes the answer to one call.
  */
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../../src/MetricsProvider.ts"
 import { listen } from "./RawHttp.ts"
 
-/** One call as it came in. */
+/** One received call. */
 export interface Call {
   readonly method: string
   /** Path and query. */
   readonly url: string
   readonly headers: Http.IncomingHttpHeaders
-  /** What the body says as JSON; undefined when it is empty. */
+  /** The body, parsed as JSON; undefined when it is empty. */
   readonly json: unknown
 }
 
@@ -23,26 +23,26 @@ export interface Reply {
   readonly body: string
 }
 
-/** Does with a call and its right answer what it likes. */
+/** Changes how the fake answers a call. `reply` is the correct answer. */
 export interface Fault {
   readonly name: string
   readonly apply: (response: Http.ServerResponse, reply: Reply, call: Call) => void
 }
 
 export interface FakeVendor {
-  /** Where it listens, without a path. */
+  /** The URL of the fake, without a path. */
   readonly address: string
-  /** Every call so far, the spoilt ones too. */
+  /** All calls so far, including those with a fault. */
   readonly calls: ReadonlyArray<Call>
-  /** Spoils the next calls, one fault each. */
+  /** Uses one fault for each of the next calls. */
   readonly script: (...faults: ReadonlyArray<Fault>) => void
-  /** Spoils every call from now on that no script does; undefined heals it. */
+  /** Uses the fault for all calls without a scripted fault; undefined ends that. */
   readonly always: (fault: Fault | undefined) => void
-  /** How many calls are open that nobody means to answer. */
+  /** Returns how many calls with the fault `hang` are still open. */
   readonly hanging: () => number
 }
 
-/** Ends with its scope, whatever is still open. */
+/** Starts a fake vendor. Closing the scope stops it and closes its connections. */
 export const make = (answer: (call: Call) => Reply) =>
   Effect.gen(function* () {
     const calls: Array<Call> = []
@@ -82,13 +82,13 @@ const send = (response: Http.ServerResponse, { body, headers, status }: Reply) =
   response.end(body)
 }
 
-/** No fault at all. */
+/** Gives the correct answer. */
 export const none: Fault = { name: "none", apply: send }
 
 /** Never answers. */
 export const hang: Fault = { name: "no answer", apply: () => {} }
 
-/** Answers rightly, but only once `release` is called. */
+/** Gives the correct answers when `release` is called. */
 export const held = () => {
   const waiting: Array<() => void> = []
   const fault: Fault = {
@@ -98,7 +98,7 @@ export const held = () => {
   return { fault, waiting, release: () => waiting.splice(0).forEach((answer) => answer()) }
 }
 
-/** Answers rightly after a while, in real time. */
+/** Gives the correct answer after a delay in real time. */
 export const delay = (ms: number): Fault => ({
   name: `answer after ${ms} ms`,
   apply: (response, reply) => void setTimeout(() => send(response, reply), ms),
@@ -119,7 +119,7 @@ export const cut: Fault = {
   },
 }
 
-/** The right answer in pieces of a few bytes. */
+/** Sends the correct answer in pieces of a few bytes. */
 export const drip: Fault = {
   name: "answer byte by byte",
   apply: (response, { body, headers, status }) => {
@@ -151,7 +151,7 @@ export const longLength: Fault = {
   },
 }
 
-/** Sends another answer. */
+/** Sends this answer instead of the correct one. */
 export const answer = (
   status: number,
   body: string,
@@ -161,7 +161,7 @@ export const answer = (
   apply: (response) => send(response, { status, body, headers }),
 })
 
-/** Changes the right answer's JSON. */
+/** Changes the JSON of the correct answer. */
 export const rewrite = (name: string, change: (json: unknown) => unknown): Fault => ({
   name,
   apply: (response, reply) =>
@@ -184,10 +184,10 @@ export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "mal
 
 export const nothing: Fault = { ...answer(200, ""), name: "empty body" }
 
-/** Valid JSON that overflows the stack of whoever walks through it. */
+/** Valid JSON that is so deep that a recursive reader overflows its stack. */
 const deep = "[".repeat(200_000) + "]".repeat(200_000)
 
-/** The right answer, with a field that is nested too deeply. */
+/** An answer with a field that is nested too deeply. */
 const deepAnswer = (name: string, before: string, after: string): Fault => ({
   ...answer(200, before + deep + after),
   name: `deeply nested ${name}`,
@@ -213,7 +213,7 @@ export const tooLarge: Fault = {
     send(response, { status: 200, body: `{"filler":"${"x".repeat(3 * 1024 * 1024)}"}` }),
 }
 
-/** The faults that every vendor can have, and the reason that an adapter must report. */
+/** The faults that every vendor can have, each with the reason that its provider must report. */
 export const failures: ReadonlyArray<readonly [reason: ProviderError["reason"], Fault]> = [
   ["Unreachable", reset],
   ["Unreachable", cut],

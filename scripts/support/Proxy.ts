@@ -1,11 +1,11 @@
-/** A network between the program and PostgreSQL, which fails as networks do. */
+/** A TCP proxy between the program and PostgreSQL, which simulates network failures. */
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 
 /**
- * What becomes of a COMMIT: it arrives and the answer is lost with the connection, it is lost with
- * the connection itself, or it arrives and nobody ever hears of it.
+ * The failure of a COMMIT. "answer lost": it arrives, then the connection breaks. "request lost":
+ * the connection breaks before it arrives. "silence": it arrives, but no answer does.
  */
 export type Fate = "answer lost" | "request lost" | "silence"
 
@@ -16,7 +16,7 @@ interface Line {
 
 export type Proxy = Effect.Effect.Success<ReturnType<typeof make>>
 
-/** A way to the database of this URL; it ends with the scope. */
+/** Makes a proxy to this database. Closing the scope stops it. */
 export const make = (database: Redacted.Redacted) =>
   Effect.gen(function* () {
     const url = new URL(Redacted.value(database))
@@ -79,31 +79,30 @@ export const make = (database: Redacted.Redacted) =>
     return {
       url: Redacted.make(url.href),
       /**
-       * Of the next COMMIT; every other one arrives, and so does its answer. After the `last` one no
-       * connection is accepted.
+       * Makes the next COMMIT fail in this way. With `last`, no connection is accepted after that.
        */
       doom: (next: Fate, { last = false }: { readonly last?: boolean } = {}) => {
         fate = next
         isLast = last
       },
-      /** Of every so many COMMITs one loses its answer. */
+      /** From now on, one of every `every` COMMITs loses its answer. */
       loseAnswers: (every: number) => void (interval = every),
-      /** How many COMMITs have come by. */
+      /** Returns how many COMMITs the proxy has seen. */
       commits: () => commits,
-      /** Whether that COMMIT has come by. */
+      /** Returns true when the COMMIT that `doom` waits for has come. */
       isFulfilled: () => fate === undefined,
-      /** Every connection breaks and no new one is accepted, or they are again. */
+      /** With true, breaks all connections and accepts no new ones. False ends that. */
       setDown: (down: boolean) => {
         isDown = down
         if (down) lines.forEach(cut)
       },
-      /** New connections lead to the server of this URL; those that are open stay where they are. */
+      /** Sends new connections to the server of this URL. Open connections stay where they are. */
       turnTo: (server: string) => {
         ;({ hostname, port } = new URL(server))
       },
-      /** Breaks every connection. */
+      /** Breaks all connections. */
       cut: () => lines.forEach(cut),
-      /** Nothing arrives any more, on the old connections or on new ones, or on new ones again. */
+      /** With true, drops all data on all connections, without closing them. False ends that. */
       setSilent: (silent: boolean) => void (isSilent = silent),
       lines: () => lines.size,
     }

@@ -1,4 +1,4 @@
-/** HTTP as it is on the wire, with no client's help: every header and byte is the test's own. */
+/** HTTP without a client library: a test controls every header and every byte. */
 import * as Http from "node:http"
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
@@ -9,15 +9,20 @@ export interface Request {
   readonly method?: string
   readonly path?: string
   readonly headers?: Http.OutgoingHttpHeaders
-  /** A list is sent piece by piece. */
+  /** The pieces of a list are sent one by one. */
   readonly body?: Piece | ReadonlyArray<Piece>
-  /** Keeps connections for several requests; without one, each has a connection of its own. */
+  /**
+   * Keeps connections for several requests. Without an agent, each request has its own connection.
+   */
   readonly agent?: Http.Agent
 }
 
 type Piece = string | Uint8Array
 
-/** Where a server listens, on a free port, until the end of the scope, whatever is still open. */
+/**
+ * Starts the server on a free port and returns its URL. Closing the scope stops the server and
+ * closes its connections.
+ */
 export const listen = (server: Http.Server): Effect.Effect<string, never, Scope.Scope> =>
   Effect.map(
     Effect.acquireRelease(
@@ -42,7 +47,7 @@ export interface Answer {
   readonly text: string
 }
 
-/** One request; interruption hangs up. Without `headers`, none is added. */
+/** Sends one request. Interruption closes the connection. */
 export const request = (
   base: string,
   { agent, body, headers = {}, method = "GET", path = "/" }: Request = {},
@@ -50,7 +55,7 @@ export const request = (
   Effect.async<Answer, Error>((resume) => {
     const { hostname: host, port } = new URL(base)
     const outgoing = Http.request(
-      // The path as it is: a URL would tidy it up.
+      // The path stays as given: `new URL` would normalise it.
       { host, port, path, agent: agent ?? false, method, headers },
       (incoming) => {
         const chunks: Array<Buffer> = []
@@ -78,29 +83,35 @@ const sendBody = (outgoing: Http.ClientRequest, body: Request["body"]) => {
   else outgoing.end(body)
 }
 
-/** The next piece leaves when the one before it is out, and a server in this process had its turn. */
+/**
+ * Sends the pieces in separate turns of the event loop, so that a server in this process gets them
+ * apart.
+ */
 const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) => {
   const [piece, ...rest] = pieces
   if (piece === undefined) outgoing.end()
   else outgoing.write(piece, () => setImmediate(sendPieces, outgoing, rest))
 }
 
-/** A connection to write raw bytes on; hung up at the end of the scope. */
+/** A connection for raw bytes. Closing the scope closes it. */
 export interface Connection {
   readonly send: (text: string | Uint8Array) => void
   /** Sends, and waits until the bytes have left and a server in this process had its turn. */
   readonly sendOut: (text: string | Uint8Array) => Effect.Effect<void>
   readonly hangUp: () => void
-  /** Reads nothing more, so that what comes back fills the buffers on the way. */
+  /** Stops reading, so that the answer fills the network buffers. */
   readonly stopReading: () => void
-  /** How many bytes have left, or wait to. */
+  /** Returns the number of bytes that were sent or wait to be sent. */
   readonly sent: () => number
-  /** What has come back so far. */
+  /** Returns the received bytes so far, as latin1 text. */
   readonly received: () => string
   readonly isClosed: () => boolean
 }
 
-/** `closes`: whether it closes its own half once the server has closed the other one. */
+/**
+ * Opens a raw connection. `closes`: the client closes its half when the server has closed the
+ * other.
+ */
 export const connect = (base: string, { closes = true }: { readonly closes?: boolean } = {}) =>
   Effect.acquireRelease(
     Effect.async<Connection & { readonly socket: Net.Socket }, Error>((resume) => {
@@ -135,7 +146,7 @@ export const connect = (base: string, { closes = true }: { readonly closes?: boo
     ({ socket }) => Effect.sync(() => socket.destroy()),
   )
 
-/** What comes back on a raw connection until the server closes it. */
+/** Sends bytes on a raw connection. Returns the answer when the server closes the connection. */
 export const exchange = (base: string, bytes: string | Uint8Array) =>
   Effect.gen(function* () {
     const connection = yield* connect(base)
@@ -144,7 +155,7 @@ export const exchange = (base: string, bytes: string | Uint8Array) =>
     return connection.received()
   }).pipe(Effect.scoped)
 
-/** Waits until a condition holds, and fails with its name when it does not for long. */
+/** Waits until the condition is true. After a long time, fails with the condition's name. */
 export const eventually = <E = never, R = never>(
   name: string,
   condition: (() => boolean) | Effect.Effect<boolean, E, R>,

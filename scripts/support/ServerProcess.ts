@@ -1,4 +1,4 @@
-/** A database server or a pooler as a child process. It ends when this process ends. */
+/** Runs a database server or a pooler as a child process. It ends when this process ends. */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 
@@ -12,13 +12,19 @@ export interface Options {
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
-/** Ends the server when the input ends, which it also does when this process is killed. */
+/**
+ * A shell script that stops the server when stdin closes. Stdin also closes when this process is
+ * killed.
+ */
 const untilInputEnds = (signal: "INT" | "KILL") => `exec 3<&0
 "$@" & server=$!
 (read -r _ <&3; kill -${signal} $server 2>/dev/null) &
 wait $server`
 
-/** Returns once the server accepts connections. Rejects with its output when it ends before. */
+/**
+ * Resolves once the server accepts connections. Rejects with the server's output if the server
+ * exits first.
+ */
 export const start = async ({ command, cwd, readyText, stopSignal, user }: Options) => {
   const shell = spawn("sh", ["-c", untilInputEnds(stopSignal), "sh", ...command], {
     ...user,

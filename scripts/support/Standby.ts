@@ -1,11 +1,11 @@
-/** A PostgreSQL and a standby that follows it, each with its own port and data. */
+/** A PostgreSQL primary and its standby, each with its own port and data. */
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import * as Postgres from "./Postgres.ts"
 
 export interface Standby extends Postgres.Server {
-  /** Makes it a primary; resolves once it can be written to. */
+  /** Makes the standby a primary. Resolves once it accepts writes. */
   readonly promote: () => Promise<void>
 }
 
@@ -16,11 +16,11 @@ export interface Pair {
 }
 
 export interface Options extends Postgres.Options {
-  /** A COMMIT on the primary waits until the standby has it on disk. */
+  /** With true, a COMMIT on the primary waits until the standby has written it to disk. */
   readonly synchronous: boolean
 }
 
-/** Starts both; either may be stopped, killed and started again. */
+/** Starts both servers. Each can be stopped, killed and started again. */
 export const start = async ({ synchronous, ...options }: Options): Promise<Pair> => {
   const parameters = options.parameters ?? []
   const primary = await Postgres.start({
@@ -46,7 +46,7 @@ export const start = async ({ synchronous, ...options }: Options): Promise<Pair>
   }
 }
 
-/** What `pg_ctl promote` does. */
+/** Promotes the standby in the same way as `pg_ctl promote`. */
 const promote = async ({ data, log }: Postgres.Server) => {
   writeFileSync(join(data, "promote"), "")
   process.kill(Postgres.serverIn(data), "SIGUSR1")

@@ -1,4 +1,4 @@
-/** Accounts of their own for tests that share a store. */
+/** Creates accounts with unique names, for tests that share a store. */
 import * as Effect from "effect/Effect"
 import { type AccountId, AccountName, Accounts } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
@@ -6,12 +6,12 @@ import { Credits } from "../../src/ledger/Credits.ts"
 
 let opened = 0
 
-/** A new account under a name that no other test uses. */
+/** Creates an account with a name that no other test uses. */
 export const newAccount = Effect.flatMap(Accounts, (accounts) =>
   Effect.orDie(accounts.create(AccountName.make(`account-${++opened}`))),
 )
 
-/** A new account with credits. */
+/** Creates an account with credits. */
 export const newAccountWith = (
   credits: number,
 ): Effect.Effect<AccountId, never, Accounts | CreditLedger> =>

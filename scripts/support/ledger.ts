@@ -17,7 +17,7 @@ export const credits = (n: number) => Credits.make(n)
 
 export const newRequest = () => RequestId.make(uuid())
 
-/** A hold for a request of its own. */
+/** Makes a hold for a new request. */
 export const newHold = (
   accountId: AccountId,
   amount: number,
@@ -31,25 +31,25 @@ export const hold = (account: AccountId, amount: number) =>
     return Effect.as(Effect.catchTags(open(hold), keyErrors), hold)
   })
 
-/** A request without a key and without a deadline cannot fail with these. */
+/** These errors need an idempotency key or a deadline, so this request cannot fail with them. */
 const keyErrors = {
   IdempotencyKeyReused: Effect.die,
   IdempotencyKeyInUse: Effect.die,
   StoreTimeout: Effect.die,
 } as const
 
-/** The stored answer, if there is one. */
+/** Opens a hold. Returns the stored answer, if there is one. */
 export const open = (hold: Hold) =>
   Effect.map(
     Effect.flatMap(CreditLedger, (ledger) => ledger.open(hold)),
     Option.getOrUndefined,
   )
 
-/** At a price of one credit for each URL. */
+/** Settles a hold with a charge of `amount`, at a price of one credit for each URL. */
 export const settle = (hold: Hold, amount: number, answer?: string) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.settle(hold, chargeOf(amount), answer))
 
-/** Opens and settles at once; the stored answer, if there is one. */
+/** Calls the ledger's `charge`. Returns the stored answer, if there is one. */
 export const chargeAtOnce = (hold: Hold, amount: number, answer?: string) =>
   Effect.map(
     Effect.flatMap(CreditLedger, (ledger) => ledger.charge(hold, chargeOf(amount), answer)),
@@ -64,7 +64,7 @@ const chargeOf = (amount: number) => ({ amount: credits(amount), urls: amount })
 export const grant = (account: AccountId, amount: number, note: string | null = null) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.grant(account, credits(amount), note))
 
-/** Holds and settles the whole. */
+/** Opens a hold and charges its whole amount. */
 export const charge = (account: AccountId, amount: number) =>
   Effect.flatMap(hold(account, amount), (held) => settle(held, amount))
 
@@ -86,7 +86,7 @@ export const statement = (account: AccountId, period: Period = {}) =>
     Effect.map(Stream.runCollect(ledger.statement(account, period)), Chunk.toReadonlyArray),
   )
 
-/** What an examination of all books says of one account. */
+/** Verifies all books and returns the problems of one account. */
 export const problemsOf = (account: AccountId) =>
   Effect.map(
     Effect.flatMap(CreditLedger, (ledger) => ledger.verify),
@@ -96,7 +96,7 @@ export const problemsOf = (account: AccountId) =>
     },
   )
 
-/** As if the lease of every hold were over. */
+/** Ends the lease of every hold. */
 export const endLeases = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`UPDATE holds SET expires_at = 0`,

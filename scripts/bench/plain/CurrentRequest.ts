@@ -1,4 +1,4 @@
-/** Plain twin of src/http/CurrentRequest.ts: each id asks the system for its random bytes. */
+/** Plain twin of src/http/CurrentRequest.ts: it asks the system for random bytes for every id. */
 import { v7 as uuid } from "uuid"
 import { RequestId } from "../../../src/RequestId.ts"
 

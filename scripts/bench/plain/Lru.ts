@@ -1,4 +1,4 @@
-/** Plain twin of src/cache/Lru.ts: a map that keeps nothing. */
+/** Plain twin of src/cache/Lru.ts: a map that stores nothing. */
 export class Lru<K, V> {
   get(_key: K): V | undefined {
     return undefined

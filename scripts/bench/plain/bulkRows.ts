@@ -1,4 +1,7 @@
-/** Plain twin of src/sql/bulkRows.ts: SQLite takes all rows as one parameter too. */
+/**
+ * Plain twin of src/sql/bulkRows.ts: it passes all rows to SQLite as one parameter, as to
+ * PostgreSQL.
+ */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
@@ -21,7 +24,7 @@ export const inserter = (
 ) => Effect.Effect<unknown, SqlError>) => {
   const names = Object.keys(columns)
   const cells = names.map((_, i) => `value->>${i}`).join(", ")
-  // SQLite reads ON after a table as a join unless there is a WHERE.
+  // Without a WHERE, SQLite would read the ON of ON CONFLICT as the condition of a join.
   const text = `INSERT INTO ${table} (${names.join(", ")})
     SELECT ${cells} FROM json_each(?) WHERE true ${onConflict}`
   return (rows) => (rows.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(rows)]))
