@@ -24,7 +24,10 @@ export const ApiKey = Schema.Struct({
   createdAt: Schema.Int,
   /** Null for a key that does not expire. */
   expiresAt: Schema.NullOr(Schema.Int),
-  /** The lifetime at issue, in milliseconds; null for no limit. A rotation ends the key earlier. */
+  /**
+   * The lifetime that the key was issued with, in milliseconds; null for no limit. A rotation may
+   * end the key earlier.
+   */
   lifetimeMs: Schema.NullOr(Schema.Int),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
@@ -47,7 +50,7 @@ const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const prefix = "am_"
 const secretBytes = 32
-/** 62^43 is the first power above 2^256. */
+/** 256 bits in base62: 62^43 is the first power of 62 above 2^256. */
 const secretLength = 43
 const checksumLength = 6
 const shape = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)

@@ -9,7 +9,9 @@ import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
-/** The key is absent, malformed, unknown, revoked or expired. Clients do not learn which. */
+/**
+ * The key is absent, malformed, unknown, revoked or expired. Clients do not learn which of these.
+ */
 export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
   override get message() {
     return "The API key is invalid or expired."

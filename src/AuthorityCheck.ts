@@ -128,14 +128,15 @@ export const layer = (options: {
         )
       })
 
-      /** Only the lookup can be interrupted. */
+      /** Runs the use case. Only the lookup can be interrupted. */
       const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
         const { accountId, requestId, urls } = batch
         const parsed = Batch.parse(urls)
         const reportOf = (outcomes: ReadonlyArray<Outcome>) =>
           Report.make(urls, parsed, outcomes, price)
         const targets = Arr.getRights(parsed)
-        // No lookup and no charge: a repeat is harmless, so the idempotency key is not stored.
+        // Every URL is invalid: nothing is charged and a repeat is harmless, so the idempotency key
+        // is not stored.
         if (!Arr.isNonEmptyArray(targets)) return reportOf([])
         const hold = Batch.holdOf(batch, targets, price)
         const known = yield* provider.known(targets)

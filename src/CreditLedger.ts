@@ -35,9 +35,9 @@ export interface Period {
 }
 
 /**
- * Amounts are whole credits. A change is durable when its method returns. It cannot be interrupted.
- * Every method except `release` may die with StoreFailure; then the change may have been committed.
- * A method fails with StoreTimeout about one second after the Deadline.
+ * Amounts are whole credits. A change is durable when its method returns, and cannot be
+ * interrupted. Every method except `release` may die with StoreFailure; then the change may be
+ * undecided. A method fails with StoreTimeout about one second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
@@ -73,10 +73,10 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       answer?: string | undefined,
     ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Returns a whole hold and frees its idempotency key, in one commit. Changes nothing when the
-     * hold was settled. Keeps a key that has an answer or belongs to another request. Ignores the
-     * Deadline, and commits after all earlier changes of this process. When the store fails, it
-     * returns, and `expire` releases the hold when the store works again.
+     * Returns all credits of a hold and frees its idempotency key, in one commit. Does nothing when
+     * the hold was settled. Keeps a key that has an answer or belongs to another request. Ignores
+     * the Deadline, and commits after all earlier changes of this process. When the store fails, it
+     * returns, and `expire` releases the hold later.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
     /** Adds credits and returns the balance. Dies when the sum of grants exceeds exact integers. */

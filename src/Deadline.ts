@@ -31,14 +31,14 @@ export const waitUntil =
       : Effect.gen(function* () {
           const fiber = yield* Effect.forkDaemon(effect)
           const now = yield* Clock.currentTimeMillis
-          // Keeps the wait interruptible when the caller is not.
+          // An uninterruptible caller could otherwise not stop waiting at `time`.
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
 
 /**
- * Milliseconds until the deadline: negative after it, infinite without one. Callers read the value
- * once, at the start, so that a change of the system clock does not make them wait longer.
+ * Milliseconds until the deadline: negative after it, infinite without one. Read it once, at the
+ * start: a later change of the system clock then does not lengthen the wait.
  */
 export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   Deadline,

@@ -1,6 +1,6 @@
 /**
- * The stored answer of a batch, for a replay. A repeated request brings the URLs again, so they are
- * not stored. A stored answer takes a few kilobytes at most.
+ * The stored answer of a batch, for a replay. It has no URLs, because a repeated request sends them
+ * again. It takes a few kilobytes at most.
  */
 import * as Schema from "effect/Schema"
 import { Credits } from "./ledger/Credits.ts"

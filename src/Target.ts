@@ -89,13 +89,14 @@ const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 /** A full cache is cleared: popular URLs are soon in it again. It takes about 5 MB at most. */
 const maxKept = 10_000
 
-/** In UTF-16 code units. */
+/** Maximum length of a cached URL, in UTF-16 code units. */
 const maxKeptLength = 200
 
 const maxHostLength = 253
 
 /**
- * Only ICANN suffixes count. Private suffixes such as `github.io` are treated as normal domains.
+ * Use only the ICANN part of the Public Suffix List: `example.github.io` belongs to the domain
+ * `github.io`.
  */
 const hostOptions = {
   allowPrivateDomains: false,
@@ -104,7 +105,9 @@ const hostOptions = {
   validateHostname: false,
 }
 
-/** WHATWG URL silently removes inner tabs and newlines, which would give another address. */
+/**
+ * Rejects tabs and newlines. WHATWG URL silently removes them, which would give another address.
+ */
 const hasControlCharacter = (text: string) => {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)

@@ -1,4 +1,7 @@
-/** Returns the name most similar to `word`, or undefined when over half of `word` differs from it. */
+/**
+ * Returns the name most similar to `word`; undefined when more than half of `word` would have to
+ * change.
+ */
 export const nearestName = (word: string, names: Iterable<string>): string | undefined => {
   const [nearest] = Array.from(names, (name) => ({
     name,

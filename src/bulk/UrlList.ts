@@ -1,6 +1,6 @@
 /**
  * Reads a list of URLs as a stream: one URL per line, or one column of a CSV. Accepts UTF-8, and
- * UTF-16 with a byte order mark, with any line ends. Skips blank lines and lines that begin with
+ * UTF-16 with a byte order mark, with any line endings. Skips blank lines and lines that begin with
  * `#`.
  */
 import { pipeline, Readable } from "node:stream"
@@ -47,7 +47,7 @@ export async function* batches(
   if (batch.length > 0) yield batch
 }
 
-/** Decodes UTF-16, which Windows programs write with a byte order mark, and else UTF-8. */
+/** Decodes UTF-16 when there is a byte order mark, as Windows programs write it, and else UTF-8. */
 async function* decoded(bytes: AsyncIterable<Uint8Array>) {
   let decoder: TextDecoder | undefined
   let start = new Uint8Array()
@@ -127,7 +127,7 @@ async function* cells({ delimiter, whole }: Sniffed, { column, onColumn }: Optio
   if (index === undefined && sample.length > 0) yield start()
 }
 
-/** The first rows, which decide which column has the URLs. */
+/** The number of first rows that are examined to find the column of URLs. */
 const sampleRows = 100
 
 interface Column {

@@ -1,7 +1,7 @@
 /**
  * A map of limited size that evicts entries that were not used recently. It has two generations. A
  * used entry moves to the younger one. When the younger one is full, it becomes the elder one, and
- * the old elder one is dropped. So a hit usually costs one lookup; an exact LRU order would cost a
+ * the former elder one is dropped. A hit usually costs one lookup; an exact LRU order would cost a
  * removal and an insertion. A used entry survives at least half the capacity in insertions.
  */
 export class Lru<K, V> {

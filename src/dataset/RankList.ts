@@ -84,7 +84,9 @@ interface State {
   readonly rows: number
 }
 
-/** In characters. A longer line means that the file has another format. */
+/**
+ * Maximum length of a line, in characters. A longer line means that the file has another format.
+ */
 const maxLineLength = 100_000
 
 const isName = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+$/

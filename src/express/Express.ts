@@ -95,7 +95,8 @@ export const make = (
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
-      // The router answers with 429. It counts the request a second time, which does no harm.
+      // The router answers with 429. It counts the request again, which does no harm above the
+      // limit.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs

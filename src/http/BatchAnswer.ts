@@ -34,8 +34,8 @@ export const byteLength = ({ body, isAscii }: Json): number =>
   isAscii ? body.length : Buffer.byteLength(body)
 
 /**
- * Encodes without checks: the types match the schema, and `Report` lets no figure off the scale
- * pass.
+ * Encodes without validation: the types match the schema, and `Report` has removed figures outside
+ * 0 to 100.
  */
 export const json = ({
   creditsUsed,

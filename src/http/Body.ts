@@ -56,7 +56,8 @@ export const bytesDecoder = <A>(
 }
 
 /**
- * The longest body, in bytes, for `JSON.parse`. More would block for milliseconds, at worst 100.
+ * The longest body for `JSON.parse`, in bytes. With longer ones, it can block the process for up to
+ * 100 ms.
  */
 export const maxPlainBytes = 64 * 1024
 

@@ -22,7 +22,9 @@ export class CurrentRequest extends Context.Reference<CurrentRequest>()(
 export const newRequestId = (): RequestId =>
   RequestId.make(uuid(fromPool), { disableValidation: true })
 
-/** Random bytes for 256 ids. Filling all of them takes hardly longer than filling 16. */
+/**
+ * Random bytes for 256 ids. Filling the whole pool takes hardly longer than 16 bytes for one id.
+ */
 const pool = new Uint8Array(16 * 256)
 let used = pool.length
 

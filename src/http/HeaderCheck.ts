@@ -24,7 +24,7 @@ const hostMessage = "The request must have one header Host, which is host[:port]
 
 const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
 
-/** Exactly one valid `Host` line is required. HTTP/1.0 may omit the header. */
+/** True when there is exactly one `Host` line and it is valid. HTTP/1.0 may omit the header. */
 const hasValidHost = ({ httpVersion, rawHeaders }: Request) => {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -226,7 +226,7 @@ const numberEnd = (text: string, start: number): number => {
   return digitsEnd(text, sign === code.plus || sign === code.minus ? at + 2 : at + 1)
 }
 
-/** Requires at least one digit. */
+/** Returns the index after the digits. At least one digit is required. */
 const digitsEnd = (text: string, start: number): number => {
   let at = start
   while (isDigit(text.charCodeAt(at))) at++

@@ -17,7 +17,7 @@ export interface Options {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** Further connections are refused at once. */
+  /** The maximum number of open connections. Further ones are refused at once. */
   readonly maxConnections: number
   /** Overrides of `defaultLimits`, for tests. */
   readonly limits?: Partial<Limits>
@@ -25,11 +25,14 @@ export interface Options {
 
 /** The limits of one connection. Times are in milliseconds. */
 export interface Limits {
-  /** Limit for a request's headers, from the opening of the connection or a later first byte. */
+  /**
+   * The time for a request's headers, from the opening of the connection, or from the first byte of
+   * a later request.
+   */
   readonly headersMs: number
-  /** From the same moment to the end of the body; at least `headersMs`. */
+  /** The time from the same moment to the end of the body; at least `headersMs`. */
   readonly requestMs: number
-  /** Without traffic: between two requests, or while a client does not read its answer. */
+  /** The time without traffic: between two requests, or while a client does not read its answer. */
   readonly idleMs: number
   /** How long a refused connection stays open, so that its client can read the error. */
   readonly refusedMs: number
@@ -37,7 +40,7 @@ export interface Limits {
    * How long the rest of a body is discarded after an early answer, so that its client reads it.
    */
   readonly discardMs: number
-  /** How many bytes of that rest are discarded before the connection is destroyed. */
+  /** After this many discarded bytes, the connection is destroyed. */
   readonly discardBytes: number
 }
 
@@ -131,7 +134,7 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
 }
 
 /**
- * Destroys a connection that is idle while its client should read. Waits if there is no answer yet.
+ * Destroys a connection whose client does not read its answer. Waits while there is no answer yet.
  */
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()
@@ -228,7 +231,8 @@ export const drain = (
   )
 
 const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
-  // No `Effect.race`: a finalizer is uninterruptible, so the loser of a race would never end.
+  // Not `Effect.race`: a finalizer is uninterruptible, so the losing effect of a race would never
+  // end.
   Effect.async<void>((resume) => {
     const deadline = performance.now() + timeoutMs
     // Idle connections stay open for 100 ms, for requests that are already on the wire.

@@ -48,7 +48,10 @@ const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
     )
   })
 
-/** Redirects to the page itself, relative to the path with a slash at its end. */
+/**
+ * Redirects to the page's path without the slash. The redirect is relative to the path with the
+ * slash.
+ */
 const withoutSlash = (path: PagePath) =>
   HttpServerResponse.empty({
     status: 308,
@@ -79,7 +82,10 @@ const responseOf = (page: Page, request: HttpServerRequest.HttpServerRequest) =>
     : HttpServerResponse.text(page.html, { headers, contentType })
 }
 
-/** The security headers of every page: no other site may frame it, open it or read it. */
+/**
+ * The security headers of every page: no other site may frame the page, open it in a window that it
+ * controls, or read it.
+ */
 const safeguards = {
   "cache-control": "no-cache",
   "cross-origin-opener-policy": "same-origin",

@@ -126,13 +126,16 @@ const mergeNames = (list: string | undefined, more: string) => {
   return [...byName.values()].join(", ")
 }
 
-/** A scope per request would be a sixth of a request's cost, and no handler acquires a resource. */
+/**
+ * One scope for all requests. A scope for each would cost a sixth of the request, and no handler
+ * acquires a resource.
+ */
 const noScope = Effect.map(Scope.make(), (scope) => ({
   ...scope,
   addFinalizer: () => Effect.dieMessage("A handler that acquires something needs Effect.scoped."),
 }))
 
-/** Adds what middleware adds to every answer, for example the CORS headers. */
+/** Applies what middleware registered for every answer, for example the CORS headers. */
 const completed = (response: HttpServerResponse.HttpServerResponse) =>
   Effect.withFiberRuntime<
     HttpServerResponse.HttpServerResponse,

@@ -45,13 +45,15 @@ export const layer = <R = never>(
       const { run, running } = yield* Runner.make(router, Router.routes, startSpan, options)
       const takeShortcut = yield* shortcut
       const answer = (request: Request, response: ServerResponse) => {
-        // The connection closes after its current answer, so this request gets none.
+        // The connection closes after the answer to an earlier request, so this request gets no
+        // answer.
         if (isEnding(request.socket)) return
         const refusal = HeaderCheck.refusalOf(request)
         if (refusal !== undefined) run(request, response, refusal)
         else if (!takeShortcut(request, response)) run(request, response)
       }
-      // A body that arrived with its headers is complete in the next turn of the event loop.
+      // A body that arrived together with its headers is complete in the next turn of the event
+      // loop.
       const onRequest = (request: Request, response: ServerResponse) => {
         if (request.hasBody) setImmediate(answer, request, response)
         else answer(request, response)

@@ -17,7 +17,10 @@ import * as ledgerErrors from "./ledgerErrors.ts"
 
 const decodeBatch = Body.decoder(BatchRequest)
 
-/** Raw, because the framework reports only the first violation and accepts other content types. */
+/**
+ * Raw handlers, because the framework's decoder reports only the first violation and accepts other
+ * content types.
+ */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(AuthorityCheck, ({ check }) =>
     handlers.handleRaw("checkBatch", ({ headers, request }) =>

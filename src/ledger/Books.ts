@@ -175,7 +175,10 @@ export class Books {
     for (const record of this.keys.values()) if (record.expiresAt <= now) this.deleteKey(record)
   }
 
-  /** Callers check the key before the balance: a replay needs no credits. */
+  /**
+   * Finds the stored answer of the hold's key. Callers check the key before the balance, because a
+   * replay needs no credits.
+   */
   private storedAnswer(
     hold: Hold,
     now: number,

@@ -82,7 +82,10 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
 
-/** Supports unions of plain types only. Another member may transform a value before a later one. */
+/**
+ * Supports only unions of types without transformations: the decoder may transform a value by an
+ * earlier member.
+ */
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))
   const arePlain = types.every(({ _tag }) => plain.has(_tag))

@@ -63,7 +63,8 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }
 
     /**
-     * The last uses, in epoch milliseconds, that are not written yet. No request waits for that.
+     * The last uses that are not written yet, in epoch milliseconds. No request waits for the
+     * write.
      */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
     const writeLastUses = Effect.suspend(() => {
@@ -169,7 +170,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
   }),
 )
 
-/** A key's row before it is decoded: a row that cannot be decoded must not fail the others. */
+/** An undecoded row of a key. A row that cannot be decoded must not fail the others. */
 const KeyRow = Schema.Struct({ id: ApiKey.ApiKeyId }, { key: Schema.String, value: Schema.Unknown })
 
 const decodeKey = Schema.decodeUnknownEither(ApiKey.ApiKey)

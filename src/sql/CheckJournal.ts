@@ -62,7 +62,8 @@ const make = (filename: string, again: boolean) =>
     const sending = (batch: number, fingerprint: string) =>
       Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
-        // Keeps the time of the first attempt: since then the service may know the idempotency key.
+        // On a repeat, keep the time of the first attempt: since then the service may have the
+        // idempotency key.
         yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
           VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
       })
@@ -178,7 +179,7 @@ const rootCause = (error: unknown): unknown =>
     ? rootCause(error.cause)
     : error
 
-/** By SQLite's result codes. */
+/** The problem and its remedy for SQLite's result codes. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [
   [/^SQLITE_(BUSY|LOCKED)/, "another run is using it: wait for its end, or stop it"],
   [/^SQLITE_FULL/, "the disk is full: free some space"],

@@ -55,7 +55,10 @@ const refuse = (problem: string) => Either.left(new InvalidConnectionString({ pr
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** Parses a string. What it lacks comes from libpq's environment variables. Never throws. */
+/**
+ * Parses a connection string. Missing parameters come from libpq's environment variables. Never
+ * throws.
+ */
 export const parse = (
   text: string,
   environment: Environment = process.env,
@@ -288,7 +291,9 @@ type Parameter = keyof typeof parameters
 
 const isParameter = (name: string): name is Parameter => Object.hasOwn(parameters, name)
 
-/** Parameters that have no effect. Only values that describe what the program does are accepted. */
+/**
+ * Parameters that this program ignores. It accepts only values that describe what it does anyway.
+ */
 const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["client_encoding", /^(auto|utf-?8)$/i],
   ["channel_binding", /^(disable|prefer)$/],

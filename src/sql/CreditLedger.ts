@@ -38,12 +38,13 @@ export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlCli
   Layer.scoped(CreditLedger, make(options))
 
 /**
- * A command that returns a result to its caller. `now`: start of the commit, epoch milliseconds.
+ * A command that returns a result to its caller. `now` is the start of the commit, in epoch
+ * milliseconds.
  */
 interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
-  /** Whether the commit may charge. */
+  /** True when the command may charge. */
   readonly charges: boolean
-  /** The hold that the commit leaves open. It is released when the commit fails or is undecided. */
+  /** The hold that the command opens. It is released when the commit fails or is undecided. */
   readonly opens?: Hold
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }

@@ -9,8 +9,8 @@ import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /**
- * Turns database errors into defects with StoreFailure, for the methods of a port: no caller can
- * act on a broken database. Other errors stay.
+ * Turns database errors into StoreFailure defects, for the methods of a port: no caller can act on
+ * a broken database. Other errors stay.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

@@ -32,8 +32,8 @@ const maxTurns = 16
 const checkInterval = Duration.millis(250)
 
 /**
- * Why a caller stops waiting. A withdrawn command left the queue and is never committed. The commit
- * of an undecided command is in progress, and may succeed or fail later.
+ * Why a caller stops waiting. A withdrawn command was removed from the queue and is never
+ * committed. An undecided command is in a commit in progress, which may succeed or fail later.
  */
 export type GivenUp = "withdrawn" | "undecided"
 
@@ -57,7 +57,7 @@ export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextT
 interface Pending<Command> {
   readonly command: Command
   readonly limit: number
-  /** Undefined once it was called. */
+  /** Undefined after the call, so that it is called only once. */
   callback: Callback | undefined
 }
 
@@ -71,7 +71,8 @@ export const make = <Command, E>(
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { run: inNextTurn } = yield* NextTurn
-    // A list and callbacks: Effect's Queue and Deferred cost more per command than the commit does.
+    // A list and callbacks, because Effect's Queue and Deferred cost more per command than the
+    // commit.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false

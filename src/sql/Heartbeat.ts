@@ -45,7 +45,9 @@ const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 /** A process is gone when its beats have not changed for this long. */
 const standstill = nanos(6)
 
-/** The longest time between two observations. After more, the earlier observations do not count. */
+/**
+ * The longest time between two observations. After a longer one, earlier observations are ignored.
+ */
 const longestGap = nanos(5)
 
 /** For how long one commit shows that commits succeed. */
@@ -53,7 +55,7 @@ const readyFor = nanos(10)
 
 const Sighting = Schema.Struct({
   owner: Schema.String,
-  /** Null: the process owns a hold, but has no row. */
+  /** Null when the process owns a hold but has no row. */
   beats: Schema.NullOr(Schema.Int),
 })
 type Sighting = typeof Sighting.Type

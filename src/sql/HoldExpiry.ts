@@ -37,7 +37,10 @@ export const make = (options: {
   readonly release: (hold: Hold) => Effect.Effect<boolean>
 }): HoldExpiry => {
   const { heartbeat, queries, release, sql } = options
-  /** By request. At most as many as requests were in flight when the database failed. */
+  /**
+   * The unreleased holds by request: at most as many as requests were in flight when the database
+   * failed.
+   */
   const unreleased = new Map<RequestId, Unreleased>()
 
   /** Repeats the releases that failed. Returns how many of the holds were still open. */
@@ -99,8 +102,8 @@ export const make = (options: {
       unreleased.set(hold.requestId, { hold, until })
     },
 
-    // Keys first: corrupt books of one account fail the releases, but not the expiry of other
-    // keys. While the database is unreachable, this one statement fails, and no release is tried.
+    // Expire the keys first: corrupt books of an account fail only the releases. While the database
+    // is unreachable, this one statement fails, and no release is tried.
     expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.zipRight(
         forgetKeys(now),

@@ -42,8 +42,8 @@ interface Former {
 }
 
 /**
- * Makes a function that runs commands in one transaction, for any number of commands a handful of
- * statements. It dies with StoreFailure when the database fails.
+ * Makes a function that runs any number of commands in one transaction of a few statements. It dies
+ * with StoreFailure when the database fails.
  */
 export const make = (
   sql: SqlClient.SqlClient,
@@ -66,7 +66,8 @@ export const make = (
     const balances = yield* queries.lockBalances([
       ...new Set(commands.map(({ accountId }) => accountId)),
     ])
-    // Checked with the accounts locked: then the previous attempt has ended on the server too.
+    // Check after the accounts are locked: by then, the previous attempt has ended on the server
+    // too.
     if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
     former.isUndecided = false
     const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
@@ -100,7 +101,7 @@ export const make = (
       Effect.zipRight(
         Effect.suspend(() => {
           const { written } = former
-          // Counts only writes: a transaction that only reads succeeds on a full disk too.
+          // Count only commits that write: one that only reads succeeds on a full disk too.
           if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
           return countCharges(written?.newEntries ?? [])
         }),

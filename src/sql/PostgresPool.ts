@@ -156,8 +156,8 @@ type Callback = (
 ) => void
 
 /**
- * How many attempts a caller has left. `until`: when it stops waiting for a full server, in
- * milliseconds of `performance.now`.
+ * How many attempts a caller has left. `until` is the time when it stops waiting for a full server,
+ * in milliseconds of `performance.now`.
  */
 interface Left {
   readonly servers: number
@@ -263,7 +263,7 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
 const isLast = (error: unknown) =>
   Failure.isDisconnection(error) || Failure.isStatementPooling(error)
 
-/** A way to connect: a server, with TLS or without. */
+/** A way to connect: one server, either with TLS or without. */
 interface Way extends Host {
   readonly ssl: false | ConnectionOptions
 }

@@ -19,10 +19,13 @@ export interface PostgresServer extends ConnectionString.Host {
   readonly isStandby: boolean
   /** The protocol of this program's own connection, such as `TLSv1.3`; undefined without TLS. */
   readonly tls: string | undefined
-  /** Whether the server's end is encrypted; undefined where the server does not say. */
+  /**
+   * True when the server's own connection is encrypted; undefined when the server does not report
+   * it.
+   */
   readonly isServerEncrypted: boolean | undefined
   readonly pooler: Pooler
-  /** `unknown` where the server has no such setting. */
+  /** The setting synchronous_commit; `unknown` when the server does not have it. */
   readonly synchronousCommit: string
   readonly fsync: string
 }
@@ -96,7 +99,10 @@ const query = (client: Pg.ClientBase, text: string) =>
 const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A, I>) =>
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
-/** Another engine with PostgreSQL's protocol may lack a setting. */
+/**
+ * `current_setting(…, true)` does not fail for a setting that another engine with PostgreSQL's
+ * protocol lacks.
+ */
 const questions = `
   SELECT
     pg_backend_pid() AS pid,

@@ -14,7 +14,8 @@ export class NoDatabase extends Data.TaggedError("NoDatabase")<{ readonly place:
 }
 
 /**
- * Whether the tables of the first migration exist. Fails with StoreFailure when the query fails.
+ * Returns true when the tables of the first migration exist. Fails with StoreFailure when the query
+ * fails.
  */
 export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   sql.onDialectOrElse({

@@ -47,7 +47,10 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         orElse: () => sql`DELETE FROM ${sql.literal(tables[list])}`,
       })
 
-    /** Takes and empties the inactive list. An import that stopped may have left rows in it. */
+    /**
+     * Reserves the inactive list for this import and empties it. A stopped import may have left
+     * rows there.
+     */
     const begin = (token: number) =>
       Effect.gen(function* () {
         yield* sql`

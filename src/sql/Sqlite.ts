@@ -132,9 +132,9 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   )
 
 /**
- * An immediate transaction takes the write lock at its start. A deferred one can fail halfway, when
- * another process writes between its read and its write. After a failed COMMIT, as on a full disk,
- * SQLite leaves the transaction open. Without a rollback every later transaction would fail.
+ * Begins with BEGIN IMMEDIATE, which takes the write lock at once. A deferred transaction fails
+ * when another process writes between its read and its write. After a failed COMMIT, as on a full
+ * disk, SQLite leaves the transaction open, so roll it back.
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>

@@ -89,7 +89,7 @@ export const replace = (
     }
     return yield* attempt(() => {
       sync(copy, "r+")
-      // Also before the change: a folder that cannot be synced then fails while nothing is changed.
+      // Sync the folder before the change too: if it cannot be synced, nothing has changed yet.
       syncFolder(dirname(database))
       const former = swap(copy, database)
       syncFolder(dirname(database))
@@ -117,7 +117,7 @@ const lock = (filename: string) =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     yield* sql`PRAGMA busy_timeout = 500`
-    // Before the first read: SQLite then locks a damaged file too.
+    // Set the mode before the first read: SQLite then locks a damaged file too.
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`
     yield* sql`BEGIN EXCLUSIVE`
     yield* sql`COMMIT`
@@ -171,14 +171,14 @@ const swap = (copy: string, database: string): string | undefined => {
 
 const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size ?? 0
 
-/** Differs when something was written to the file, its WAL or its journal. */
+/** The state of the file, its WAL and its journal. It changes with every write to one of them. */
 const stateOf = (file: string) =>
   parts
     .map((part) => statSync(file + part, { throwIfNoEntry: false }))
     .map((stats) => (stats === undefined ? "none" : `${stats.ino} ${stats.size} ${stats.mtimeMs}`))
     .join()
 
-/** Windows cannot open a folder. */
+/** Syncs a folder to disk, except on Windows, which cannot open a folder. */
 const syncFolder = (path: string) => {
   if (process.platform !== "win32") sync(path, "r")
 }

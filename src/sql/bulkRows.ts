@@ -17,7 +17,10 @@ export const rowsOf = (
   })
 }
 
-/** A condition on the column before it: its value is one of `texts`, passed as one parameter. */
+/**
+ * Makes the SQL condition "is one of `texts`" for the column before it. All texts are one
+ * parameter.
+ */
 export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) => {
   const json = JSON.stringify(texts)
   return sql.onDialectOrElse({

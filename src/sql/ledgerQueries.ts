@@ -54,7 +54,9 @@ const EntryRow = Schema.Struct(
 const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
-/** Decodes an entry, or returns why it cannot: somebody may have tampered with it. */
+/**
+ * Decodes an entry. Returns a sentence when it cannot, because somebody may have tampered with it.
+ */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
 
@@ -62,7 +64,7 @@ const decodeBooks = Schema.decodeUnknownEither(
   Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int, lastEntry: Schema.Int }),
 )
 
-/** Decodes the balance and the sums of an account, or returns why it cannot. */
+/** Decodes the balance and the sums of an account. Returns a sentence when it cannot. */
 export const readBooks = (row: typeof BooksRow.Type) =>
   Either.mapLeft(
     decodeBooks(row),
@@ -177,7 +179,7 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     ORDER BY account_id ${sql.literal(forUpdate)}`.compile()
   const [openHolds] = sql`
     SELECT ${holdColumns} FROM holds WHERE request_id ${isAmong(sql, [])}`.compile()
-  /** Runs after `lockBalances`. It also locks in the same order in every transaction. */
+  /** Runs after `lockBalances`. Every transaction locks the keys in the same order too. */
   const [lockKeys] = sql`
     SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
       request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
@@ -289,8 +291,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       ),
 
     /**
-     * Whether the transaction that wrote these books was committed. One of its changes is enough as
-     * proof. A commit that only freed keys leaves no proof, but may run again without harm.
+     * Returns true when the transaction that wrote these books was committed. Finding one of its
+     * changes is proof. A commit that only freed keys leaves no proof, but may run again without
+     * harm.
      */
     isWritten: (books: Books) => {
       const [entry] = books.newEntries

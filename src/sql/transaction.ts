@@ -50,7 +50,7 @@ export const make = (
       ),
     )
 
-  /** The client's own method uses a savepoint. */
+  /** A transaction within a transaction: the client's own method uses a savepoint. */
   const nested = sql.withTransaction
 
   return (effect) =>

@@ -24,7 +24,10 @@ const knownMethods = new Set(["GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", 
 
 type Record = (seconds: number) => void
 
-/** A recorder for each series. Making the labels is slow, so it happens once for each series. */
+/**
+ * The recorders by method, route and status. Making the labels is slow, so it happens once per
+ * series.
+ */
 const recorders = new Map<string, Map<string, Map<number, Record>>>()
 
 /** Starts to measure a request. Call the result with the status when the answer is sent. */

@@ -129,7 +129,7 @@ const kindOf = ({ metricKey: { keyType }, metricState }: MetricPair.MetricPair.U
   if (MetricState.isHistogramState(metricState)) return "histogram"
   if (MetricState.isGaugeState(metricState)) return "gauge"
   if (!MetricState.isCounterState(metricState)) return undefined
-  // A counter of Effect that may also go down is a gauge of Prometheus.
+  // A counter of Effect that may decrease is a gauge in Prometheus.
   return MetricKeyType.isCounterKey(keyType) && keyType.incremental ? "counter" : "gauge"
 }
 

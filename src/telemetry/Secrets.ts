@@ -23,11 +23,11 @@ export const partsOf = (address: string): ReadonlyArray<string> => {
   const url = URL.parse(address)
   if (url === null) return []
   const values = Array.from(url.searchParams, ([name, value]) => (value === "" ? name : value))
-  // Shorter words occur in too many texts by chance.
+  // Shorter words occur by chance in too many texts.
   return [url.username, url.password, ...values].filter((part) => part.length >= shortest)
 }
 
-/** In characters. */
+/** Minimum length of a secret that is searched for, in characters. */
 const shortest = 4
 
 /**
