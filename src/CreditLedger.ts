@@ -36,7 +36,7 @@ export interface Period {
 
 /**
  * Amounts are whole credits. A change is durable when its method returns, and cannot be
- * interrupted. Every method except `release` may die with StoreFailure; then the change may be
+ * interrupted. Every method except `release` may die with StoreFailure; then the commit may be
  * undecided. A method fails with StoreTimeout about one second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<

@@ -86,14 +86,18 @@ const isSame = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, A>
 }
 
 describe("the promise client accepts and rejects the same bodies as the contract", () => {
-  it("for the answer to a batch", () => isSame(ofContract.BatchAnswer, Bodies.BatchAnswer))
-  it("for the answer about credits", () => isSame(ofContract.CreditsAnswer, Bodies.CreditsAnswer))
-  it("for an error", () => isSame(ofContract.Refusal, Bodies.Refusal))
-  it("for a 400", () => isSame(ofContract.InvalidRequest, Bodies.InvalidRequest))
+  it("client and contract accept and reject the same answers to a batch", () =>
+    isSame(ofContract.BatchAnswer, Bodies.BatchAnswer))
+  it("client and contract accept and reject the same answers about credits", () =>
+    isSame(ofContract.CreditsAnswer, Bodies.CreditsAnswer))
+  it("client and contract accept and reject the same error bodies", () =>
+    isSame(ofContract.Refusal, Bodies.Refusal))
+  it("client and contract accept and reject the same bodies of a 400", () =>
+    isSame(ofContract.InvalidRequest, Bodies.InvalidRequest))
 })
 
 describe("a client that validates a list itself", () => {
-  it("finds the issues that the service would find", () => {
+  it("the client finds the same issues in a list of URLs as the service", () => {
     assert.notInclude(areSame, false)
     const url = fc.oneof(
       fc.constantFrom("", "a", "x".repeat(maxUrlLength), "x".repeat(maxUrlLength + 1)),

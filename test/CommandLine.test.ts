@@ -38,7 +38,7 @@ const libraryText =
   /user-defined|This setting|This option can|true or false|An integer|One of the following|<->|Transformation|DurationFromSelf/
 
 describe("the help", () => {
-  it.effect("the help of the program lists every verb and every part of a verb", () =>
+  it.effect("the program's help lists every verb and every subcommand", () =>
     Effect.gen(function* () {
       const names = (yield* verbs).map(({ name }) => name)
       for (const name of ["serve", "account", "account create", "key rotate", "check", "openapi"]) {
@@ -49,7 +49,7 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("the help of every verb fits 80 columns and has no text of the library", () =>
+  it.effect("the help of every verb fits into 80 columns and has no text of the CLI library", () =>
     Effect.gen(function* () {
       for (const { name } of [{ name: "" }, ...(yield* verbs)]) {
         const { err, ok, out } = yield* run(...name.split(" ").filter(Boolean), "--help")
@@ -105,7 +105,7 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("a verb that needs one of its parts prints its help", () =>
+  it.effect("a verb without its required subcommand prints its help", () =>
     Effect.gen(function* () {
       const { ok, out } = yield* run("account")
       assert.isTrue(ok)
@@ -137,58 +137,62 @@ describe("wrong usage", () => {
       /^there is no option --credit: did you mean --credits\? The options are --credits, --json, --help$/,
     ],
     [
-      "an option that resembles none lists the options",
+      "an option unlike any other lists the options",
       ["account", "list", "--frobnicate=1"],
       /^there is no option --frobnicate: the options are --json, --help$/,
     ],
     [
-      "a missing key names the environment variable that can hold it",
+      "a missing API key names the environment variable for it",
       ["check", "list.txt"],
       /^the option --key KEY is missing: .*AUTHORITY_API_KEY/,
     ],
     [
-      "a missing option says what it is",
+      "a missing option is named and described",
       ["credits", "balance"],
       /^the option --account NAME is missing: name or id of the account; for help, run: authority credits balance --help$/,
     ],
-    ["a missing value names its option", ["check", "--key"], /^the option --key needs a value; /],
     [
-      "a missing argument names it",
+      "a missing value of an option names the option",
+      ["check", "--key"],
+      /^the option --key needs a value; /,
+    ],
+    [
+      "a missing argument is named",
       ["account", "create"],
       /^the argument NAME is missing; for help, run: authority account create --help$/,
     ],
     [
-      "an argument too many is named",
+      "a superfluous argument is named",
       ["account", "list", "acme"],
       /^there is an argument too many: "acme"; /,
     ],
     [
-      "a length of time that is none names its option",
+      "an invalid length of time names its option",
       ["key", "create", "--account", "a", "--expires-in", "soon"],
       /^--expires-in: expected a length of time such as 500ms, 10s, 5m, 24h or 90d, at most 3650d; /,
     ],
     [
-      "a number that is none names its option",
+      "a text in place of a number names its option",
       ["account", "create", "acme", "--credits", "many"],
       /^--credits: expected a whole number of credits, 0 or more; /,
     ],
     [
-      "a grant of nothing names its option",
+      "a grant of 0 credits names its option",
       ["credits", "grant", "--account", "acme", "--amount", "0"],
       /^--amount: expected a whole number of credits, 1 or more; /,
     ],
     [
-      "an address that is none names its option",
+      "an invalid URL of the service names its option",
       ["check", "--key", "am_1", "--url", "localhost"],
       /^--url: expected an http or https address; /,
     ],
     [
-      "a format that does not exist lists the formats",
+      "an unknown format lists the formats",
       ["check", "--key", "am_1", "--format", "xml"],
       /^expected one of table, csv, json, ndjson; /,
     ],
     [
-      "a number below zero names its option",
+      "a negative number names its option",
       ["account", "create", "acme", "--credits=-1"],
       /^--credits: expected a whole number of credits, 0 or more; /,
     ],
@@ -203,27 +207,27 @@ describe("wrong usage", () => {
       /^--grace: expected a length of time .+, at most 3650d; /,
     ],
     [
-      "a name that looks like an id names its argument",
+      "an account name that looks like an id names its argument",
       ["account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
       /^NAME: expected a name that does not look like an account's id; /,
     ],
     [
-      "a name that cannot be one names its argument",
+      "an invalid account name names its argument",
       ["account", "create", "a b"],
       /^NAME: expected 1 to 100 letters/,
     ],
     [
-      "a time that is none names its option",
+      "an invalid time names its option",
       ["credits", "statement", "--account", "acme", "--since", "yesterday"],
       /^--since: expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z; /,
     ],
     [
-      "an import of no name at all names its option",
+      "an import of 0 names names its option",
       ["dataset", "import", "list.csv", "--format", "tranco", "--top", "0"],
       /^--top: expected a whole number, 1 or more; /,
     ],
   ] as const) {
-    it.effect(`wrong usage: ${name}`, () =>
+    it.effect(`in the message about wrong usage, ${name}`, () =>
       Effect.gen(function* () {
         const { err, ok, out } = yield* run(...words)
         assert.deepStrictEqual({ ok, out }, { ok: false, out: "" })
@@ -233,7 +237,7 @@ describe("wrong usage", () => {
     )
   }
 
-  it.effect("the value of an option may look like an option", () =>
+  it.effect("the value of an option may begin with dashes", () =>
     Effect.gen(function* () {
       const problem = yield* Effect.provide(
         CommandLine.problemOf(
@@ -263,7 +267,7 @@ describe("the completions of bash", () => {
       .trim()
       .split(" ")
 
-  it.effect("the completions of bash complete verbs, parts of verbs, options and formats", () =>
+  it.effect("the bash completions complete verbs, subcommands, options and formats", () =>
     Effect.gen(function* () {
       const { out: script } = yield* run("--completions", "bash")
       assert.deepStrictEqual(complete(script, "authority", "acc"), ["account"])

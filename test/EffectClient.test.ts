@@ -311,7 +311,7 @@ describe("an invalid request", () => {
     }),
   )
 
-  it.effect("a wrong base URL is refused when the client is made", () =>
+  it.effect("the client refuses a wrong base URL when it is made", () =>
     Effect.gen(function* () {
       const wrong = yield* Effect.flip(scripted([], { baseUrl: "localhost:8080" }))
       assert.instanceOf(wrong, Client.InvalidBaseUrl)

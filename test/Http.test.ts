@@ -60,7 +60,7 @@ const a = "https://www.example.co.uk/a?b"
 const b = "https://example.org/"
 
 it.scoped(
-  "sends the targets and the token, and matches results in another order by their URL",
+  "the http provider sends the targets and the token, and matches results by URL in any order",
   () =>
     Effect.gen(function* () {
       const vendor = yield* make
@@ -77,7 +77,7 @@ it.scoped(
     }),
 )
 
-it.scoped("120 targets are sent in three calls of at most 50", () =>
+it.scoped("the http provider sends 120 targets in three calls of at most 50", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     const urls = Array.from({ length: 120 }, (_, i) => `https://host-${i}.example.com/`)
@@ -89,7 +89,7 @@ it.scoped("120 targets are sent in three calls of at most 50", () =>
   }),
 )
 
-describe("a result that cannot be used fails only its target:", () => {
+describe("an unusable result of the http provider", () => {
   const cases: Record<string, (item: object) => ReadonlyArray<unknown>> = {
     "it is missing": () => [],
     "it has an error": () => [{ url: a, error: "no\nfigures" }],
@@ -103,7 +103,7 @@ describe("a result that cannot be used fails only its target:", () => {
     "it is null": () => [null],
   }
   for (const [name, change] of Object.entries(cases)) {
-    it.scoped(name, () =>
+    it.scoped(`a result fails only its own target when ${name}`, () =>
       Effect.gen(function* () {
         const vendor = yield* make
         vendor.script(
@@ -115,7 +115,7 @@ describe("a result that cannot be used fails only its target:", () => {
   }
 })
 
-it.scoped("of two results for one target the first counts", () =>
+it.scoped("of two results for one target, the http provider uses the first", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     vendor.script(results(([first]) => [first, { url: a, error: "a second one" }]))
@@ -124,7 +124,7 @@ it.scoped("of two results for one target the first counts", () =>
 )
 
 for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
-  it.scoped(`a spam score of ${change.spamScore} is left out`, () =>
+  it.scoped(`a spam score of ${change.spamScore} from the http provider is left out`, () =>
     Effect.gen(function* () {
       const vendor = yield* make
       vendor.script(results((items) => items.map((item) => ({ ...item, ...change }))))
@@ -142,18 +142,20 @@ for (const [reason, fault] of [
   ["Refused", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
   ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
 ] as const) {
-  it.scoped(`${fault.name}: ${reason}, and the next call is answered`, () =>
-    Effect.gen(function* () {
-      const vendor = yield* make
-      vendor.script(fault)
-      const error = yield* Effect.flip(lookup(vendor, a))
-      assert.containSubset(error, { provider: "http", reason })
-      assert.deepStrictEqual(yield* lookup(vendor, a), [checked(a)])
-    }),
+  it.scoped(
+    `the http provider reports ${reason} for "${fault.name}", and its next call succeeds`,
+    () =>
+      Effect.gen(function* () {
+        const vendor = yield* make
+        vendor.script(fault)
+        const error = yield* Effect.flip(lookup(vendor, a))
+        assert.containSubset(error, { provider: "http", reason })
+        assert.deepStrictEqual(yield* lookup(vendor, a), [checked(a)])
+      }),
   )
 }
 
-it.scoped("the Retry-After of a 429 and of a 503 is in the error", () =>
+it.scoped("the error of the http provider has the Retry-After of a 429 or a 503", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     vendor.script(FakeVendor.throttled("7"), FakeVendor.answer(503, "", { "retry-after": "8" }))
@@ -165,7 +167,7 @@ it.scoped("the Retry-After of a 429 and of a 503 is in the error", () =>
   }),
 )
 
-it.scoped("a token that the provider sends back, with or without Bearer, is not in the error", () =>
+it.scoped("a token that the endpoint sends back, with or without Bearer, is not in the error", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     const echoes = [token, `Bearer ${token}`, Buffer.from(token).toString("base64")]
@@ -180,7 +182,7 @@ it.scoped("a token that the provider sends back, with or without Bearer, is not 
   }),
 )
 
-it.scoped("the check of the credentials is a call without targets", () =>
+it.scoped("the http provider checks its token with a call without targets", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     const check = Effect.flatMap(MetricsProvider, ({ check }) => check ?? Effect.die("absent"))
@@ -195,12 +197,12 @@ it.scoped("the check of the credentials is a call without targets", () =>
 describe("the documents of the protocol", () => {
   const folder = join(import.meta.dirname, "../scripts/provider")
 
-  it("openapi.json is made from the declaration", () =>
+  it("the http provider's openapi.json matches the declared protocol", () =>
     expect(`${JSON.stringify(document, undefined, 2)}\n`).toMatchFileSnapshot(
       join(folder, "openapi.json"),
     ))
 
-  it.scopedLive("the example answers the service", () =>
+  it.scopedLive("the example of a provider endpoint answers the service", () =>
     Effect.gen(function* () {
       const child = yield* Effect.acquireRelease(
         Effect.sync(() =>

@@ -92,36 +92,38 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive("the promise client reads a list only as far as its outcomes are consumed", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = make(server)
-      let read = 0
-      let isClosed = false
-      async function* endless() {
-        try {
-          for (;;) yield `site${read++}.example.com`
-        } finally {
-          isClosed = true
+  it.scopedLive(
+    "the promise client reads a list no further than the caller reads the results",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        let read = 0
+        let isClosed = false
+        async function* endless() {
+          try {
+            for (;;) yield `site${read++}.example.com`
+          } finally {
+            isClosed = true
+          }
         }
-      }
-      const urls: Array<string> = []
-      yield* Effect.promise(async () => {
-        for await (const { outcomes } of client.checkAll(endless(), { concurrency: 2 })) {
-          urls.push(...outcomes.map(({ url }) => url))
-          if (urls.length === 150) break
-        }
-      })
-      assert.deepStrictEqual(
-        urls,
-        Array.from({ length: 150 }, (_, i) => `site${i}.example.com`),
-      )
-      assert.isBelow(read, 500)
-      assert.isTrue(isClosed)
-    }),
+        const urls: Array<string> = []
+        yield* Effect.promise(async () => {
+          for await (const { outcomes } of client.checkAll(endless(), { concurrency: 2 })) {
+            urls.push(...outcomes.map(({ url }) => url))
+            if (urls.length === 150) break
+          }
+        })
+        assert.deepStrictEqual(
+          urls,
+          Array.from({ length: 150 }, (_, i) => `site${i}.example.com`),
+        )
+        assert.isBelow(read, 500)
+        assert.isTrue(isClosed)
+      }),
   )
 
-  it.scopedLive("what a list costs is known per request and as a sum", () =>
+  it.scopedLive("the promise client reports the credits of each batch and their sum", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = make(server)
@@ -162,24 +164,26 @@ describe("the promise client", () => {
     }),
   )
 
-  it.scopedLive("a list that breaks still yields what was already sent", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = make(server)
-      const results: Array<CheckResult> = []
-      const broken = async () => {
-        for await (const result of client.checkAll(failing())) results.push(result)
-      }
-      assert.deepStrictEqual(yield* rejection(broken()), new Error("the list broke"))
-      assert.deepStrictEqual(
-        results.map(({ outcomes }) => outcomes.length),
-        [50],
-      )
-      assert.strictEqual((yield* server.books).charged, 50)
-    }),
+  it.scopedLive(
+    "a list that throws still yields the results of the batches that were sent before",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        const results: Array<CheckResult> = []
+        const broken = async () => {
+          for await (const result of client.checkAll(failing())) results.push(result)
+        }
+        assert.deepStrictEqual(yield* rejection(broken()), new Error("the list broke"))
+        assert.deepStrictEqual(
+          results.map(({ outcomes }) => outcomes.length),
+          [50],
+        )
+        assert.strictEqual((yield* server.books).charged, 50)
+      }),
   )
 
-  it.scopedLive("a result does not wait for the rest of the list", () =>
+  it.scopedLive("the promise client yields a result before the list has ended", () =>
     Effect.gen(function* () {
       const server = yield* start()
       const client = make(server)
@@ -253,7 +257,7 @@ const ended = async <A>(promise: Promise<A>) => {
 
 describe("with promises, when the service fails", () => {
   it(
-    "the same request is sent again with the same idempotency key until it is answered",
+    "the promise client sends a failed request again with the same idempotency key until it succeeds",
     onTestClock(async () => {
       const moves = [refused(500), "reset", refused(409), { status: 503 }, "cut", good] as const
       const retries: Array<string> = []
@@ -280,7 +284,7 @@ describe("with promises, when the service fails", () => {
   )
 
   it(
-    "a retry waits as long as Retry-After asks, and no longer than the patience",
+    "the promise client waits for the Retry-After, and gives up when its patience is over",
     onTestClock(async () => {
       const busy = refused(503, { "retry-after": "20" })
       const { client, requests } = scripted([busy, good])
@@ -298,7 +302,7 @@ describe("with promises, when the service fails", () => {
   )
 
   it(
-    "an attempt without an answer ends with its timeout",
+    "the promise client ends an attempt without an answer at the timeout",
     onTestClock(async () => {
       const { client, requests } = scripted([], { timeoutMs: 1000, patienceMs: 0 })
       assert.instanceOf(await ended(client.check(["a"])), TimedOut)
@@ -308,7 +312,7 @@ describe("with promises, when the service fails", () => {
   )
 
   it(
-    "a signal ends the wait for a retry",
+    "an abort signal ends the promise client's wait for a retry",
     onTestClock(async () => {
       const { abort, signal } = aborter()
       const { client, requests } = scripted([refused(503, { "retry-after": "20" })])
@@ -322,7 +326,7 @@ describe("with promises, when the service fails", () => {
     }),
   )
 
-  it("a request that a retry cannot fix is sent once, and its error carries the answer", async () => {
+  it("the promise client sends a request only once if a retry cannot help, and the error has the answer", async () => {
     for (const [move, expected] of final) {
       const { client, requests } = scripted([move])
       const error = await client.check(["a"]).catch((error: unknown) => error)
@@ -333,7 +337,7 @@ describe("with promises, when the service fails", () => {
     }
   })
 
-  it("a charge that the service does not know about is not risked twice", async () => {
+  it("the promise client does not retry a request without an idempotency key whose charge is undecided", async () => {
     const message = Envelope.undecidedChargeMessage("request-1")
     const { client } = scripted([refused(500, {}, message), good])
     const error = await client.check(["a"]).catch((error: unknown) => error)
@@ -341,7 +345,7 @@ describe("with promises, when the service fails", () => {
     assert.include(error.message, "request-1")
   })
 
-  it("a batch that fails ends the list after the results before it", async () => {
+  it("a failed batch ends the list after the results of the batches before it", async () => {
     const signals: Array<AbortSignal | null | undefined> = []
     const allSent = Promise.withResolvers<void>()
     const { client } = scripted([], {
@@ -372,7 +376,7 @@ describe("with promises, when the service fails", () => {
     )
   })
 
-  it("whatever goes wrong after the answer, the error carries the answer", async () => {
+  it("every error about an answer that the promise client cannot use contains the answer", async () => {
     const response = new Response(good.body)
     vi.spyOn(response.headers, "get").mockImplementation((name) => {
       if (name === "idempotent-replayed") throw new TypeError("a defect of the runtime")
@@ -388,7 +392,7 @@ describe("with promises, when the service fails", () => {
 })
 
 describe("with promises, the options", () => {
-  it("a wrong base URL is refused when the client is made", () => {
+  it("the promise client refuses a wrong base URL when it is made", () => {
     const wrong = [
       "",
       "localhost:8080",
@@ -405,7 +409,7 @@ describe("with promises, the options", () => {
     assert.doesNotThrow(() => scripted([], { baseUrl: new URL("https://a.example/b/") }))
   })
 
-  it("every request has the version, and the headers that are given", async () => {
+  it("every request of the promise client has its version and the caller's headers", async () => {
     const headers = { "X-Team": "seo", "x-api-key": "am_other", "User-Agent": "mine" }
     const { client, header } = scripted([good], { headers })
     await client.check(["a"])
@@ -417,14 +421,14 @@ describe("with promises, the options", () => {
     assert.match(plain.header("user-agent")[0] ?? "", /^authority-metrics\/\S+$/)
   })
 
-  it("a browser names itself, because CORS does not allow the header", async () => {
+  it("in a browser the promise client sends no User-Agent, which CORS would not allow", async () => {
     vi.stubGlobal("navigator", { userAgent: "Mozilla/5.0 (X11; Linux x86_64)" })
     const { client, header } = scripted([good])
     await client.check(["a"]).finally(() => vi.unstubAllGlobals())
     assert.deepStrictEqual(header("user-agent"), [null])
   })
 
-  it("what the hooks throw ends the call", async () => {
+  it("a call of the promise client rejects with the error that a callback throws", async () => {
     const stop = () => {
       throw new Error("stop")
     }
@@ -434,7 +438,7 @@ describe("with promises, the options", () => {
     assert.lengthOf(requests, 1)
   })
 
-  it("a key or a list that cannot be sent is refused before anything is sent", async () => {
+  it("the promise client refuses an invalid API key or list before it sends anything", async () => {
     const odd = scripted([], { apiKey: "am_1\nsecret" })
     const refusal = await odd.client.check(["a"]).catch((error: unknown) => error)
     assert.instanceOf(refusal, Unauthorized)

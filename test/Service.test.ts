@@ -66,7 +66,7 @@ const checkOnce = (
     return { key, outcomes, left }
   }).pipe(Effect.scoped)
 
-describe("a service with a vendor of one's own", () => {
+describe("a service with the program's own vendor", () => {
   const urls = ["example.com", "example.net", "example.org"]
   const outcomes = [
     checked("example.com", Provider.Fake.figures),
@@ -74,33 +74,35 @@ describe("a service with a vendor of one's own", () => {
     checked("example.org", Provider.Fake.figures),
   ]
 
-  it.scopedLive("retries its failed calls, keeps its batch size, and caches its figures", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const vendor = countingVendor()
-      const settings = {
-        AUTHORITY_PORT: "0",
-        AUTHORITY_DATABASE_URL: `sqlite:${file}`,
-        AUTHORITY_PROVIDER_CONCURRENCY: "1",
-      }
-      const first = yield* checkOnce({ vendor: vendor.layer, settings }, urls)
-      assert.deepStrictEqual(first.outcomes, outcomes)
-      assert.strictEqual(first.left, 8)
-      assert.isTrue(vendor.calls.every((targets) => targets <= 2))
+  it.scopedLive(
+    "the service retries a vendor's failed calls, keeps its batch size, and caches its figures",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const vendor = countingVendor()
+        const settings = {
+          AUTHORITY_PORT: "0",
+          AUTHORITY_DATABASE_URL: `sqlite:${file}`,
+          AUTHORITY_PROVIDER_CONCURRENCY: "1",
+        }
+        const first = yield* checkOnce({ vendor: vendor.layer, settings }, urls)
+        assert.deepStrictEqual(first.outcomes, outcomes)
+        assert.strictEqual(first.left, 8)
+        assert.isTrue(vendor.calls.every((targets) => targets <= 2))
 
-      // Another process on the same database has the account, its credits and the figures.
-      const callsBefore = vendor.calls.length
-      const again = yield* checkOnce(
-        { vendor: vendor.layer, settings },
-        ["example.com", "example.org"],
-        Effect.succeed(Redacted.make(first.key)),
-      )
-      assert.strictEqual(again.left, 6)
-      assert.strictEqual(vendor.calls.length, callsBefore)
-    }),
+        // Another process on the same database has the account, its credits and the figures.
+        const callsBefore = vendor.calls.length
+        const again = yield* checkOnce(
+          { vendor: vendor.layer, settings },
+          ["example.com", "example.org"],
+          Effect.succeed(Redacted.make(first.key)),
+        )
+        assert.strictEqual(again.left, 6)
+        assert.strictEqual(vendor.calls.length, callsBefore)
+      }),
   )
 
-  it.scopedLive("a complete provider is taken as it is, without retries", () =>
+  it.scopedLive("the service adds no retries to a complete provider", () =>
     Effect.gen(function* () {
       const vendor = countingVendor()
       const { left, outcomes } = yield* checkOnce(
@@ -118,9 +120,9 @@ describe("a service with a vendor of one's own", () => {
 
   for (const [what, settings, message] of [
     ["an invalid setting", { AUTHORITY_PORT: "x" }, /^AUTHORITY_PORT: expected a whole number/],
-    ["a host that is not its own", { AUTHORITY_HOST: "192.0.2.1" }, /^cannot listen on 192.0.2.1/],
+    ["a host of another machine", { AUTHORITY_HOST: "192.0.2.1" }, /^cannot listen on 192.0.2.1/],
   ] as const) {
-    it.scopedLive(`does not start with ${what}, and says so in one line`, () =>
+    it.scopedLive(`a service with ${what} does not start, and fails with one line`, () =>
       Effect.gen(function* () {
         const { layer } = Provider.Fake.make()
         const error = yield* Effect.flip(
@@ -134,7 +136,7 @@ describe("a service with a vendor of one's own", () => {
 })
 
 describe("the service for tests", () => {
-  it("answers with the figures of the test, and records what the provider is asked", async () => {
+  it("the test service answers with the test's figures, and records the calls of its provider", async () => {
     const figures = { "example.com/a": { domainAuthority: 91.5, pageAuthority: 74 } }
     const service = await Testing.start({ figures, credits: 5 })
     const client = clientOf(service)
@@ -151,13 +153,13 @@ describe("the service for tests", () => {
     await service.stop()
   })
 
-  it("has figures of every URL when the test names none", async () => {
+  it("the test service has figures for every URL when the test gives none", async () => {
     await using service = await Testing.start()
     const { outcomes } = await clientOf(service).check(["example.com"])
     assert.deepStrictEqual(outcomes, [checked("example.com", Provider.Fake.figures)])
   })
 
-  it("fails the next call when the test says so, and charges nothing", async () => {
+  it("the test service fails the next call when the test asks for it, and charges nothing", async () => {
     await using service = await Testing.start()
     service.provider.failNext("Timeout")
     const { creditsUsed, outcomes } = await clientOf(service).check(["example.com"])
@@ -166,14 +168,14 @@ describe("the service for tests", () => {
     assert.strictEqual((await clientOf(service).check(["example.com"])).creditsUsed, 1)
   })
 
-  it("does not listen any more once it is stopped", async () => {
+  it("a stopped test service no longer listens", async () => {
     const service = await Testing.start()
     await service.stop()
     const answer = await fetch(`${service.url}/health/live`).catch((error: unknown) => error)
     assert.instanceOf(answer, TypeError)
   })
 
-  it("several run at a time, each with accounts of its own", async () => {
+  it("several test services run at the same time, each with its own accounts", async () => {
     await using one = await Testing.start()
     await using two = await Testing.start()
     assert.notStrictEqual(one.url, two.url)
@@ -183,7 +185,7 @@ describe("the service for tests", () => {
     assert.propertyVal(error, "_tag", "Unauthorized")
   })
 
-  it("rejects with the reason when a setting is wrong", async () => {
+  it("the start of a test service rejects with the reason when a setting is invalid", async () => {
     const error = await Testing.start({ settings: { AUTHORITY_CREDIT_PRICE: "0" } }).catch(String)
     assert.match(String(error), /AUTHORITY_CREDIT_PRICE: expected a whole number/)
   })

@@ -386,7 +386,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console says why a batch is refused for a while, and counts down to the retry",
+    "the console says why a batch must wait, and counts down to the retry",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -635,7 +635,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console goes on when the browser cannot keep the results, and says so",
+    "the console reports that the browser cannot store the results, and the run continues",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -691,7 +691,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console leaves out kept runs that it cannot read, and says how many",
+    "the console leaves out stored runs that it cannot read, and says how many",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)

@@ -202,7 +202,7 @@ describe("a console run", () => {
     ])
   })
 
-  it("a console run still shows the wait of one batch when another batch is answered", async () => {
+  it("a console run shows the wait of one batch even after another batch is answered", async () => {
     const isFirst = new Set([50, 10])
     let goOn = () => {}
     const seen: Array<unknown> = []
@@ -283,7 +283,7 @@ describe("a console run", () => {
   })
 
   it.each([1, 3])(
-    "a console run at a price of %d spends the last credits, and resumes after a grant",
+    "a console run at %d credits per URL spends the last credits, and resumes after a grant",
     async (price) => {
       let available = 130 * price + (price - 1)
       const { rest, run } = start(
@@ -353,7 +353,7 @@ describe("a console run", () => {
     assert.strictEqual(new Set(requests.map(({ name }) => name)).size, 2)
   })
 
-  it("keeps every idempotency key before its batch is sent, and continues from what was kept", async () => {
+  it("a console run stores every idempotency key before its batch is sent, and continues after a reload", async () => {
     const urls = [...sites(120), `${"a".repeat(1000)}.com`]
     const kept = new Map<number, unknown>()
     let summary: unknown
@@ -403,7 +403,7 @@ describe("a console run", () => {
     for (const [name, urls] of again) assert.strictEqual(urlsOf.get(name) ?? urls, urls)
   })
 
-  it("is not continued from a kept run that misses rows or has unknown figures", () => {
+  it("a stored console run with missing rows or unknown figures is refused", () => {
     const summary = {
       id: "ab",
       startedAt: 0,

@@ -55,12 +55,12 @@ describe("a list in the console", () => {
     ])
   })
 
-  it("a console list skips its title, and splits a single line of many addresses", () => {
+  it("a console list skips its title line, and splits a line of many addresses", () => {
     assert.deepStrictEqual(urlsOf("Domain\na.com\nb.com"), ["a.com", "b.com"])
     assert.deepStrictEqual(urlsOf("a.com, b.com, c.com"), ["a.com", "b.com", "c.com"])
   })
 
-  it("a pasted table of nothing but addresses is read from every cell", () => {
+  it("a pasted table that has only addresses is read from every cell", () => {
     const cells = ["a.com", "b.com", "c.com", "d.com"]
     assert.deepStrictEqual(urlsOf("a.com\tb.com\nc.com\td.com"), cells)
     assert.deepStrictEqual(urlsOf("a.com,b.com\nc.com,d.com"), cells)
