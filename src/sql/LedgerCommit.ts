@@ -66,8 +66,7 @@ export const make = (
     const balances = yield* queries.lockBalances([
       ...new Set(commands.map(({ accountId }) => accountId)),
     ])
-    // Check after the accounts are locked: by then, the previous attempt has ended on the server
-    // too.
+    // The accounts are locked here, so the previous attempt has ended on the server too.
     if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
     former.isUndecided = false
     const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
