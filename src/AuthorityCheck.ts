@@ -73,7 +73,10 @@ export const layer = (options: {
           ),
           Effect.catchAllDefect((defect) =>
             Effect.as(
-              Effect.logError("The lookup failed unexpectedly.", Cause.die(defect)),
+              Effect.logError(
+                "The lookup of figures failed because of a defect. Its URLs got SERVER_ERROR.",
+                Cause.die(defect),
+              ),
               targets.map(() => broken),
             ),
           ),
@@ -157,4 +160,7 @@ export const layer = (options: {
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })
+const broken = Outcome.Failed({
+  reason: "SERVER_ERROR",
+  detail: "the lookup failed because of a defect",
+})

@@ -26,8 +26,17 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly retryAfter?: Duration.Duration
 }> {
   override get message() {
-    return `${this.provider}: ${this.reason}: ${this.detail}`
+    return `${this.provider} ${happened[this.reason]}: ${this.detail}`
   }
+}
+
+const happened: Readonly<Record<ProviderError["reason"], string>> = {
+  Unreachable: "cannot be reached",
+  Timeout: "did not answer in time",
+  Throttled: "limits the rate of calls",
+  Unavailable: "is unavailable",
+  Refused: "refused the call",
+  Malformed: "sent an unexpected answer",
 }
 
 /** The usage of a subscription in its current period. */

@@ -60,7 +60,7 @@ export class Target {
     if (!URL.canParse(absolute)) return invalid("it is not a domain or a URL")
 
     const url = new URL(absolute)
-    if (hasUserinfo(absolute)) return invalid("it carries a user name")
+    if (hasUserinfo(absolute)) return invalid("it contains a user name")
     if (url.port !== "") return invalid("only the default ports can be checked")
 
     const host = url.hostname.endsWith(".") ? url.hostname.slice(0, -1) : url.hostname

@@ -50,7 +50,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
 
     reports(
       "the audit reports the account whose balance cannot be read",
-      "its balance cannot be read: granted: expected a whole number of credits, 0 or more",
+      "its balance cannot be read (granted: expected a whole number of credits, 0 or more)",
       (sql, account) => sql`UPDATE balances SET granted = ${2 ** 53} WHERE account_id = ${account}`,
     )
 
@@ -103,7 +103,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
       reports(
         "the audit reports an entry that was moved to another account",
-        "entry 2 is missing, entry 3 follows",
+        "entry 2 is missing: the next one is entry 3",
         (sql, account) =>
           Effect.flatMap(
             newAccount,
@@ -112,22 +112,22 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
       reports(
         "the audit reports an entry that was deleted in the middle of the statement",
-        "entry 2 is missing, entry 3 follows",
+        "entry 2 is missing: the next one is entry 3",
         (sql, account) => sql`DELETE FROM entries WHERE ${second(sql, account)}`,
       )
       reports(
         "the audit reports an entry that was deleted at the start of the statement",
-        "entry 1 is missing, entry 2 follows",
+        "entry 1 is missing: the next one is entry 2",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 1`,
       )
       reports(
         "the audit reports an entry that was deleted at the end of the statement",
-        "entry 4 is missing, the balance counts 4",
+        "entry 4 is missing: the balance counts 4 entries",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 4`,
       )
       reports(
         "the audit reports the first entry when all entries were deleted",
-        "entry 1 is missing, the balance counts 4",
+        "entry 1 is missing: the balance counts 4 entries",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account}`,
       )
       reports(
@@ -153,7 +153,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
 
       reports(
         "the audit reports an entry whose amount was changed together with its hash",
-        "entry 2 says balance 70, the sum is 71",
+        "entry 2 records a balance of 70, but the entries add up to 71",
         (sql, account) => forge(sql, account, (entry) => ({ ...entry, amount: credits(29) })),
       )
       reports(
@@ -169,32 +169,32 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
     })
 
     describe("the balance", () => {
-      const sums = "the entries say 105 and 50"
+      const sums = "but the entries add up to 105 and 50"
 
       reports(
         "the audit reports a balance whose grants were changed",
-        `the balance says granted 1105 and charged 50, ${sums}`,
+        `the balance records 1105 granted and 50 charged credits, ${sums}`,
         (sql, account) =>
           sql`UPDATE balances SET granted = granted + 1000 WHERE account_id = ${account}`,
       )
       reports(
         "the audit reports a balance whose charges were changed",
-        `the balance says granted 105 and charged 0, ${sums}`,
+        `the balance records 105 granted and 0 charged credits, ${sums}`,
         (sql, account) => sql`UPDATE balances SET charged = 0 WHERE account_id = ${account}`,
       )
       reports(
         "the audit reports a balance whose hash is not that of the last entry",
-        "entry 4 is not the one that the balance ends with",
+        "entry 4 is not the last entry that the balance records",
         (sql, account) => sql`UPDATE balances SET head = 'other' WHERE account_id = ${account}`,
       )
       reports(
         "the audit reports a balance that counts fewer entries than there are",
-        "entry 4 exists, the balance counts 3",
+        "entry 4 exists, but the balance counts 3 entries",
         (sql, account) => sql`UPDATE balances SET entries = 3 WHERE account_id = ${account}`,
       )
       reports(
         "the audit reports a balance that counts more entries than there are",
-        "entry 5 is missing, the balance counts 5",
+        "entry 5 is missing: the balance counts 5 entries",
         (sql, account) => sql`UPDATE balances SET entries = 5 WHERE account_id = ${account}`,
       )
     })
@@ -202,17 +202,17 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
     describe("the held credits and the open holds", () => {
       reports(
         "the audit reports held credits that were changed",
-        "the balance says held 0, the open holds sum to 10",
+        "the balance records 0 held credits, but the open holds add up to 10",
         (sql, account) => sql`UPDATE balances SET held = 0 WHERE account_id = ${account}`,
       )
       reports(
         "the audit reports that an open hold was deleted",
-        "the balance says held 10, the open holds sum to 0",
+        "the balance records 10 held credits, but the open holds add up to 0",
         (sql, account) => sql`DELETE FROM holds WHERE account_id = ${account}`,
       )
       reports(
         "the audit reports that the amount of an open hold was changed",
-        "the balance says held 10, the open holds sum to 9",
+        "the balance records 10 held credits, but the open holds add up to 9",
         (sql, account) => sql`UPDATE holds SET amount = 9 WHERE account_id = ${account}`,
       )
     })
@@ -224,8 +224,8 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         yield* sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 3`
         yield* sql`DELETE FROM holds WHERE account_id = ${account}`
         assert.deepStrictEqual(yield* problemsOf(account), [
-          "entry 3 is missing, entry 4 follows",
-          "the balance says held 10, the open holds sum to 0",
+          "entry 3 is missing: the next one is entry 4",
+          "the balance records 10 held credits, but the open holds add up to 0",
         ])
       }),
     )

@@ -229,7 +229,7 @@ describe("the documents of the protocol", () => {
       )
       const stranger = Http.layer({ url, token: Redacted.make("another-token") })
       const error = yield* Effect.flip(lookup({ layer: stranger }, "example.com"))
-      assert.containSubset(error, { reason: "Refused", detail: "HTTP 401: the token is wrong" })
+      assert.containSubset(error, { reason: "Refused", detail: "HTTP 401, the token is wrong" })
     }),
   )
 })

@@ -65,7 +65,7 @@ describe("a PostgreSQL role", () => {
         const { url } = yield* withRole
         assert.match(
           yield* startOn(url),
-          /^the role may not create tables: grant it USAGE and CREATE on the schema, .*\(permission denied for schema public\)$/,
+          /^the role may not create tables; grant it USAGE and CREATE on the schema, .*\(permission denied for schema public\)$/,
         )
       }),
     timeout,
@@ -79,7 +79,7 @@ describe("a PostgreSQL role", () => {
         yield* asOwner(owner, "REVOKE ALL ON SCHEMA public FROM public")
         assert.match(
           yield* startOn(url),
-          /^the role may use no schema of its search_path: grant it USAGE on the schema/,
+          /^the role may not use any schema of its search_path; grant it USAGE on the schema/,
         )
       }),
     timeout,
@@ -92,7 +92,7 @@ describe("a PostgreSQL role", () => {
         const { owner, role, url } = yield* withRole
         yield* Effect.scoped(Layer.build(migrate(owner)))
         const mend =
-          "the role may not use a table: grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema"
+          "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema"
         const denied = (table: string) => `(permission denied for table ${table})`
         const unread = yield* startOn(url)
         assert.include(unread, mend)
@@ -121,7 +121,7 @@ describe("a PostgreSQL role", () => {
         )
         assert.match(
           yield* startOn(url),
-          /^a migration is due \(schema \d+, this program has \d+\), and the role may not make it: start the program once with the owner of the tables in AUTHORITY_DATABASE_URL \(permission denied for schema public\)$/,
+          /^the database has schema \d+, this program needs schema \d+, and the role may not migrate it; run 'authority doctor' once with the owner of the tables in AUTHORITY_DATABASE_URL \(permission denied for schema public\)$/,
         )
       }),
     timeout,
@@ -138,7 +138,7 @@ describe("a PostgreSQL role", () => {
           mayUseTables(role),
           `ALTER ROLE ${role} SET default_transaction_read_only = on`,
         )
-        assert.match(yield* writeTo(url), /^the database is read-only: connect to its primary/)
+        assert.match(yield* writeTo(url), /^the database is read-only; connect to its primary/)
       }),
     timeout,
   )
@@ -200,11 +200,11 @@ describe("a PostgreSQL connection", () => {
           const url = `${server.url}/postgres`
           assert.match(
             yield* startOn(withUser(url, role, "SECRET")),
-            /^the server refuses the user or the password: check AUTHORITY_DATABASE_URL, .*\(password authentication failed/,
+            /^the server refuses the user or the password; check AUTHORITY_DATABASE_URL, .*\(password authentication failed/,
           )
           assert.match(
             yield* startOn(withUser(url, role)),
-            /^the server asks for a password: put it into AUTHORITY_DATABASE_URL, PGPASSWORD or /,
+            /^the server asks for a password; put it into AUTHORITY_DATABASE_URL, PGPASSWORD or /,
           )
         }),
       timeout,
@@ -217,19 +217,19 @@ describe("a PostgreSQL connection", () => {
       Effect.gen(function* () {
         assert.match(
           yield* startOn(`${server.url}/nowhere`),
-          /^the server has no database of this name: create it, or check AUTHORITY_DATABASE_URL \(database "nowhere" does not exist\)$/,
+          /^the server has no database of this name; create it, or check AUTHORITY_DATABASE_URL \(database "nowhere" does not exist\)$/,
         )
         assert.match(
           yield* startOn("postgres://u:p@nosuchhost.invalid/d"),
-          /^the database cannot be reached: the name of its host is unknown: check AUTHORITY_DATABASE_URL .*nosuchhost/,
+          /^the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL .*nosuchhost/,
         )
         assert.match(
           yield* startOn(`postgres://u:p@localhost:${yield* Effect.promise(freePort)}/d`),
-          /^the database cannot be reached: check AUTHORITY_DATABASE_URL and its server \(.*ECONNREFUSED.*\)$/,
+          /^the database cannot be reached; check AUTHORITY_DATABASE_URL and its server \(.*ECONNREFUSED.*\)$/,
         )
         assert.match(
           yield* startOn("postgres://u:p@/d?host=/nowhere"),
-          /^the database cannot be reached: check .*\(connect ENOENT \/nowhere/,
+          /^the database cannot be reached; check .*\(connect ENOENT \/nowhere/,
         )
       }),
     timeout,
@@ -243,20 +243,20 @@ describe("a PostgreSQL connection", () => {
         const named = url.replace("127.0.0.1", "localhost")
         assert.match(
           yield* startOn(`${named}?sslmode=verify-full`),
-          /^the server.s certificate is not trusted: name the file of its authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL \(self-signed certificate/,
+          /^the server.s certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL \(self-signed certificate/,
         )
         assert.match(
           yield* startOn(`${url}?sslmode=verify-full&sslrootcert=${server.certificate}`),
-          /^the server's certificate is for another host: use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca /,
+          /^the server's certificate is for another host; use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca /,
         )
         assert.match(
           yield* startOn(`${named}?sslmode=verify-full&sslrootcert=/no/such.crt`),
-          /^a file that AUTHORITY_DATABASE_URL names cannot be read: check its path and permissions \(ENOENT.*such.crt/,
+          /^a file that AUTHORITY_DATABASE_URL names cannot be read; check its path and permissions \(ENOENT.*such.crt/,
         )
         const plain = Redacted.value(yield* temporaryDatabase)
         assert.match(
           yield* startOn(`${plain}?sslmode=require`),
-          /^the server does not speak TLS: turn it on there, or use sslmode=prefer or disable/,
+          /^the server does not support TLS; turn TLS on there, or use sslmode=prefer or sslmode=disable/,
         )
       }),
     timeout,

@@ -111,8 +111,8 @@ describe("the column of a CSV", () => {
 
   it.effect("a CSV column that is missing is reported along with the columns that exist", () =>
     Effect.gen(function* () {
-      yield* expectRefusal(csv, /no column "site"; its first row is \["Name","URL"\]/, "site")
-      yield* expectRefusal(csv, /2 column\(s\), and so no column 3/, "3")
+      yield* expectRefusal(csv, /no column "site"; its columns are "Name", "URL"/, "site")
+      yield* expectRefusal(csv, /has no column 3, because its first row has 2 columns/, "3")
     }),
   )
 })
@@ -180,9 +180,9 @@ describe("a CSV without a chosen column", () => {
       const csv = "Source,Anchor,Target\na.com,here,b.com\nc.com,there,d.com\n"
       assert.include(
         yield* refusal(csv),
-        'more than one column has URLs: choose one with --column: "Source" or "Target"',
+        'has more than one column with URLs; choose a column with --column: "Source" or "Target"',
       )
-      assert.include(yield* refusal("a.com,b.com\n"), "choose one with --column: 1 or 2")
+      assert.include(yield* refusal("a.com,b.com\n"), "choose a column with --column: 1 or 2")
     }),
   )
 
@@ -190,7 +190,7 @@ describe("a CSV without a chosen column", () => {
     Effect.gen(function* () {
       assert.include(
         yield* refusal("Rank,Site\n1,none\n"),
-        'no column has URLs: choose one with --column: "Rank" or "Site"',
+        'has no column with URLs; choose a column with --column: "Rank" or "Site"',
       )
     }),
   )

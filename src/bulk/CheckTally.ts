@@ -1,4 +1,5 @@
 /** Counts the outcomes of a bulk check. */
+import { counted } from "../counted.ts"
 import type { JournaledAnswer } from "./CheckJournal.ts"
 import type { FailureReason } from "../Metrics.ts"
 
@@ -48,11 +49,13 @@ export const tell = (summary: Summary): string => {
   const { creditsUsed, failed, left, succeeded, urls } = summary
   const reasons = Object.entries(failed).map(([reason, n]) => `${count(n)} ${reason}`)
   const parts = [
-    `${count(succeeded)} have figures`,
-    `${count(failures(summary))} have none${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`,
-    ...(left === 0 ? [] : [`${count(left)} are left`]),
+    `${have(succeeded)} figures`,
+    `${have(failures(summary))} none${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`,
+    ...(left === 0 ? [] : [`${count(left)} ${left === 1 ? "is" : "are"} left`]),
   ]
-  return `Of ${count(urls)} URLs ${parts.join(", ")}; ${count(creditsUsed)} credits used.`
+  return `Of ${counted(urls, "URL")} ${parts.join(", ")}; ${counted(creditsUsed, "credit")} used.`
 }
 
-export const count = (n: number) => n.toLocaleString("en")
+const have = (n: number) => `${count(n)} ${n === 1 ? "has" : "have"}`
+
+const count = (n: number) => n.toLocaleString("en")

@@ -54,5 +54,8 @@ export const open = (options: {
 
 const unreadable = (name: string) => (cause: unknown) =>
   new UrlList.UnreadableList({
-    message: `${name} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+    message:
+      cause instanceof UrlList.UnreadableList
+        ? `${name} ${cause.message}`
+        : `${name} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
   })

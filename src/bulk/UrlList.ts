@@ -8,9 +8,10 @@ import { TextDecoder } from "node:util"
 import { parse } from "csv-parse"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
+import { counted } from "../counted.ts"
 import { Target } from "../Target.ts"
 
-/** The list cannot be read. `message` says why. */
+/** The list cannot be read. `message` says why; from this module, it lacks the list's name. */
 export class UnreadableList extends Data.TaggedError("UnreadableList")<{
   readonly message: string
 }> {}
@@ -81,7 +82,7 @@ async function* lines(text: AsyncIterable<string>) {
     rest = complete.pop() ?? ""
     if (rest.length > maxLineLength) {
       throw new UnreadableList({
-        message: "it has a line of over a million characters: is it a list of URLs?",
+        message: "has a line of over a million characters; is it a list of URLs?",
       })
     }
     yield complete.map((line) => line.trim()).filter(isUrl)
@@ -158,9 +159,9 @@ const found = (sample: ReadonlyArray<ReadonlyArray<string>>): Column => {
   const [only, second] = candidates
   if (only !== undefined && second === undefined) return only
   const [problem, choice] =
-    only === undefined ? ["no column has", columns] : ["more than one column has", candidates]
+    only === undefined ? ["no column with", columns] : ["more than one column with", candidates]
   throw new UnreadableList({
-    message: `${problem} URLs: choose one with --column: ${choice.map(({ label }) => label).join(" or ")}`,
+    message: `has ${problem} URLs; choose a column with --column: ${choice.map(({ label }) => label).join(" or ")}`,
   })
 }
 
@@ -183,14 +184,14 @@ const indexOf = (column: string, first: ReadonlyArray<string>): number => {
   if (isNumber(column)) {
     if (Number(column) <= first.length) return Number(column) - 1
     throw new UnreadableList({
-      message: `its first row has ${first.length} column(s), and so no column ${column}`,
+      message: `has no column ${column}, because its first row has ${counted(first.length, "column")}`,
     })
   }
   const names = first.map((name) => name.trim())
   const index = names.findIndex((name) => name.toLowerCase() === column.trim().toLowerCase())
   if (index >= 0) return index
   throw new UnreadableList({
-    message: `it has no column ${JSON.stringify(column)}; its first row is ${JSON.stringify(names)}`,
+    message: `has no column ${JSON.stringify(column)}; its columns are ${names.map((name) => JSON.stringify(name)).join(", ")}`,
   })
 }
 

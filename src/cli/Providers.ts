@@ -115,5 +115,7 @@ const vendor = (
 /** Fails with ProviderNotConfigured when the provider's setting is not set. */
 const required = <A>(name: string, value: A | undefined) =>
   value === undefined
-    ? new ProviderNotConfigured({ message: `${name} is not set, but the provider needs it` })
+    ? new ProviderNotConfigured({
+        message: `${name} is not set, but the provider needs it; set it, or choose another AUTHORITY_PROVIDER`,
+      })
     : Effect.succeed(value)

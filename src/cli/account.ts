@@ -4,6 +4,7 @@ import * as Options from "@effect/cli/Options"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import { AccountName, Accounts } from "../Account.ts"
+import { counted } from "../counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Credits } from "../ledger/Credits.ts"
@@ -37,7 +38,7 @@ export const create = Command.make(
       yield* print(
         json,
         { account: { id, name }, credits },
-        `Created the account ${name} with ${credits} credits (${id}).`,
+        `Created the account ${name} with ${counted(credits, "credit")} (${id}).`,
       ).pipe(although("the account is created"))
     }),
 ).pipe(Command.withDescription("Create an account"))
@@ -47,7 +48,7 @@ class UnreadableBalance extends Data.TaggedError("UnreadableBalance")<{
   readonly problem: string
 }> {
   override get message() {
-    return `the balance of ${this.name} cannot be read: ${this.problem}; run 'authority credits verify'`
+    return `the balance of ${this.name} cannot be read (${this.problem}); run 'authority credits verify'`
   }
 }
 

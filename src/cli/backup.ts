@@ -3,6 +3,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { counted } from "../counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
@@ -33,7 +34,7 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
     yield* print(
       json,
       { file, accounts, entries },
-      `Copied the database to ${file}; ${accounts} accounts and ${entries} entries add up.`,
+      `Copied the database to ${file}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified.`,
     )
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
 

@@ -26,6 +26,7 @@ import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
+import { counted } from "../counted.ts"
 
 export interface Options {
   /** `None` for standard input. */
@@ -95,7 +96,7 @@ export const check = (options: Options) =>
       const { left } = summary.tally
       const why = reason(summary.stoppedBy, options)
       return yield* new CheckStopped({
-        message: `${why}; ${CheckTally.count(left)} URLs are left; ${resume}`,
+        message: `${why}; ${counted(left, "URL")} left; ${resume}`,
       })
     }
   }).pipe(Effect.onInterrupt(() => failShell))
@@ -114,7 +115,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
     if (!hasOutput && input.file === undefined) return "finished"
     const tally = yield* JournaledCheck.tallyOf(input.batches)
     const done = `This list was done at ${new Date(finishedAt).toISOString()}.`
-    const again = `With --again it is checked anew, for about ${CheckTally.count(tally.creditsUsed)} credits.`
+    const again = `With --again it is checked anew, for about ${counted(tally.creditsUsed, "credit")}.`
     if (!hasOutput) {
       process.stderr.write(
         `${done} Its outcomes are from ${journal} and cost nothing now. ${again}\n`,
@@ -224,7 +225,7 @@ const conclude = (
       if (!json) process.stderr.write(`${CheckTally.tell(tally)}\n`)
     } else {
       const place = tally.complete ? output.value : `${output.value}.partial`
-      yield* line(json ? `{${document}` : `${CheckTally.tell(tally)} They are in ${place}.`)
+      yield* line(json ? `{${document}` : `${CheckTally.tell(tally)} The outcomes are in ${place}.`)
     }
   })
 
@@ -258,23 +259,23 @@ const reason = (
   const said = error.message.replace(/\.$/, "")
   switch (error._tag) {
     case "Unauthorized":
-      return `the service rejects the key: ${said}; use a valid key`
+      return "the service rejects the key; set AUTHORITY_API_KEY or --key to a valid one"
     case "InsufficientCredits":
       return `the account is out of credits: ${said}; grant more credits`
     case "InvalidBaseUrl":
       return `${said}; set the service's address with --url`
     case "ConnectionFailed":
-      return `${url} cannot be reached: ${said}; set the service's address with --url`
+      return `${said} (${url}); check that the service runs, or set its address with --url`
     default:
       return error.isTransient
         ? `${said}, after retries for ${Duration.format(patience)}; use --patience to retry longer`
-        : `${said}, from ${url}`
+        : `${said} (${url})`
   }
 }
 
 const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
   journal === undefined
-    ? "this run cannot be resumed, because that needs --output"
+    ? "this run cannot be resumed, because it has no journal; with --output it has one"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
 const tellResumption = (journal: string | undefined, progress: Progress.Progress) =>
@@ -284,12 +285,12 @@ const tellResumption = (journal: string | undefined, progress: Progress.Progress
     if ((yield* size) === 0 || finishedAt !== undefined) return
     const begun = new Date(startedAt).toISOString()
     yield* progress.tell(
-      `Resuming the run of ${begun}: ${answered} batches of ${maxUrls} URLs are answered. To start again, delete ${journal}.`,
+      `Resuming the run of ${begun}: answered before: ${counted(answered, "batch", "batches")} of ${maxUrls} URLs. To start again, delete ${journal}.`,
     )
     const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
     if (late === 0) return
     yield* progress.tell(
-      `${late} batches were sent more than a day ago and got no answer. The service may have charged for them. It keeps answers for a day only, so it may charge for them again.`,
+      `Sent more than a day ago, without an answer: ${counted(late, "batch", "batches")}. The service may have charged for them. It keeps answers for a day only, so it may charge for them again.`,
     )
   })
 
@@ -315,7 +316,7 @@ const show = (
 ) => {
   const summary = tally.summary()
   const done = summary.urls - summary.left
-  const details = `${CheckTally.count(CheckTally.failures(summary))} failed, ${CheckTally.count(summary.creditsUsed)} credits`
+  const details = `${CheckTally.failures(summary).toLocaleString("en")} failed, ${counted(summary.creditsUsed, "credit")}`
   return progress.show(file && done / Math.max(1, file.urls), done, details)
 }
 

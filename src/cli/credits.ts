@@ -4,6 +4,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { Accounts } from "../Account.ts"
+import { counted } from "../counted.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { accountOption, decoded, json, wholeNumber } from "./options.ts"
@@ -43,7 +44,7 @@ export const grant = Command.make(
       yield* print(
         json,
         summary(name, balance),
-        `Granted ${amount} credits to ${name}, which now has ${Balance.available(balance)} available.`,
+        `Granted ${counted(amount, "credit")} to ${name}, which now has ${counted(Balance.available(balance), "credit")} available.`,
       ).pipe(although("the credits are granted"))
     }),
 ).pipe(Command.withDescription("Add credits to an account"))
@@ -68,7 +69,7 @@ export const balance = Command.make(
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
   override get message() {
-    return `the books do not add up: ${this.problems} problem(s); stop all grants and restore a backup`
+    return `the books do not add up (${counted(this.problems, "problem")}); grant no more credits, and restore a backup`
   }
 }
 
@@ -82,7 +83,7 @@ export const verify = Command.make("verify", { json }, ({ json }) =>
       { ok, accounts, entries, problems },
       [
         ...problems,
-        `${accounts} accounts and ${entries} entries verified: ${ok ? "no problems" : "NOT OK"}.`,
+        `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
       ].join("\n"),
     )
     if (!ok) return yield* new BooksBroken({ problems: problems.length })

@@ -12,6 +12,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import { counted } from "../counted.ts"
 import * as RankList from "../dataset/RankList.ts"
 import { Rankings } from "../dataset/Rankings.ts"
 import { decoded, json, wholeNumber } from "./options.ts"
@@ -64,11 +65,11 @@ export const load = Command.make(
       const complaint =
         broken.count === 0
           ? ""
-          : ` ${broken.count} broken lines were skipped: ${broken.first.join(", ")}${broken.count > broken.first.length ? ", …" : ""}.`
+          : ` Skipped ${counted(broken.count, "broken line")}, at line ${broken.first.join(", ")}${broken.count > broken.first.length ? ", …" : ""}.`
       yield* print(
         json,
         { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
-        `Imported ${rows} names in ${seconds.toFixed(1)} s, ${rowsPerSecond} a second.${complaint}`,
+        `Imported ${counted(rows, "name")} in ${seconds.toFixed(1)} s, ${rowsPerSecond.toLocaleString("en")} a second.${complaint}`,
       )
     }).pipe(Effect.scoped),
 ).pipe(Command.withDescription("Import a public ranking, in place of the current one"))

@@ -3,6 +3,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import { ApiKeys } from "../ApiKeys.ts"
+import { counted } from "../counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
@@ -32,7 +33,7 @@ const failure = finding("failure")
 
 class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<string> }> {
   override get message() {
-    return `these parts fail: ${this.parts.join(", ")}; their lines say how to fix them`
+    return `these parts fail: ${this.parts.join(", ")}; see how to fix them in their lines`
   }
 }
 
@@ -69,7 +70,7 @@ const settings = Effect.sync(() => [
   ...Settings.unknownNames(process.env).map(({ name, nearest }) =>
     warning(
       name,
-      `unknown, and has no effect${nearest === undefined ? "" : `: did you mean ${nearest}?`}`,
+      `unknown, and has no effect${nearest === undefined ? "" : `; did you mean ${nearest}?`}`,
     ),
   ),
 ])
@@ -115,14 +116,19 @@ const ledger = Effect.gen(function* () {
     ({ verify }) => verify,
   )
   return problems.length === 0
-    ? [ok("ledger", `${accounts} accounts and ${entries} entries add up`)]
+    ? [
+        ok(
+          "ledger",
+          `${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} verified`,
+        ),
+      ]
     : problems.map((problem) => failure("ledger", problem))
 })
 
 const keys = Effect.gen(function* () {
   const unreadable = yield* Effect.flatMap(ApiKeys, ({ unreadable }) => unreadable)
   return unreadable.map(({ id, problem }) =>
-    failure(`key ${id}`, `its record cannot be read: ${problem}; revoke it and create another`),
+    failure(`key ${id}`, `its record cannot be read (${problem}); revoke it and create another`),
   )
 })
 
@@ -132,7 +138,7 @@ const demo = Effect.gen(function* () {
     ? [
         warning(
           "demo",
-          `other machines may reach ${host} and use the demo account: revoke its keys`,
+          `other machines may reach ${host} and use the demo account; revoke its keys`,
         ),
       ]
     : []
@@ -147,25 +153,30 @@ const server = Effect.gen(function* () {
   const place = `PostgreSQL ${server.version} at ${server.host}:${server.port}`
   return [
     server.isStandby
-      ? failure("server", `${place} is a standby, which is read-only: ${findPrimary}`)
+      ? failure("server", `${place} is a standby, which is read-only; ${findPrimary}`)
       : ok("server", `${place}, a primary`),
     ok("TLS", tlsOf(server)),
     server.pooler === "statement"
       ? failure("pooler", poolers.statement)
       : ok("pooler", poolers[server.pooler]),
     ...(server.isOlderThanPromised
-      ? [warning("version", `${ageOf(server.version)}: update it`)]
+      ? [warning("version", `${ageOf(server.version)}; update it`)]
       : []),
     ...(server.synchronousCommit === "off"
       ? [
           warning(
             "synchronous_commit",
-            "off for this role: the ledger turns it on for each of its commits",
+            "off for this role; the ledger turns it on for each of its commits",
           ),
         ]
       : []),
     ...(server.fsync === "off"
-      ? [warning("fsync", "off: a crash of the server can lose or damage the ledger: turn it on")]
+      ? [
+          warning(
+            "fsync",
+            "off, so a crash of the server can lose or damage the ledger; turn it on",
+          ),
+        ]
       : []),
   ]
 }).pipe(Effect.catchAll(({ message }) => Effect.succeed([warning("server", message)])))
@@ -184,7 +195,7 @@ const poolers: Record<PostgresServer["pooler"], string> = {
   session: "in session mode",
   transaction: "in transaction mode",
   statement:
-    "in statement mode, which allows no transaction: set it to transaction or session mode",
+    "in statement mode, which does not allow transactions; set it to transaction or session mode",
   unknown: "in an unknown mode",
 }
 
@@ -194,7 +205,7 @@ const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
       Effect.provide(Stores.databaseOrEmpty),
       Effect.provide(Logging.layer({ stderr: true })),
       Effect.catchTag("ProviderError", ({ message, reason }) =>
-        Effect.succeed(failure(`provider ${name}`, `${message}: ${fixes[reason]}`)),
+        Effect.succeed(failure(`provider ${name}`, `${message}; ${fixes[reason]}`)),
       ),
       failWithStoreFailure,
       Effect.catchAll(({ message }) => Effect.succeed(failure(`provider ${name}`, message))),
@@ -225,5 +236,5 @@ const examineProvider = Effect.gen(function* () {
   const left = Math.max(0, allotted - used)
   const until = resetsAt === null ? "" : ` until ${time(resetsAt)}`
   const detail = `reachable; ${left} of ${allotted} ${unit} are left${until}`
-  return left === 0 ? failure(subject, `${detail}: buy more quota, or wait`) : ok(subject, detail)
+  return left === 0 ? failure(subject, `${detail}; buy more quota, or wait`) : ok(subject, detail)
 })

@@ -33,8 +33,8 @@ const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
       const outcome = yield* Effect.exit(keys.undoIssue(issued))
       return yield* new KeyNotShown({
         message: Exit.isSuccess(outcome)
-          ? `${message}: the new key ${id} was not shown and is revoked`
-          : `${message}: the new key ${id} was not shown; revoke it with 'authority key revoke ${id}'`,
+          ? `${message}; the new key ${id} was not shown and is revoked`
+          : `${message}; the new key ${id} was not shown, so revoke it with 'authority key revoke ${id}'`,
       })
     }),
   )

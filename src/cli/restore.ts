@@ -5,6 +5,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import { counted } from "../counted.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
 import * as Presence from "../sql/Presence.ts"
@@ -51,7 +52,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
       Effect.mapError(
         ({ message }) =>
           new RestoreFailed({
-            message: `${database} was replaced, but its verification failed: ${message}; the old database: ${former ?? "none"}`,
+            message: `${database} was replaced, but its verification failed (${message}); ${former === undefined ? "there was no old database" : `the old database is ${former}`}`,
           }),
       ),
     )
@@ -59,7 +60,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
       json,
       { file: source, database, former: former ?? null, accounts, entries },
       [
-        `Restored ${database} from ${source}; ${accounts} accounts and ${entries} entries add up.`,
+        `Restored ${database} from ${source}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified.`,
         ...(former === undefined ? [] : [`The old database is kept as ${former}.`]),
       ].join("\n"),
     )
@@ -98,7 +99,7 @@ const lineForPostgres = (databaseUrl: string, source: string) => {
   const line = isSqlText(source)
     ? `psql --single-transaction --set=ON_ERROR_STOP=1 --dbname=${url} --file=${file}`
     : `pg_restore --clean --if-exists --single-transaction --dbname=${url} ${file}`
-  return `PostgreSQL has its own programs for this: stop the service, then run: ${line}`
+  return `PostgreSQL has its own programs for this; stop the service, then run: ${line}`
 }
 
 /** Quotes the text as one word for a POSIX shell. */

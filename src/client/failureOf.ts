@@ -45,7 +45,7 @@ export const failureOf = (
 const messageOf = (status: number) =>
   status >= 500
     ? `The service answered with the status ${status}.`
-    : `The answer, of status ${status}, is not one of this service: check the base URL.`
+    : `The answer with the status ${status} does not come from this service. Check the base URL.`
 
 /** Maps a connection that failed or broke. `requestId` is known when the headers had arrived. */
 export const connectionFailed = (cause: unknown, requestId?: string) =>

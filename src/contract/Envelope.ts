@@ -58,6 +58,7 @@ const envelope = <E extends { readonly message: string }>(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
 
+/** The specification prescribes this prefix for the message of a 400, whatever the violation. */
 const invalidRequestAdvice = "Send the header Content-Type: application/json and a valid JSON body"
 
 /** The advice, the first violation with its path, and the number of the other violations. */

@@ -90,11 +90,11 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
   }
   const problem =
     entry.sequence !== after.entries
-      ? `entry ${after.entries} is missing, entry ${entry.sequence} follows`
+      ? `entry ${after.entries} is missing: the next one is entry ${entry.sequence}`
       : entry.hash !== chainHash(sums.head, entry)
         ? `entry ${entry.sequence} was changed: its hash does not match`
         : entry.balanceAfter !== after.granted - after.charged
-          ? `entry ${entry.sequence} says balance ${entry.balanceAfter}, the sum is ${after.granted - after.charged}`
+          ? `entry ${entry.sequence} records a balance of ${entry.balanceAfter}, but the entries add up to ${after.granted - after.charged}`
           : after.granted < after.charged
             ? `entry ${entry.sequence} takes the balance below 0`
             : undefined
@@ -103,22 +103,24 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
 
 const closing = ({ balance, lastEntry }: AccountBooks, sums: Sums): ReadonlyArray<string> =>
   lastEntry > balance.entries
-    ? [`entry ${balance.entries + 1} exists, the balance counts ${balance.entries}`]
+    ? [`entry ${balance.entries + 1} exists, but the balance counts ${balance.entries} entries`]
     : balance.entries !== sums.entries
-      ? [`entry ${sums.entries + 1} is missing, the balance counts ${balance.entries}`]
+      ? [`entry ${sums.entries + 1} is missing: the balance counts ${balance.entries} entries`]
       : balance.head !== sums.head
-        ? [`entry ${sums.entries} is not the one that the balance ends with`]
+        ? [`entry ${sums.entries} is not the last entry that the balance records`]
         : balance.granted !== sums.granted || balance.charged !== sums.charged
           ? [
-              `the balance says granted ${balance.granted} and charged ${balance.charged}, ` +
-                `the entries say ${sums.granted} and ${sums.charged}`,
+              `the balance records ${balance.granted} granted and ${balance.charged} charged credits, ` +
+                `but the entries add up to ${sums.granted} and ${sums.charged}`,
             ]
           : []
 
 const holding = ({ balance, openHolds }: AccountBooks): ReadonlyArray<string> => [
   ...(balance.held === openHolds
     ? []
-    : [`the balance says held ${balance.held}, the open holds sum to ${openHolds}`]),
+    : [
+        `the balance records ${balance.held} held credits, but the open holds add up to ${openHolds}`,
+      ]),
   ...(balance.granted - balance.charged - balance.held < 0
     ? [`more credits are held than the account has`]
     : []),

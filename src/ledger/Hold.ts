@@ -29,7 +29,7 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
   readonly available: number
 }> {
   override get message() {
-    return `This request needs ${this.required} credits and the account has ${this.available}.`
+    return `This request needs ${this.required} ${this.required === 1 ? "credit" : "credits"} and the account has ${this.available}.`
   }
 }
 

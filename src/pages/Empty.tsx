@@ -29,8 +29,8 @@ export const Empty = () => (
         no good or bad value of its own.
       </Meaning>
       <Meaning name="Spam score" kind="low" example={4}>
-        0 to 100, low is good. It tells how many sites with the same features search engines
-        penalise. Look at a site with more than 30 before you want its link.
+        0 to 100, low is good. It is the share of sites with the same features that search engines
+        penalise. Look closely at a site above 30 before you ask it for a link.
       </Meaning>
     </dl>
     <h3>With the keyboard</h3>

@@ -68,7 +68,10 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
         text: `${left}. ${kept} The run continues automatically when the connection is back.`,
       }
     case "refused":
-      return { title: "The service refused a request", text: `${halt.message} ${left}. ${kept}` }
+      return {
+        title: "The service refused a request",
+        text: `${halt.message.replace(/\.?$/, ".")} ${left}. ${kept}`,
+      }
   }
 }
 

@@ -148,7 +148,13 @@ const tolerantStore = (provider: string, ttlMs: number) =>
               Effect.timeout(storeTimeout),
               Effect.catchAllCause((cause) => {
                 restsUntil = now + restMs
-                return Effect.as(Effect.logWarning("The cache's store failed.", cause), otherwise)
+                return Effect.as(
+                  Effect.logWarning(
+                    "The stored figures cannot be read or written. The service goes on without them for 5 seconds.",
+                    cause,
+                  ),
+                  otherwise,
+                )
               }),
             ),
       )

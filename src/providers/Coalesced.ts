@@ -127,7 +127,10 @@ export const make = (
         Effect.catchAll((error) => Effect.succeed(batch.map(() => providerFailed(error.message)))),
         Effect.catchAllCause((cause) =>
           Effect.as(
-            Effect.logError("The lookup broke.", cause),
+            Effect.logError(
+              "The lookup of figures failed because of a defect. Its URLs got SERVER_ERROR.",
+              cause,
+            ),
             batch.map(() => broken),
           ),
         ),
@@ -224,4 +227,7 @@ const crowded = Outcome.Failed({
   detail: "too many targets are in the queue",
 })
 
-const broken = Outcome.Failed({ reason: "SERVER_ERROR", detail: "the lookup broke" })
+const broken = Outcome.Failed({
+  reason: "SERVER_ERROR",
+  detail: "the lookup failed because of a defect",
+})

@@ -46,7 +46,7 @@ const make = ({ login, password, url }: Options) => {
     const [first] = answer.tasks
     for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
       if (status_code !== ok) {
-        const detail = `${status_code}: ${status_message ?? ""}`
+        const detail = `status ${status_code}, ${status_message ?? "without a message"}`
         return yield* http.error(reasonOf(status_code), detail, response)
       }
     }
@@ -93,7 +93,13 @@ const make = ({ login, password, url }: Options) => {
 type Figures = ReadonlyMap<string, number>
 
 const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
-  Effect.as(Effect.logWarning("The call for spam scores failed.", error.message), new Map())
+  Effect.as(
+    Effect.logWarning(
+      "The call for spam scores failed. The figures have no spam scores.",
+      error.message,
+    ),
+    new Map(),
+  )
 
 /** The figures by the name that was sent for them. Skips items that cannot be decoded. */
 const figures =

@@ -42,7 +42,8 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
   const ask: Ask = (targets) =>
     Effect.map(call(targets), (outcomes) =>
       targets.map(
-        ({ url }) => outcomes.get(url) ?? providerFailed("the provider's answer lacks the target"),
+        ({ url }) =>
+          outcomes.get(url) ?? providerFailed("the provider's answer does not contain the target"),
       ),
     )
 

@@ -80,7 +80,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
         Effect.flatMap((deadline) => callUntil(targets, deadline)),
         Effect.catchTag("CircuitOpen", ({ message }) =>
-          failure("Unavailable", `not asked: ${message}`),
+          failure("Unavailable", `not asked, because ${message}`),
         ),
         Effect.tapError(() => Effect.sync(() => meters.outcomes(0, targets.length))),
       ),

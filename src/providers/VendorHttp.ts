@@ -193,7 +193,7 @@ const retryAfterOf = (text: string | undefined) =>
 const explain = ({ json, status }: VendorResponse): string =>
   Option.match(Option.flatMap(json, Schema.decodeUnknownOption(Complaint)), {
     onNone: () => `HTTP ${status}`,
-    onSome: ({ message }) => `HTTP ${status}: ${message}`,
+    onSome: ({ message }) => `HTTP ${status}, ${message}`,
   })
 
 const Complaint = Schema.Struct({ message: Schema.String })

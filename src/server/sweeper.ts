@@ -15,7 +15,9 @@ export const layer = Layer.scopedDiscard(
           isFailing = false
           return count === 0
             ? Effect.void
-            : Effect.logWarning(`Abandoned holds released: ${count}.`)
+            : Effect.logWarning(
+                `Returned the held credits of requests that did not finish: ${count}.`,
+              )
         },
         onFailure: (cause) => {
           const isKnown = isFailing
@@ -23,7 +25,7 @@ export const layer = Layer.scopedDiscard(
           return isKnown
             ? Effect.void
             : Effect.logError(
-                "The release of abandoned holds failed. It is retried every second.",
+                "The held credits of unfinished requests cannot be returned now. The service tries again every second.",
                 cause,
               )
         },

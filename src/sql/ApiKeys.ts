@@ -82,7 +82,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }).pipe(
       // No request depends on these times, so a failure is only logged.
       Effect.catchAllCause((cause) =>
-        Effect.logDebug("The last uses of API keys were not written.", cause),
+        Effect.logDebug("The times at which API keys were last used were not saved.", cause),
       ),
     )
     const scope = yield* Effect.scope
@@ -105,7 +105,10 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         const record = readKey(row.value)
         if (Either.isLeft(record)) {
           const { id, problem } = record.left
-          yield* Effect.logError(`The record of the key ${id} cannot be read.`, problem)
+          yield* Effect.logError(
+            `The record of the key ${id} cannot be read, so the key is refused. Revoke it and create another one.`,
+            problem,
+          )
           return yield* new InvalidApiKey()
         }
         const now = yield* Clock.currentTimeMillis

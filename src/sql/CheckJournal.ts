@@ -181,8 +181,8 @@ const rootCause = (error: unknown): unknown =>
 
 /** The problem and its remedy for SQLite's result codes. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [
-  [/^SQLITE_(BUSY|LOCKED)/, "another run is using it: wait for its end, or stop it"],
-  [/^SQLITE_FULL/, "the disk is full: free some space"],
-  [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or is not a journal: move it away"],
-  [/^SQLITE_(CANTOPEN|READONLY)/, "it cannot be written: check the permissions of its folder"],
+  [/^SQLITE_(BUSY|LOCKED)/, "another run is using it; wait for its end, or stop it"],
+  [/^SQLITE_FULL/, "the disk is full; free some space"],
+  [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or is not a journal; move it away"],
+  [/^SQLITE_(CANTOPEN|READONLY)/, "it cannot be written; check the permissions of its folder"],
 ]

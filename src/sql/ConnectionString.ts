@@ -75,7 +75,7 @@ export const parse = (
 
     const user = value("user") ?? environment["USER"] ?? environment["USERNAME"]
     if (user === undefined || user === "") {
-      return yield* refuse("it names no user: write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+      return yield* refuse("it has no user; write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
     }
     return {
       hosts: yield* hostsOf(value("host"), value("port")),
@@ -124,7 +124,7 @@ const split = (text: string): Parsed<Parts> => {
 }
 
 const rawCharacter =
-  "user or password has a raw character: percent-encode it (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
+  "user or password has a raw character; percent-encode it (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
 /** Returns the string's parameters by libpq's names. The query overrides the parts before it. */
 const parametersOf = ({
@@ -147,7 +147,7 @@ const parametersOf = ({
     for (const pair of query.split("&").filter((pair) => pair !== "")) {
       const [, name, raw] = /^([^=]*)=(.*)$/s.exec(pair) ?? []
       if (name === undefined || raw === undefined) {
-        return yield* refuse('a parameter has no "=": percent-encode "&" in a value as %26')
+        return yield* refuse('a parameter has no "="; percent-encode "&" in a value as %26')
       }
       const value = yield* decode(raw)
       if (isParameter(name)) given.set(name, value)
@@ -156,7 +156,7 @@ const parametersOf = ({
         return yield* refuse(
           // A name after a password may be the password's second half, after a raw `&`: hide it.
           query.includes("@") || /^(ssl)?password$/.test(previous) || !/^\w{1,40}$/.test(name)
-            ? `a parameter is unknown: ${rawCharacter}, and %26 for &`
+            ? `a parameter is unknown, perhaps because ${rawCharacter}, and & as %26`
             : complaintAbout(name),
         )
       }
@@ -200,14 +200,14 @@ const hostsOf = (
   }
   if (ports.length !== 1 && ports.length !== hosts.length) {
     return refuse(
-      `${ports.length} ports do not match ${hosts.length} hosts: give one port, or one for each host`,
+      `${ports.length} ports do not match ${hosts.length} hosts; give one port, or one for each host`,
     )
   }
   const [first, ...rest] = hosts.map((host, index) => ({
     host,
     port: ports[ports.length === 1 ? 0 : index] ?? 5432,
   }))
-  return first === undefined ? refuse("it names no host") : Either.right([first, ...rest])
+  return first === undefined ? refuse("it has no host") : Either.right([first, ...rest])
 }
 
 const sessionAttributeOf = (value: string = "any"): Parsed<TargetSessionAttrs> => {
@@ -215,7 +215,7 @@ const sessionAttributeOf = (value: string = "any"): Parsed<TargetSessionAttrs> =
   if (known !== undefined) return Either.right(known)
   return refuse(
     /^(read-only|standby|prefer-standby)$/.test(value)
-      ? `target_session_attrs=${value} finds a server that cannot be written to: use read-write`
+      ? `target_session_attrs=${value} finds a server that cannot be written to; use read-write`
       : `target_session_attrs is one of ${sessionAttributes.join(", ")}`,
   )
 }
@@ -228,7 +228,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
     if (sslMode === undefined) {
       return yield* refuse(
         given === "no-verify"
-          ? "sslmode=no-verify is not a mode of libpq: use require, which encrypts without verifying"
+          ? "sslmode=no-verify is not a mode of libpq; use require, which encrypts without verifying"
           : `sslmode is one of ${sslModes.join(", ")}`,
       )
     }
@@ -243,7 +243,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
     const sslCert = value("sslcert")
     const sslKey = value("sslkey")
     if ((sslCert === undefined) !== (sslKey === undefined)) {
-      return yield* refuse("sslcert and sslkey belong together: name both files, or none")
+      return yield* refuse("sslcert and sslkey belong together; name both files, or none")
     }
     return { sslMode, sslRootCert, sslCert, sslKey }
   })
@@ -261,7 +261,7 @@ const maxTimeoutSeconds = 600
 
 const decode = (text: string): Parsed<string> => {
   if (/%(?![\da-f]{2})|%00/i.test(text))
-    return refuse("a % begins no valid percent-encoding: write %25 for a %")
+    return refuse("a % does not begin a valid percent-encoding; write %25 for a %")
   return Either.try({
     try: () => decodeURIComponent(text),
     catch: () => new InvalidConnectionString({ problem: "a percent-encoding is not valid UTF-8" }),
@@ -319,7 +319,7 @@ const refused: ReadonlyMap<string, string> = new Map([
   ["passfile", "name the file in the environment variable PGPASSFILE"],
   ["channel_binding", "use channel_binding=prefer, or sslmode=verify-full"],
   ["load_balance_hosts", "hosts are tried in order"],
-  ["client_encoding", "the program speaks UTF-8"],
+  ["client_encoding", "the program always uses UTF-8"],
   ...each(
     "keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout",
     "a silent connection is given up after 15 s",
@@ -337,10 +337,10 @@ const complaintAbout = (name: string): string => {
   const advice = refused.get(name)
   if (advice !== undefined) {
     const what = acceptedValues.has(name) ? `this value of ${name}` : `the parameter ${name}`
-    return `${what} is not supported: ${advice}`
+    return `${what} is not supported; ${advice}`
   }
   const nearest = nearestName(name, Object.keys(parameters))
   return nearest === undefined
-    ? `there is no parameter ${name}: there are ${Object.keys(parameters).join(", ")}`
-    : `there is no parameter ${name}: did you mean ${nearest}?`
+    ? `there is no parameter ${name}; the parameters are ${Object.keys(parameters).join(", ")}`
+    : `there is no parameter ${name}; did you mean ${nearest}?`
 }

@@ -68,7 +68,7 @@ const chargers = new WeakMap<CreditLedger["Type"], Charger>()
 /** Returns the Charger of a ledger that this layer made, or undefined for any other ledger. */
 export const chargerOf = (ledger: CreditLedger["Type"]): Charger | undefined => chargers.get(ledger)
 
-const notApplied = Exit.die("the command was not applied")
+const notApplied = Exit.die("the commit left out this change")
 
 const make = (options: Options) =>
   Effect.gen(function* () {

@@ -36,7 +36,7 @@ export const wordsOf = (error: unknown): string => codeAndMessage(rootCause(erro
 
 /** Describes an error without advice and without the original message, so anyone may read it. */
 export const summarize = (error: unknown): string =>
-  adviceFor(error)?.replace(/:.*/, "") ?? "the database failed"
+  adviceFor(error)?.replace(/;.*/, "") ?? "the database failed"
 
 const adviceFor = (error: unknown): string | undefined => {
   const [code, message] = codeAndMessage(rootCause(error))
@@ -153,91 +153,97 @@ const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   [
     /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/,
-    "the disk of the database is full: free some space",
+    "the disk of the database is full; free some space",
   ],
   [
     /^SQLITE_READONLY/,
-    "the database cannot be written: check the permissions of its file and folder",
+    "the database cannot be written; check the permissions of its file and folder",
   ],
   [
     /^SQLITE_BUSY|^SQLITE_LOCKED/,
-    "the database is locked by another program: end it, or try later",
+    "the database is locked by another program; end it, or try later",
   ],
-  [damage, "the database file is damaged, or is no SQLite database: restore a backup"],
+  [damage, "the database file is damaged, or is not an SQLite database; restore a backup"],
   [
     /^SQLITE_CANTOPEN|^Cannot open database/,
-    "the database file cannot be opened: check AUTHORITY_DATABASE_URL, and that its folder can be written",
+    "the database file cannot be opened; check AUTHORITY_DATABASE_URL, and that its folder can be written",
   ],
-  [/^SQLITE_IOERR/, "the disk of the database failed"],
+  [
+    /^SQLITE_IOERR/,
+    "the disk of the database failed; check the disk, then run 'authority credits verify'",
+  ],
   [
     /^ENOTFOUND$/,
-    "the database cannot be reached: the name of its host is unknown: check AUTHORITY_DATABASE_URL",
+    "the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL",
   ],
   // Before `connectionLost`: PgBouncer sends this error with the code of a lost connection.
   [
     statementPooling,
-    "PgBouncer's pool_mode=statement allows no transaction: set it to transaction or session",
+    "PgBouncer's pool_mode=statement does not allow transactions; set it to transaction or session",
   ],
-  [connectionLost, "the database cannot be reached: check AUTHORITY_DATABASE_URL and its server"],
+  [connectionLost, "the database cannot be reached; check AUTHORITY_DATABASE_URL and its server"],
   [
     /^permission denied for schema/,
-    "the role may not create tables: grant it USAGE and CREATE on the schema, or start the program once with the schema's owner in AUTHORITY_DATABASE_URL",
+    "the role may not create tables; grant it USAGE and CREATE on the schema, or start the program once with the schema's owner in AUTHORITY_DATABASE_URL",
   ],
   [
     /^3F000$/,
-    "the role may use no schema of its search_path: grant it USAGE on the schema, and CREATE if it is to make the tables",
+    "the role may not use any schema of its search_path; grant it USAGE on the schema, and also CREATE if it creates the tables",
   ],
   [
     /^permission denied for database/,
-    "the role may not connect to the database: grant it CONNECT on the database",
+    "the role may not connect to the database; grant it CONNECT on the database",
   ],
   // The entries for "permission denied" match only English messages. In another language of the
   // server, this entry applies to all of them.
   [
     /^42501$/,
-    "the role may not use a table: grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",
+    "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",
   ],
   [
     /^53300$/,
-    "the server has no connection left: lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections or the role's CONNECTION LIMIT",
+    "the server has no connection left; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections or the role's CONNECTION LIMIT",
   ],
   [
     /^28P01$/,
-    "the server refuses the user or the password: check AUTHORITY_DATABASE_URL, PGPASSWORD and ~/.pgpass",
+    "the server refuses the user or the password; check AUTHORITY_DATABASE_URL, PGPASSWORD and ~/.pgpass",
   ],
   [
     / has no password$|^empty password returned/,
-    "the server asks for a password: put it into AUTHORITY_DATABASE_URL, PGPASSWORD or ~/.pgpass, which only its owner may read",
+    "the server asks for a password; put it into AUTHORITY_DATABASE_URL, PGPASSWORD or ~/.pgpass, which only its owner may read",
   ],
   [
     /^28000$/,
-    "the server does not let this user in from here: check AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
+    "the server does not accept this user from this address; check AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
   ],
   [
     /^3D000$/,
-    "the server has no database of this name: create it, or check AUTHORITY_DATABASE_URL",
+    "the server has no database of this name; create it, or check AUTHORITY_DATABASE_URL",
   ],
   [
     /^The server does not support SSL/,
-    "the server does not speak TLS: turn it on there, or use sslmode=prefer or disable in AUTHORITY_DATABASE_URL",
+    "the server does not support TLS; turn TLS on there, or use sslmode=prefer or sslmode=disable in AUTHORITY_DATABASE_URL",
   ],
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)$/,
-    "the server's certificate is not trusted: name the file of its authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL",
+    "the server's certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL",
   ],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    "the server's certificate is for another host: use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca",
+    "the server's certificate is for another host; use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca",
   ],
   [
     /^(ENOENT|EACCES|EISDIR): .*, (open|read)\b/,
-    "a file that AUTHORITY_DATABASE_URL names cannot be read: check its path and permissions",
+    "a file that AUTHORITY_DATABASE_URL names cannot be read; check its path and permissions",
   ],
-  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, "the server's certificate is not valid today: renew it"],
+  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, "the server's certificate is not valid today; renew it"],
   [
     /^25006$/,
-    "the database is read-only: connect to its primary server, or set default_transaction_read_only off",
+    "the database is read-only; connect to its primary server, or set default_transaction_read_only off",
   ],
-  [/^57014$/, "the database is too slow, or locked by another program"],
-  [/^28\w{3}$/, "the database refuses the connection: check AUTHORITY_DATABASE_URL"],
+  [
+    /^57014$/,
+    "the database is too slow, or locked by another program; end that program, or try later",
+  ],
+  [/^28\w{3}$/, "the database refuses the connection; check AUTHORITY_DATABASE_URL"],
 ]

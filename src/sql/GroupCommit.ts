@@ -154,7 +154,7 @@ export const make = <Command, E>(
       yield* callBack(withdrawn, Exit.fail("withdrawn"))
       yield* callBack(undecided, Exit.fail("undecided"))
       yield* Effect.logWarning(
-        `The database is too slow: commands withdrawn: ${withdrawn.length}, undecided: ${undecided.length}.`,
+        `The database is too slow. Changes that were dropped before they began: ${withdrawn.length}. Changes that may still be committed: ${undecided.length}. Their requests got 503 or 500.`,
       )
     })
     const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))
@@ -242,9 +242,13 @@ const callBack = <Command>(
         thrown.push(defect)
       }
     }
-    return Effect.forEach(thrown, (defect) => Effect.logError("A callback threw.", defect), {
-      discard: true,
-    })
+    return Effect.forEach(
+      thrown,
+      (defect) => Effect.logError("A request could not be answered after its commit.", defect),
+      {
+        discard: true,
+      },
+    )
   })
 
 /** Converts a function that takes a callback to an Effect. The Effect cannot be interrupted. */

@@ -143,14 +143,16 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
           const hasRecovered = isFailing
           isFailing = false
           return hasRecovered
-            ? Effect.logInfo("This process's heartbeat in the database works again.")
+            ? Effect.logInfo("This process can write its heartbeat again.")
             : Effect.void
         },
         onFailure: (cause) => {
           const isKnown = isFailing || Cause.isInterruptedOnly(cause)
           isFailing = true
           const { message } = Failure.describe(Cause.squash(cause))
-          return isKnown ? Effect.void : Effect.logError(`The heartbeat fails: ${message}`)
+          return isKnown
+            ? Effect.void
+            : Effect.logError(`This process cannot write its heartbeat: ${message}`)
         },
       }),
     )
@@ -159,7 +161,7 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         sql.withTransaction,
         Effect.catchAllCause((cause) =>
           Effect.logWarning(
-            "The heartbeat's row was not removed; another process will remove it.",
+            "The row of this process in the table processes was not removed. Another process will remove it.",
             cause,
           ),
         ),

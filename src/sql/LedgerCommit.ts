@@ -123,7 +123,7 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
 const dieUndecided = ({ cause, message }: StoreFailure) => {
   const failure = new StoreFailure({ message, cause, isUndecided: true })
   const log = Effect.logError(
-    "The answer to a commit was lost. The commit may have succeeded.",
+    "The connection to the database broke during a commit. Its changes may have been committed.",
     Cause.die(failure),
   )
   return Effect.zipRight(log, Effect.die(failure))

@@ -27,7 +27,12 @@ export const make = (
     statement: (account, { since = -Infinity, until = Infinity }) =>
       entriesOf(account).pipe(
         Stream.mapEffect(
-          Either.mapLeft((problem) => new StoreFailure({ message: `${problem} of ${account}` })),
+          Either.mapLeft(
+            (problem) =>
+              new StoreFailure({
+                message: `account ${account}: ${problem}; run 'authority credits verify'`,
+              }),
+          ),
         ),
         Stream.orDie,
         Stream.filter(({ at }) => since <= at && at < until),

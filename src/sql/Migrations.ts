@@ -181,7 +181,7 @@ const explain = (error: unknown) =>
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
         ? new StoreFailure({
-            message: `a migration is due (schema ${version}, this program has ${newest}), and the role may not make it: start the program once with the owner of the tables in AUTHORITY_DATABASE_URL (${Failure.wordsOf(error)})`,
+            message: `the database has schema ${version}, this program needs schema ${newest}, and the role may not migrate it; run 'authority doctor' once with the owner of the tables in AUTHORITY_DATABASE_URL (${Failure.wordsOf(error)})`,
             cause: error,
           })
         : Failure.describe(error),
@@ -193,7 +193,7 @@ const refuseNewer = Effect.filterOrFail(
   (version) => version <= newest,
   (version) =>
     new StoreFailure({
-      message: `the database is of a newer version (schema ${version}) than this program (schema ${newest}): update the program, or restore a backup from before the update`,
+      message: `the database is of a newer version (schema ${version}) than this program (schema ${newest}); update the program, or restore a backup from before the update`,
     }),
 )
 

@@ -99,7 +99,10 @@ type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
 const anotherImport = Effect.fail(
-  new StoreFailure({ message: "another import has begun meanwhile: let it finish" }),
+  new StoreFailure({
+    message:
+      "another 'authority dataset import' began, so this one stopped and its rows are not used; wait until the other one is done",
+  }),
 )
 
 /** Runs a statement in its own transaction. Dies when another import has begun meanwhile. */

@@ -40,7 +40,7 @@ export const backup = (
     yield* Presence.required(from, path)
     if (existsSync(destination)) {
       return yield* new StoreFailure({
-        message: `${destination} exists already: name another file`,
+        message: `${destination} exists already; name another file`,
       })
     }
     // VACUUM INTO copies one snapshot. A copy page by page starts again after every write.
@@ -100,7 +100,7 @@ const make = Effect.fnUntraced(
     // The statement may have waited for a restore. Then this connection has the replaced file open.
     if (before !== undefined && inodeOf(path) !== before) {
       return yield* new StoreFailure({
-        message: `${path} was replaced while it was opened: try again`,
+        message: `${path} was replaced while it was opened; try again`,
       })
     }
     // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.

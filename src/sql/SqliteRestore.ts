@@ -37,7 +37,7 @@ export const copied = (
   Effect.gen(function* () {
     if (!existsSync(dirname(database))) {
       return yield* new StoreFailure({
-        message: `the folder of ${database} does not exist: check AUTHORITY_DATABASE_URL`,
+        message: `the folder of ${database} does not exist; check AUTHORITY_DATABASE_URL`,
       })
     }
     const folder = yield* Effect.acquireRelease(
@@ -55,7 +55,7 @@ export const copied = (
     }
     if (stateOf(file) !== before) {
       return yield* new StoreFailure({
-        message: `${file} changed while it was copied: stop the program that writes to it, or copy it with "authority backup"`,
+        message: `${file} changed while it was copied; stop the program that writes to it, or copy it with "authority backup"`,
       })
     }
     return copy
@@ -73,7 +73,9 @@ export const replace = (
   Effect.gen(function* () {
     yield* Effect.scoped(lock(copy))
     if (sizeOf(`${copy}-wal`) > 0) {
-      return yield* new StoreFailure({ message: `${copy}-wal could not be written into its file` })
+      return yield* new StoreFailure({
+        message: `the WAL of the backup could not be merged into it, and ${database} is unchanged; make a new backup with 'authority backup' and restore that`,
+      })
     }
     if (existsSync(database)) {
       yield* attempt(() => accessSync(database, constants.R_OK | constants.W_OK))
@@ -102,7 +104,7 @@ export const replace = (
   )
 
 const inUse = (database: string) =>
-  `${database} is in use: stop the service, and every other program that has it open`
+  `${database} is in use; stop the service and every other program that has it open`
 
 /**
  * The suffixes of the database, its WAL and its rollback journal. A crash may leave the last two.
@@ -202,10 +204,10 @@ const failure = (error: unknown): StoreFailure => {
   return new StoreFailure({ message: `${known} (${error.message})`, cause: error })
 }
 
-const noPermission = "no permission: run this as the owner of the database"
+const noPermission = "no permission; run this as the owner of the database"
 
 const advice = new Map([
   ["EACCES", noPermission],
   ["EPERM", noPermission],
-  ["EROFS", "the disk of the database is read-only: make it writable"],
+  ["EROFS", "the disk of the database is read-only; make it writable"],
 ])

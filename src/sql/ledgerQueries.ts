@@ -68,7 +68,8 @@ const decodeBooks = Schema.decodeUnknownEither(
 export const readBooks = (row: typeof BooksRow.Type) =>
   Either.mapLeft(
     decodeBooks(row),
-    (error) => `account ${row.accountId}: its balance cannot be read: ${Failure.unreadable(error)}`,
+    (error) =>
+      `account ${row.accountId}: its balance cannot be read (${Failure.unreadable(error)})`,
   )
 
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)

@@ -83,7 +83,7 @@ describe("a database that does not exist", () => {
             verb(inFolder, { AUTHORITY_DATABASE_URL: `sqlite:${file}` }),
           )
           assert.propertyVal(error, "_tag", "NoDatabase")
-          assert.include(String(error), `there is no database at ${file}:`)
+          assert.include(String(error), `there is no database at ${file};`)
           assert.deepStrictEqual(readdirSync(cwd), [])
         }),
     )

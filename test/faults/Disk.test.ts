@@ -59,7 +59,7 @@ describe.skipIf(missing !== undefined)("a disk that is really full", () => {
           [...new Set(refused)],
           [`500 {"success":false,"message":"Internal server error."}`],
         )
-        assert.include(running.stdout(), "the disk of the database is full: free some space")
+        assert.include(running.stdout(), "the disk of the database is full; free some space")
         const credits = { path: creditsPath, headers: { "x-api-key": key } }
         assert.strictEqual((yield* request(running.url, credits)).status, 200)
         assert.sameMembers(yield* charges(folder), acknowledged)
@@ -103,7 +103,7 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
             assert.deepStrictEqual([code, stdout], [1, ""])
             assert.match(
               stderr,
-              /^authority: .*the disk of the database is full: free some space.*\n$/,
+              /^authority: .*the disk of the database is full; free some space.*\n$/,
             )
             assert.sameMembers(readdirSync(folder), before)
           }

@@ -85,7 +85,7 @@ describe("a database that another program has locked", () => {
         assert.match(writes, /^no commit in the last 10 seconds/)
         const { code, detail, state } = yield* diagnosis(cwd)
         assert.deepStrictEqual([code, state], [1, "failure"])
-        assert.match(detail, /locked by another program: end it, or try later/)
+        assert.match(detail, /locked by another program; end it, or try later/)
         assert.match((yield* readiness(url)).writes, /: the database is locked by another program$/)
         yield* sql`ROLLBACK`
         yield* eventually("the service is ready again", isReady(url))
@@ -106,7 +106,7 @@ describe.skipIf(missing !== undefined)("a disk that cannot be written", () => {
         assert.match(yield* becomesUnready(url), /: the disk of the database is full$/)
         const { code, detail } = yield* diagnosis(cwd)
         assert.strictEqual(code, 1)
-        assert.match(detail, /disk of the database is full: free some space/)
+        assert.match(detail, /disk of the database is full; free some space/)
         yield* free
         yield* eventually("the service is ready again", isReady(url))
       }),
@@ -184,7 +184,7 @@ describe("a PostgreSQL role without write permission", () => {
       const settings = { AUTHORITY_DATABASE_URL: Redacted.value(admin) }
       const { code, detail } = yield* diagnosis(cwd, settings)
       assert.strictEqual(code, 1)
-      assert.match(detail, /read-only: connect to its primary server/)
+      assert.match(detail, /read-only; connect to its primary server/)
     }),
   )
 })

@@ -56,7 +56,7 @@ describe("a full SQLite database", () => {
         yield* Fiber.join(clients)
         assert.isAbove(load.acknowledged.length, 0)
         for (const message of new Set(load.failures)) {
-          assert.match(message, /^the disk of the database is full: free some space/)
+          assert.match(message, /^the disk of the database is full; free some space/)
         }
         yield* nothingIsLost(load, account)
 
@@ -96,7 +96,7 @@ describe("a SQLite file that cannot be written", () => {
         yield* failureMessage(grant(account, 1)),
       ]
       for (const message of messages) {
-        assert.match(message, /cannot be written: check the permissions/)
+        assert.match(message, /cannot be written; check the permissions/)
       }
       assert.deepInclude(yield* figures(account), { charged: 0, held: 4, available: 6 })
       assert.strictEqual((yield* statement(account)).length, 1)
@@ -170,7 +170,7 @@ describe("a damaged SQLite file", () => {
       copyFileSync(file, `${file}.backup`)
       damage(file, 0, 4096)
       const opened = yield* Effect.flip(Layer.build(sqliteFile(file)))
-      assert.match(String(opened), /damaged, or is no SQLite database: restore a backup/)
+      assert.match(String(opened), /damaged, or is not an SQLite database; restore a backup/)
       copyFileSync(`${file}.backup`, file)
       const { available } = yield* Effect.provide(figures(account), sqliteFile(file))
       assert.strictEqual(available, 10)
@@ -190,7 +190,7 @@ describe("a damaged SQLite file", () => {
       const message = yield* failureMessage(statement(account)).pipe(
         Effect.provide(sqliteFile(file)),
       )
-      assert.match(message, /damaged, or is no SQLite database: restore a backup/)
+      assert.match(message, /damaged, or is not an SQLite database; restore a backup/)
     }),
   )
 })

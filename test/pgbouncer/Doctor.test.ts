@@ -23,7 +23,11 @@ afterAll(() => stop())
 it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: RegExp]>([
   ["session", 0, /ok +pooler: in session mode\n/],
   ["transaction", 0, /ok +pooler: in transaction mode\n/],
-  ["statement", 1, /failure +pooler: in statement mode, which allows no transaction: set it to /],
+  [
+    "statement",
+    1,
+    /failure +pooler: in statement mode, which does not allow transactions; set it to /,
+  ],
 ])(
   "the doctor reports PgBouncer's pool mode %s",
   ([poolMode, code, line]) =>

@@ -187,7 +187,7 @@ describe("a bulk check that is stopped", () => {
         assert.strictEqual(stopped.code, 1)
         assert.match(
           stopped.stderr,
-          /^authority: the account is out of credits: [^\n]+; 1,000 URLs are left; to resume, run the same command\n$/m,
+          /^authority: the account is out of credits: [^\n]+; 1,000 URLs left; to resume, run the same command\n$/m,
         )
         const { outcomes, summary } = JSON.parse(stopped.stdout)
         assert.deepInclude(summary, { complete: false, succeeded: 1000, left: 1000 })
@@ -225,7 +225,7 @@ describe("a bulk check that is stopped", () => {
         yield* finished(running)
         assert.match(
           running.stderr(),
-          /^authority: the service rejects the key: [^\n]+; \d+ URLs are left; to resume, run the same command\n$/m,
+          /^authority: the service rejects the key; set [^\n]+; \d+ URLs left; to resume, run the same command\n$/m,
         )
         assert.isBelow((yield* books).charged, 1000)
         const another = yield* issueKey
@@ -275,7 +275,7 @@ describe("a bulk check that is stopped", () => {
         const { stderr } = yield* toEnd(cwd, args)
         assert.match(
           stderr,
-          /^1 batches were sent more than a day ago .* may charge for them again/m,
+          /^Sent more than a day ago, without an answer: 1 batch\. .* may charge for them again/m,
         )
       }),
     timeout,
@@ -334,7 +334,7 @@ describe("a bulk check that finished", () => {
         assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
         assert.match(
           second.stderr,
-          /^This list was done at \S+Z\. Its outcomes are from \S+list\.txt\.journal and cost nothing now\. With --again it is checked anew, for about 1 credits\.\n/,
+          /^This list was done at \S+Z\. Its outcomes are from \S+list\.txt\.journal and cost nothing now\. With --again it is checked anew, for about 1 credit\.\n/,
         )
       }),
     timeout,
@@ -402,7 +402,7 @@ describe("the bulk check and a service that fails", () => {
         assert.strictEqual(running.exitCode(), 1)
         assert.match(
           running.stderr(),
-          /authority: http:\S+ cannot be reached: .* URLs are left; to resume, run the same command/,
+          /authority: No connection to the service: .* \(http:\S+\); check .* URLs left; to resume, run the same command/,
         )
         yield* restart
         assert.strictEqual((yield* toEnd(cwd, [...args, "--output", "out.csv"])).code, 0)
@@ -422,8 +422,11 @@ describe("the bulk check and a service that fails", () => {
         const nobody = ["check", "list.txt", "--key", key, "--url", "http://127.0.0.1:2"]
         const unreachable = yield* toEnd(cwd, nobody)
         assert.deepStrictEqual([refused.code, unreachable.code], [1, 1])
-        assert.match(refused.stderr, /^authority: the service rejects the key: [^\n]+\n$/)
-        assert.match(unreachable.stderr, /^authority: http:\S+ cannot be reached: [^\n]+\n$/)
+        assert.match(refused.stderr, /^authority: the service rejects the key; set [^\n]+\n$/)
+        assert.match(
+          unreachable.stderr,
+          /^authority: No connection to the service: [^\n]+ \(http:\S+\); check [^\n]+\n$/,
+        )
         assert.strictEqual(refused.stdout + unreachable.stdout, "")
         expectNothingLeft(cwd)
         const usage = yield* toEnd(cwd, ["check", "list.txt", "--url", url])

@@ -28,7 +28,7 @@ describe("authority dataset import", () => {
 
         writeFileSync(file, text)
         const top = yield* imported(cwd, file, "--format", "tranco", "--top", "2")
-        assert.match(top.stdout, /^Imported 2 names in .* 1 broken lines were skipped: 2\.\n$/)
+        assert.match(top.stdout, /^Imported 2 names in .* Skipped 1 broken line, at line 2\.\n$/)
       }),
   )
 

@@ -212,12 +212,12 @@ describe("the doctor", () => {
         assert.strictEqual(code, 0, stdout)
         assert.match(
           stdout,
-          /warning +AUTHORITY_PROT: unknown, and has no effect: did you mean AUTHORITY_PORT\?/,
+          /warning +AUTHORITY_PROT: unknown, and has no effect; did you mean AUTHORITY_PORT\?/,
         )
         assert.match(stdout, /AUTHORITY_MOZ_TOKEN: hidden \(environment\)/)
         assert.match(stdout, /AUTHORITY_PORT: 8080 \(default\)/)
         assert.match(stdout, /ok +database: SQLite, schema \d+/)
-        assert.match(stdout, /ok +ledger: 1 accounts and 0 entries add up/)
+        assert.match(stdout, /ok +ledger: 1 account and 0 entries verified/)
         assert.match(stdout, /ok +provider moz: reachable; 3000 of 3000 rows are left until 20/)
         assert.notInclude(stdout, FakeMoz.token)
       }),
@@ -247,7 +247,7 @@ describe("the doctor", () => {
         assert.strictEqual(unwell.code, 1)
         assert.match(
           unwell.stdout,
-          /failure +provider http: http: Refused: HTTP 401: no such token: <redacted>: check the token/,
+          /failure +provider http: http refused the call: HTTP 401, no such token: <redacted>; check the token/,
         )
         assert.notInclude(well.stdout + unwell.stdout, settings.AUTHORITY_HTTP_TOKEN)
       }),
@@ -269,7 +269,7 @@ describe("the doctor", () => {
         assert.match(stdout, /AUTHORITY_MOZ_URL: http:\/\/127.+\?key=… \(environment\)/)
         assert.match(
           stdout,
-          /provider moz: moz: Refused: HTTP 403: no\\u\{1b\}\[31m such \\u\{202e\}key: <redacted> or <redacted>/,
+          /provider moz: moz refused the call: HTTP 403, no\\u\{1b\}\[31m such \\u\{202e\}key: <redacted> or <redacted>/,
         )
         assert.notInclude(stdout, "SECRET")
         assert.notInclude(stdout, FakeMoz.token)
@@ -294,7 +294,7 @@ describe("the doctor", () => {
         assert.match(stdout, /ok +provider moz: reachable/)
         assert.strictEqual(
           stderr,
-          "authority: these parts fail: database, provider dataforseo; their lines say how to fix them\n",
+          "authority: these parts fail: database, provider dataforseo; see how to fix them in their lines\n",
         )
       }),
     timeout,
@@ -306,12 +306,12 @@ describe("the doctor and a provider that fails", () => {
     [
       "a provider that cannot be reached",
       FakeVendor.reset,
-      /provider moz: .*Unreachable.*: check the provider's address/,
+      /provider moz: moz cannot be reached: .*; check the provider's address/,
     ],
     [
       "a provider that refuses the token",
       FakeVendor.answer(403, "no"),
-      /provider moz: .*Refused.*: check the token/,
+      /provider moz: moz refused the call: .*; check the token/,
     ],
   ] as const) {
     it.scopedLive(

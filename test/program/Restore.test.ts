@@ -124,7 +124,7 @@ describe("authority restore", () => {
         const refused = Effect.gen(function* () {
           const { code, stderr, stdout } = yield* run(cwd, ["restore", "copy.db"])
           assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, /^authority: \/.+\/authority\.db is in use: stop the service.+\n$/)
+          assert.match(stderr, /^authority: \/.+\/authority\.db is in use; stop the service.+\n$/)
         })
         // Before its first request.
         yield* refused
@@ -160,7 +160,7 @@ describe("authority restore", () => {
         assert.deepStrictEqual([code, stderr], [0, ""])
         assert.strictEqual(
           stdout,
-          `Restored ${database} from ${join(cwd, "copy.db")}; 1 accounts and 2 entries add up.\n`,
+          `Restored ${database} from ${join(cwd, "copy.db")}; 1 account and 2 entries were verified.\n`,
         )
         assert.strictEqual(statSync(database).mode & 0o777, 0o600)
         assert.isFalse(existsSync(`${database}-wal`))
@@ -194,7 +194,7 @@ describe("authority restore", () => {
         yield* charge(service.url, key, "c.example.com")
         damage(join(cwd, "authority.db"), 0)
         const refused = yield* run(cwd, ["restore", "copy.db"])
-        assert.match(refused.stderr, /is in use: stop the service/)
+        assert.match(refused.stderr, /is in use; stop the service/)
         service.signal("SIGKILL")
         yield* exited(service)
 
@@ -235,7 +235,7 @@ describe("a program that waits for the lock of a restore", () => {
         renameSync(join(cwd, "copy.db"), database)
         restoring.close()
         assert.strictEqual(yield* exited(waiting), 1)
-        assert.match(waiting.stderr(), /authority\.db was replaced while it was opened: try again/)
+        assert.match(waiting.stderr(), /authority\.db was replaced while it was opened; try again/)
         assert.strictEqual((yield* run(cwd, ["account", "list"])).code, 0)
       }),
     timeout,
@@ -257,7 +257,7 @@ describe("restore refuses a file and changes nothing", () => {
     ["a folder", /\/file\.db is not a file/, (_, file) => mkdirSync(file)],
     [
       "a text",
-      /\/file\.db cannot be restored: .*is no SQLite database/,
+      /\/file\.db cannot be restored: .*is not an SQLite database/,
       (_, file) => writeFileSync(file, "These are my memoirs. ".repeat(1000)),
     ],
     [
@@ -356,7 +356,7 @@ describe("restore refuses a file and changes nothing", () => {
             AUTHORITY_DATABASE_URL: url,
           })
           assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, /^authority: PostgreSQL has its own programs for this: .+\n$/)
+          assert.match(stderr, /^authority: PostgreSQL has its own programs for this; .+\n$/)
           assert.include(stderr, line)
         }
       }),

@@ -263,7 +263,7 @@ describe("verbs beside a running service", () => {
         assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
         assert.match(
           stderr,
-          /^authority: cannot listen on .+: another program uses this port: .+\n$/,
+          /^authority: cannot listen on .+: another program uses this port; .+\n$/,
         )
       }),
     timeout,
