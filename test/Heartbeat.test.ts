@@ -135,6 +135,24 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
+    it.scoped("a process that missed a beat before a short outage is not considered dead", () =>
+      Effect.gen(function* () {
+        const [one, other] = [yield* newProcess, yield* newProcess]
+        const account = yield* newAccountWith(5)
+        yield* Effect.provide(hold(account, 5), one.context)
+        yield* other.sweep
+        yield* pass(other)
+        // Nobody reaches the database. Then the other process looks before this one beats.
+        yield* TestClock.adjust("4 seconds")
+        assert.strictEqual(yield* other.sweep, 0)
+        yield* TestClock.adjust("1 second")
+        assert.strictEqual(yield* other.sweep, 0)
+        yield* one.beat
+        assert.strictEqual(yield* pass(one, other), 0)
+        assert.strictEqual((yield* figures(account)).held, 5)
+      }),
+    )
+
     it.scoped(
       "a process without a row counts as dead, but a hold without an owner lasts for its lease",
       () =>

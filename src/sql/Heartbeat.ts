@@ -48,7 +48,7 @@ const standstill = nanos(6)
 /**
  * The longest time between two observations. After a longer one, earlier observations are ignored.
  */
-const longestGap = nanos(5)
+const longestGap = nanos(3)
 
 /** For how long one commit shows that commits succeed. */
 const readyFor = nanos(10)

@@ -175,8 +175,6 @@ const calm = ({ problem, replicas, template, witness, world }: Calm) =>
       )
     const areUp = Effect.sync(() => replicas.every(({ isUp }) => isUp))
     yield* within(10_000, until(areUp), () => problem("a replica does not start"))
-    // A process whose heartbeat failed in an outage may be taken for gone until it beats again.
-    yield* Effect.sleep("3 seconds")
 
     const held = Effect.reduce(customers, 0, (sum, { id }) =>
       Effect.map(
