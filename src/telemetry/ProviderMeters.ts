@@ -1,15 +1,4 @@
-/**
- * Metrics of each provider. All have the label `provider`.
- *
- * - `authority_provider_calls`: calls to the vendor, retries included
- * - `authority_provider_call_seconds`: duration of one call, in seconds
- * - `authority_provider_failed_calls`: calls that failed, with the label `reason`
- * - `authority_provider_rows`: targets for which the vendor returned figures
- * - `authority_provider_cache_hits`: targets answered from the cache
- * - `authority_provider_coalesced`: targets that joined a lookup in progress for the same target
- * - `authority_provider_failed_lookups`: targets sent to the vendor that got no figures
- * - `authority_provider_waiting`: targets in the queue now
- */
+/** Metrics of each provider, with the label `provider`. The guide's page Monitoring lists them. */
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
