@@ -1,76 +1,49 @@
 /** Tests the console in a real browser against the real program. */
-import { readFileSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Page } from "playwright-core"
 import { isMissing, visit, type Visit } from "../support/Browser.ts"
-import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
+import {
+  timeout,
+  sites,
+  failing,
+  mixed,
+  enter,
+  useKey,
+  paste,
+  start,
+  heading,
+  gone,
+  tally,
+  shown,
+  downloaded,
+  batches,
+  gate,
+} from "../support/ConsolePage.ts"
+import { folder, json, openAccount, serve } from "../support/Program.ts"
 
-const timeout = 120_000
+const everythingInIndexedDb = `(async () => {
+  const done = (request) =>
+    new Promise((resolve, reject) => {
+      request.onsuccess = () => resolve(request.result)
+      request.onerror = () => reject(request.error)
+    })
+  const found = []
+  for (const { name } of await indexedDB.databases()) {
+    const db = await done(indexedDB.open(name))
+    for (const store of db.objectStoreNames) {
+      const records = db.transaction(store).objectStore(store)
+      found.push(await done(records.getAllKeys()), await done(records.getAll()))
+    }
+    db.close()
+  }
+  return JSON.stringify(found)
+})()`
 
-const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
-
-/** The addresses that fail, each with the label that the console shows. */
-const failing = {
-  localhost: "Not a public web address",
-  "ftp://files.example.com": "Not a public web address",
-  "not a url": "Not a public web address",
-  "provider-error.example.com": "No figures from the provider",
-  "server-error.example.com": "The service failed",
-}
-const mixed = [...sites(115), ...Object.keys(failing)]
-
-const enter = async (page: Page, key: string) => {
-  await page.getByLabel("API key").fill(key)
-  await page.getByRole("button", { name: "Use this key" }).click()
-}
-
-/** Enters a key and waits until the service has accepted it. No run can start before that. */
-const useKey = async (page: Page, key: string) => {
-  await enter(page, key)
-  await page.getByText("credits available").waitFor()
-}
-
-const paste = async (page: Page, urls: ReadonlyArray<string>) => {
-  await page.context().grantPermissions(["clipboard-read", "clipboard-write"])
-  await page.evaluate(`navigator.clipboard.writeText(${JSON.stringify(urls.join("\n"))})`)
-  await page.getByLabel("Domains or pages, one per line").focus()
-  await page.keyboard.press("Control+V")
-}
-
-const start = (page: Page) => page.getByRole("button", { name: /^Check [\d,]+ address/ }).click()
-
-const heading = (page: Page, name: string | RegExp) => page.getByRole("heading", { name }).waitFor()
-
-const gone = { state: "detached" } as const
-
-const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
-
-/** The addresses in the table, from the top. */
-const shown = (page: Page) => page.locator("td.url").allInnerTexts()
-
-/** Clicks the button, and returns the name and the text of the file that is downloaded. */
-const downloaded = async (page: Page, name: string) => {
-  const [download] = await Promise.all([
-    page.waitForEvent("download"),
-    page.getByRole("button", { name }).click(),
-  ])
-  return { name: download.suggestedFilename(), text: readFileSync(await download.path(), "utf8") }
-}
-
-const batches = "**/v1/metrics/da-pa/batch"
-
-/** Lets the first `passing` batches pass. The others wait until `open` is called. */
-const gate = async (page: Page, passing: number) => {
-  let open = () => {}
-  const opened = new Promise<void>((resolve) => (open = resolve))
-  let passed = 0
-  await page.route(batches, async (route) => {
-    if (++passed > passing) await opened
-    await route.continue()
-  })
-  return { open }
-}
+const isFocused = (page: Page, name: string) =>
+  page
+    .getByRole("button", { name, exact: true })
+    .evaluate((button) => button === button.ownerDocument.activeElement)
 
 describe.skipIf(isMissing)("the console", () => {
   it.scopedLive(
@@ -345,42 +318,6 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.getByText("10 credits available").waitFor())
         const books = yield* json(cwd, "credits", "balance", "--account", "acme")
         assert.deepInclude(books, { available: 10, held: 0, charged: 120 })
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the console keeps its results when the server dies, and continues without a double charge",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const first = yield* serve(cwd)
-        const { act, examine, page } = yield* visit(first.url, "/console")
-        // A fake clock skips the waits between the retries.
-        yield* act((page) => page.clock.install())
-        yield* act((page) => useKey(page, key))
-        yield* act((page) => paste(page, sites(120)))
-        const { open: goOn } = yield* act((page) => gate(page, 1))
-        yield* act(start)
-        yield* act((page) => page.locator(".left").getByText("70").waitFor())
-        first.signal("SIGKILL")
-        yield* exited(first)
-        goOn()
-        yield* act((page) => page.getByText("Retrying").waitFor())
-        yield* examine("server lost")
-        const notice = page.getByText("The service does not answer.", { exact: true })
-        while (!(yield* Effect.promise(() => notice.isVisible()))) {
-          yield* act((page) => page.clock.runFor(1000))
-        }
-        assert.deepStrictEqual(yield* act(tally), ["50", "0", "70", "50"])
-        yield* act((page) => page.getByText("70 addresses are left").waitFor())
-
-        yield* serve(cwd, { AUTHORITY_PORT: new URL(first.url).port })
-        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
-        yield* act((page) => heading(page, "Done: 120 addresses"))
-        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
-        assert.deepInclude(books, { available: 880, held: 0, charged: 120 })
       }),
     timeout,
   )
@@ -750,34 +687,6 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console checks 10,000 addresses in at most 130 table rows, and reads a list of 100,000",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 20_000)
-        const { url } = yield* serve(cwd)
-        const { act, page } = yield* visit(url, "/console")
-        yield* act((page) => useKey(page, key))
-        yield* act((page) => paste(page, sites(100_000)))
-        yield* act((page) =>
-          page.getByRole("button", { name: "Check 100,000 addresses" }).waitFor(),
-        )
-        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
-        yield* act((page) => paste(page, sites(10_000)))
-        yield* act(start)
-        yield* act((page) =>
-          heading(page, "Done: 10,000 addresses").catch(() =>
-            heading(page, "Done: 10,000 addresses"),
-          ),
-        )
-        yield* act((page) => page.getByRole("button", { name: "Page authority" }).first().click())
-        assert.isAtMost(yield* Effect.promise(() => page.locator("tbody tr").count()), 130)
-        yield* act((page) => page.getByText("10,000 credits", { exact: true }).waitFor())
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
     "the console explains the figures before the first run, and has a sample list to try",
     () =>
       Effect.gen(function* () {
@@ -793,69 +702,6 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.keyboard.press("Control+Enter"))
         yield* act((page) => heading(page, "Done: 6 addresses"))
         assert.deepStrictEqual(yield* act(tally), ["5", "1", "0", "5"])
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "every state of the console fits a phone's width and is accessible there",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 140)
-        const { url } = yield* serve(cwd)
-        const { act, examine: inspect } = yield* visit(url, "/console", {
-          viewport: { width: 390, height: 844 },
-          isMobile: true,
-          hasTouch: true,
-        })
-        const width = (page: Page) => page.evaluate("document.documentElement.scrollWidth")
-        const examine = (state: string) =>
-          Effect.gen(function* () {
-            assert.strictEqual(yield* act(width), 390, state)
-            yield* inspect(`phone ${state}`)
-          })
-        yield* examine("empty")
-        yield* act((page) => enter(page, "ключ"))
-        yield* act((page) => page.getByText("That is not an API key").waitFor())
-        yield* examine("wrong key")
-        yield* act((page) => useKey(page, key))
-        const table = [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]
-        yield* act((page) =>
-          paste(
-            page,
-            table.map((url, index) => `${url}\t${index}`),
-          ),
-        )
-        yield* act((page) => page.getByLabel("Addresses are in").waitFor())
-        yield* examine("list")
-        const { open: goOn } = yield* act((page) => gate(page, 1))
-        yield* act(start)
-        yield* act((page) => page.locator(".done").getByText("50").waitFor())
-        yield* examine("running")
-        goOn()
-        yield* act((page) => heading(page, /^Done/))
-        yield* act((page) => page.getByText("Filter by figures").click())
-        yield* act((page) => page.getByText("As a table").first().click())
-        yield* examine("done")
-        yield* act((page) => page.getByLabel("Show").selectOption("Not checked"))
-        yield* act((page) => page.locator(".table").scrollIntoViewIfNeeded())
-        yield* examine("failures")
-        yield* act((page) => page.getByLabel("Filter by address").fill("none of them"))
-        yield* act((page) => page.getByText("No address matches the filter.").waitFor())
-        yield* examine("no match")
-        yield* act((page) => page.getByLabel("Domains or pages").fill(sites(60).join("\n")))
-        yield* act(start)
-        yield* act((page) => page.getByText("Out of credits.").waitFor())
-        yield* act((page) =>
-          page
-            .getByRole("button", { name: /^Delete the run/ })
-            .first()
-            .click(),
-        )
-        yield* examine("out of credits")
-        yield* act((page) => page.setViewportSize({ width: 360, height: 740 }))
-        assert.strictEqual(yield* act(width), 360)
       }),
     timeout,
   )
@@ -908,29 +754,6 @@ describe.skipIf(isMissing)("the console", () => {
   )
 })
 
-const everythingInIndexedDb = `(async () => {
-  const done = (request) =>
-    new Promise((resolve, reject) => {
-      request.onsuccess = () => resolve(request.result)
-      request.onerror = () => reject(request.error)
-    })
-  const found = []
-  for (const { name } of await indexedDB.databases()) {
-    const db = await done(indexedDB.open(name))
-    for (const store of db.objectStoreNames) {
-      const records = db.transaction(store).objectStore(store)
-      found.push(await done(records.getAllKeys()), await done(records.getAll()))
-    }
-    db.close()
-  }
-  return JSON.stringify(found)
-})()`
-
-const isFocused = (page: Page, name: string) =>
-  page
-    .getByRole("button", { name, exact: true })
-    .evaluate((button) => button === button.ownerDocument.activeElement)
-
 describe.skipIf(isMissing)("the documentation pages", () => {
   it.scopedLive(
     "the API reference shows the service's own address, and copies an example",
@@ -943,33 +766,6 @@ describe.skipIf(isMissing)("the documentation pages", () => {
         assert.match(example, /^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/v1\/metrics/)
         yield* act((page) => page.getByLabel(`Copy: ${call}`).click())
         yield* act((page) => page.getByText("Copied").waitFor())
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the documentation pages are accessible in both themes and fit the width of a phone",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* serve(yield* folder)
-        const wide = yield* visit(url, "/docs")
-        yield* wide.act((page) => heading(page, "Check the authority of 1 to 50 domains or URLs"))
-        yield* wide.examine("docs")
-        const phone = yield* visit(url, "/docs", { viewport: { width: 360, height: 740 } })
-        assert.strictEqual(
-          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
-          360,
-        )
-        yield* wide.act((page) => page.getByRole("link", { name: "Operating" }).click())
-        yield* wide.act((page) => heading(page, "The settings"))
-        yield* wide.examine("operating")
-        yield* phone.act((page) => page.goto(`${url}/docs/guide/operating`))
-        assert.strictEqual(
-          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
-          360,
-        )
-        yield* wide.act((page) => page.getByRole("link", { name: "Console" }).click())
-        yield* wide.act((page) => heading(page, "See how strong every site on your list is"))
       }),
     timeout,
   )

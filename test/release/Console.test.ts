@@ -1,0 +1,176 @@
+/** Tests in a real browser that take long: every state on a phone, long lists, a dead server. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import type { Page } from "playwright-core"
+import { isMissing, visit } from "../support/Browser.ts"
+import {
+  timeout,
+  sites,
+  mixed,
+  enter,
+  useKey,
+  paste,
+  start,
+  heading,
+  tally,
+  gate,
+} from "../support/ConsolePage.ts"
+import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
+
+describe.skipIf(isMissing)("the console", () => {
+  it.scopedLive(
+    "the console keeps its results when the server dies, and continues without a double charge",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const first = yield* serve(cwd)
+        const { act, examine, page } = yield* visit(first.url, "/console")
+        // A fake clock skips the waits between the retries.
+        yield* act((page) => page.clock.install())
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, sites(120)))
+        const { open: goOn } = yield* act((page) => gate(page, 1))
+        yield* act(start)
+        yield* act((page) => page.locator(".left").getByText("70").waitFor())
+        first.signal("SIGKILL")
+        yield* exited(first)
+        goOn()
+        yield* act((page) => page.getByText("Retrying").waitFor())
+        yield* examine("server lost")
+        const notice = page.getByText("The service does not answer.", { exact: true })
+        while (!(yield* Effect.promise(() => notice.isVisible()))) {
+          yield* act((page) => page.clock.runFor(1000))
+        }
+        assert.deepStrictEqual(yield* act(tally), ["50", "0", "70", "50"])
+        yield* act((page) => page.getByText("70 addresses are left").waitFor())
+
+        yield* serve(cwd, { AUTHORITY_PORT: new URL(first.url).port })
+        yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
+        yield* act((page) => heading(page, "Done: 120 addresses"))
+        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
+        assert.deepInclude(books, { available: 880, held: 0, charged: 120 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console checks 10,000 addresses in at most 130 table rows, and reads a list of 100,000",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 20_000)
+        const { url } = yield* serve(cwd)
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, sites(100_000)))
+        yield* act((page) =>
+          page.getByRole("button", { name: "Check 100,000 addresses" }).waitFor(),
+        )
+        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
+        yield* act((page) => paste(page, sites(10_000)))
+        yield* act(start)
+        yield* act((page) =>
+          heading(page, "Done: 10,000 addresses").catch(() =>
+            heading(page, "Done: 10,000 addresses"),
+          ),
+        )
+        yield* act((page) => page.getByRole("button", { name: "Page authority" }).first().click())
+        assert.isAtMost(yield* Effect.promise(() => page.locator("tbody tr").count()), 130)
+        yield* act((page) => page.getByText("10,000 credits", { exact: true }).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "every state of the console fits a phone's width and is accessible there",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 140)
+        const { url } = yield* serve(cwd)
+        const { act, examine: inspect } = yield* visit(url, "/console", {
+          viewport: { width: 390, height: 844 },
+          isMobile: true,
+          hasTouch: true,
+        })
+        const width = (page: Page) => page.evaluate("document.documentElement.scrollWidth")
+        const examine = (state: string) =>
+          Effect.gen(function* () {
+            assert.strictEqual(yield* act(width), 390, state)
+            yield* inspect(`phone ${state}`)
+          })
+        yield* examine("empty")
+        yield* act((page) => enter(page, "ключ"))
+        yield* act((page) => page.getByText("That is not an API key").waitFor())
+        yield* examine("wrong key")
+        yield* act((page) => useKey(page, key))
+        const table = [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]
+        yield* act((page) =>
+          paste(
+            page,
+            table.map((url, index) => `${url}\t${index}`),
+          ),
+        )
+        yield* act((page) => page.getByLabel("Addresses are in").waitFor())
+        yield* examine("list")
+        const { open: goOn } = yield* act((page) => gate(page, 1))
+        yield* act(start)
+        yield* act((page) => page.locator(".done").getByText("50").waitFor())
+        yield* examine("running")
+        goOn()
+        yield* act((page) => heading(page, /^Done/))
+        yield* act((page) => page.getByText("Filter by figures").click())
+        yield* act((page) => page.getByText("As a table").first().click())
+        yield* examine("done")
+        yield* act((page) => page.getByLabel("Show").selectOption("Not checked"))
+        yield* act((page) => page.locator(".table").scrollIntoViewIfNeeded())
+        yield* examine("failures")
+        yield* act((page) => page.getByLabel("Filter by address").fill("none of them"))
+        yield* act((page) => page.getByText("No address matches the filter.").waitFor())
+        yield* examine("no match")
+        yield* act((page) => page.getByLabel("Domains or pages").fill(sites(60).join("\n")))
+        yield* act(start)
+        yield* act((page) => page.getByText("Out of credits.").waitFor())
+        yield* act((page) =>
+          page
+            .getByRole("button", { name: /^Delete the run/ })
+            .first()
+            .click(),
+        )
+        yield* examine("out of credits")
+        yield* act((page) => page.setViewportSize({ width: 360, height: 740 }))
+        assert.strictEqual(yield* act(width), 360)
+      }),
+    timeout,
+  )
+})
+
+describe.skipIf(isMissing)("the documentation pages", () => {
+  it.scopedLive(
+    "the documentation pages are accessible in both themes and fit the width of a phone",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve(yield* folder)
+        const wide = yield* visit(url, "/docs")
+        yield* wide.act((page) => heading(page, "Check the authority of 1 to 50 domains or URLs"))
+        yield* wide.examine("docs")
+        const phone = yield* visit(url, "/docs", { viewport: { width: 360, height: 740 } })
+        assert.strictEqual(
+          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
+          360,
+        )
+        yield* wide.act((page) => page.getByRole("link", { name: "Operating" }).click())
+        yield* wide.act((page) => heading(page, "The settings"))
+        yield* wide.examine("operating")
+        yield* phone.act((page) => page.goto(`${url}/docs/guide/operating`))
+        assert.strictEqual(
+          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
+          360,
+        )
+        yield* wide.act((page) => page.getByRole("link", { name: "Console" }).click())
+        yield* wide.act((page) => heading(page, "See how strong every site on your list is"))
+      }),
+    timeout,
+  )
+})
