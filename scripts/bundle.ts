@@ -5,7 +5,7 @@ import { readFile, writeFile } from "node:fs/promises"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
 import { makePages } from "./pages.ts"
-import { withYoungFunctions } from "./young-functions.ts"
+import { allocateYoung } from "./allocate-young.ts"
 
 export const root = join(import.meta.dirname, "..")
 export const dist = join(root, "dist")
@@ -44,7 +44,7 @@ export const bundle = async (options: {
   })
   if (!has("young functions")) return
   // This must be the last step, because the bundler would remove the extra commas.
-  await writeFile(options.outfile, withYoungFunctions(await readFile(options.outfile, "utf8")))
+  await writeFile(options.outfile, allocateYoung(await readFile(options.outfile, "utf8")))
 }
 
 let pages: ReturnType<typeof makePages> | undefined

@@ -11,7 +11,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout } from "node:timers/promises"
 import { parseArgs } from "node:util"
-import { firstAnswer, kill } from "./first-answer.ts"
+import { firstAnswer, kill } from "./support/first-answer.ts"
 
 const turns = 11
 const { values } = parseArgs({

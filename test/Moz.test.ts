@@ -330,7 +330,7 @@ describe("a failed Moz call", () => {
     }),
   )
 
-  it.scoped("a Moz error has the Retry-After in seconds or from a date, at most an hour", () =>
+  it.scoped("a Moz error carries the vendor's Retry-After, given in seconds or as a date, up to one hour", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       // TestClock starts at the epoch.

@@ -20,7 +20,7 @@ import { join } from "node:path"
 import { parseArgs } from "node:util"
 import { makeExecutable } from "../build-binary.ts"
 import { bundle, dist } from "../bundle.ts"
-import { firstAnswer, kill } from "../first-answer.ts"
+import { firstAnswer, kill } from "../support/first-answer.ts"
 import { creditsPath } from "./load.ts"
 import { load, quartile, rssUnderLoad, writeRequests } from "./measure.ts"
 import { matching } from "./workloads.ts"
@@ -65,7 +65,7 @@ const warmUpSeconds = Number(values["warm-up"])
 const rssSeconds = Number(values["rss-seconds"])
 const starts = Number(values.starts)
 
-/** A build, and the trick that is left out of it. */
+/** A build, and the trick that is left out of it; undefined for the whole build. */
 interface Build {
   readonly name: string
   readonly trick: Trick | undefined

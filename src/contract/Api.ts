@@ -171,7 +171,8 @@ export class Api extends HttpApi.make("authority-metrics")
   .annotate(
     OpenApi.Description,
     "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.\n\n" +
-      'Every error body is `{"success": false, "message": "…"}`. A 400 also has the field ' +
-      "`error`. Requests outside this document get the same form of error: 404 for an unknown " +
-      "path, 405 for another method, 415 for a body with a Content-Encoding.",
+      'Every error body is `{"success": false, "message": "…"}`. Every 400 except that for ' +
+      "invalid HTTP also has the field `error`. Requests outside this document get the same form " +
+      "of error: 404 for an unknown path, 405 for another method, 415 for a body with a " +
+      "Content-Encoding.",
   ) {}

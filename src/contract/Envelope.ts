@@ -74,7 +74,7 @@ export const invalidRequestDescription =
   "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
   `violations in its first ${maxJudgedItems} items.`
 
-/** Makes the body of every 400. */
+/** Makes the body of every 400 except that for invalid HTTP. */
 export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>) => ({
   success: false as const,
   message,

@@ -37,7 +37,8 @@ export interface Limits {
   /** How long a refused connection stays open, so that its client can read the error. */
   readonly refusedMs: number
   /**
-   * How long the rest of a body is discarded after an early answer, so that its client reads it.
+   * After an answer that precedes the end of its request's body: how long the rest of the body is
+   * discarded, so that the client can still read the answer.
    */
   readonly discardMs: number
   /** After this many discarded bytes, the connection is destroyed. */

@@ -36,7 +36,10 @@ const avoidedMs = 30_000
 /** How long a caller waits when the server refuses connections and none is open. */
 const maxWaitMs = 10_000
 
-/** After the server refused a connection, the pool may grow by one connection in this interval. */
+/**
+ * After the server refused a connection, the pool grows by at most one connection per interval of
+ * this length.
+ */
 const growIntervalMs = 5_000
 
 /** Refusals within this time belong to connections that were requested together. */

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { temporaryFolder } from "../support/Stores.ts"
-import { suite } from "../support/undecided.ts"
+import { suite } from "../support/undecidedSuite.ts"
 
 /** `freeze` takes the write lock of the file with another connection. */
 const lockedSqlite = Effect.gen(function* () {

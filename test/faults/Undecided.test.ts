@@ -16,7 +16,7 @@ import {
   isUndecided,
   post,
   suite,
-} from "../support/undecided.ts"
+} from "../support/undecidedSuite.ts"
 
 let server: Postgres.Server
 

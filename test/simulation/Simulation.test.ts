@@ -18,13 +18,13 @@ describe("the service in a simulated world", () => {
   })
   afterAll(() => template.close())
 
-  // In parts, so that a slow machine needs no longer time limit.
+  // Eight tests of 25 seeds each, so that each ends within its time limit on a slow machine.
   it.each([1, 26, 51, 76, 101, 126, 151, 176])(
-    "keeps its promises in 25 seeds of bad luck, with interleaved transactions, from seed %i",
+    "the service keeps its promises in 25 seeds of bad luck, with interleaved transactions, from seed %i",
     async (first) => {
       for (let seed = first; seed < first + 25; seed++) {
         const { counts, problems } = simulate(template, seed)
-        // Vitest needs the event loop now and then.
+        // `simulate` blocks the event loop, which Vitest needs to report the progress.
         await setImmediate()
         assert.deepStrictEqual(problems, [], `SEED=${seed} npm run simulate`)
         assert.isAtLeast(counts.get("interleaved transactions") ?? 0, 2, `seed ${seed}`)
@@ -32,7 +32,7 @@ describe("the service in a simulated world", () => {
     },
   )
 
-  it("is tested with planted bugs, and each patch still applies to the sources", () => {
+  it("every planted bug's patch still applies to the sources", () => {
     const mutants = join(import.meta.dirname, "mutants")
     const patches = readdirSync(mutants).map((name) => join(mutants, name))
     assert.lengthOf(patches, 10)
@@ -40,7 +40,7 @@ describe("the service in a simulated world", () => {
     for (const patch of patches) execFileSync("git", ["apply", "--check", patch], { cwd })
   })
 
-  it("does the same for the same seed, recorded or not, in another world and another process", async () => {
+  it("equal seeds give equal traces, recorded or not, also in another process", async () => {
     const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
     const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
     assert.deepStrictEqual(recorded, traces)

@@ -1,4 +1,4 @@
-/** The simulated world itself: it can be replayed, it lets nothing out, and it finds races. */
+/** The simulated world itself: a seed can be replayed, no real time passes, and races are found. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -32,7 +32,7 @@ const wanderers = (world: World) =>
   )
 
 describe("a simulated world", () => {
-  it("has the same trace for equal seeds, and another one for other seeds", () => {
+  it("two simulated worlds have equal traces for equal seeds, and different ones for other seeds", () => {
     const traces = Array.from({ length: 20 }, (_, seed) => run(seed, wanderers).trace)
     assert.deepStrictEqual(
       Array.from({ length: 20 }, (_, seed) => run(seed, wanderers).trace),
@@ -41,7 +41,7 @@ describe("a simulated world", () => {
     assert.strictEqual(new Set(traces).size, 20)
   })
 
-  it("lets hours pass without waiting, and runs to its end in one turn of the event loop", () => {
+  it("a simulated world lets 15 minutes pass within one turn of the real event loop", () => {
     let turns = 0
     const immediate = setImmediate(() => void turns++)
     const world = run(1, () => Effect.sleep("15 minutes"))
@@ -50,13 +50,13 @@ describe("a simulated world", () => {
     assert.isAtLeast(world.elapsedMs, 15 * 60_000)
   })
 
-  it("reports a fiber that waits for the real event loop instead of waiting for it", () => {
+  it("a simulated world fails when a fiber waits for the real event loop", () => {
     const outside = Effect.promise(() => Promise.resolve())
     assert.throws(() => run(1, () => outside), Stuck)
     assert.throws(() => run(1, () => never), Stuck)
   })
 
-  it("finds a race between two fibers that read and then write", () => {
+  it("some seeds of a simulated world show a race between two fibers that read and then write", () => {
     const isLost = (seed: number) => {
       let counter = 0
       const increment = Effect.gen(function* () {
@@ -71,7 +71,7 @@ describe("a simulated world", () => {
     assert.isAtLeast(lost, 10)
   })
 
-  it("stops a frozen process and ends a killed one, with their timers", () => {
+  it("the timers of a frozen process wait until it thaws, and those of a killed process never run", () => {
     const world = new World(1)
     const [one, other] = [world.process("one"), world.process("other")]
     const seen: Array<string> = []

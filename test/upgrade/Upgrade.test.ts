@@ -195,7 +195,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
           }),
       )
 
-      it.effect("an idempotency key from an earlier version gets 422 with another body", () =>
+      it.effect("an idempotency key from an earlier version gets 422 when it is sent with another request body", () =>
         Effect.gen(function* () {
           const { url } = yield* OldService
           for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {

@@ -4,7 +4,7 @@ import type { ChildProcess } from "node:child_process"
 import { once } from "node:events"
 import { get, type IncomingMessage } from "node:http"
 import { setTimeout } from "node:timers/promises"
-import { freePort } from "./free-port.ts"
+import { freePort } from "../free-port.ts"
 
 export interface Question {
   readonly path: string

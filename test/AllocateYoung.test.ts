@@ -1,7 +1,10 @@
-/** The build step that rewrites function assignments must not change what a program does. */
+/**
+ * A build step makes V8 allocate short-lived functions in memory that is cleared often. It rewrites
+ * assignments of functions, and must not change what a program does.
+ */
 import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
-import { withYoungFunctions } from "../scripts/young-functions.ts"
+import { allocateYoung } from "../scripts/allocate-young.ts"
 
 /** Each maker returns a function that it has assigned to a property in another way. */
 const script = `
@@ -18,7 +21,7 @@ const script = `
 const run = (code: string): unknown => runInNewContext(code)
 
 it("functions that are assigned to properties return the same as before the transform", () => {
-  const transformed = withYoungFunctions(script)
+  const transformed = allocateYoung(script)
   assert.notStrictEqual(transformed, script)
   assert.strictEqual(run(script), '["x","x","x",["x",1],"x"]')
   assert.strictEqual(run(transformed), run(script))
@@ -26,12 +29,12 @@ it("functions that are assigned to properties return the same as before the tran
 
 it("the transform leaves all other functions and assignments unchanged", () => {
   const others = "let f = () => 1; const o = { f: () => 2, g() {} }; o.f = f; f = () => o.g()"
-  assert.strictEqual(withYoungFunctions(others), others)
+  assert.strictEqual(allocateYoung(others), others)
 })
 
 it("the transform keeps the name of a function", () => {
   const nameless =
     "const o = {}; o.f = () => {}; o.g = function g() {}; [o.f.name, o.g.name].join()"
   assert.strictEqual(run(nameless), ",g")
-  assert.strictEqual(run(withYoungFunctions(nameless)), ",g")
+  assert.strictEqual(run(allocateYoung(nameless)), ",g")
 })
