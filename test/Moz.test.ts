@@ -330,23 +330,31 @@ describe("a failed Moz call", () => {
     }),
   )
 
-  it.scoped("a Moz error carries the vendor's Retry-After, given in seconds or as a date, up to one hour", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      // TestClock starts at the epoch.
-      moz.script(
-        FakeVendor.throttled("7"),
-        FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
-        FakeVendor.throttled("soon"),
-        FakeVendor.throttled("9999999"),
-        FakeVendor.throttled("Fri, 31 Dec 9999 23:59:59 GMT"),
-      )
-      const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 5)
-      assert.deepStrictEqual(
-        waits.map(({ retryAfter }) => retryAfter),
-        [Duration.seconds(7), Duration.seconds(9), undefined, Duration.hours(1), Duration.hours(1)],
-      )
-    }),
+  it.scoped(
+    "a Moz error carries the vendor's Retry-After, given in seconds or as a date, up to one hour",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        // TestClock starts at the epoch.
+        moz.script(
+          FakeVendor.throttled("7"),
+          FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
+          FakeVendor.throttled("soon"),
+          FakeVendor.throttled("9999999"),
+          FakeVendor.throttled("Fri, 31 Dec 9999 23:59:59 GMT"),
+        )
+        const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 5)
+        assert.deepStrictEqual(
+          waits.map(({ retryAfter }) => retryAfter),
+          [
+            Duration.seconds(7),
+            Duration.seconds(9),
+            undefined,
+            Duration.hours(1),
+            Duration.hours(1),
+          ],
+        )
+      }),
   )
 
   it.scoped("an interrupted Moz lookup closes its connection", () =>

@@ -229,6 +229,31 @@ describe("a SQLite file that cannot be opened", () => {
   )
 })
 
+describe("a backup of a SQLite file", () => {
+  it.scoped("a damaged copy is deleted, and the backup fails with what to do", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      const file = join(folder, "authority.db")
+      yield* Layer.build(sqliteFile(file))
+      // The copy has the same damage: a row that violates a constraint of its table.
+      const damaging = Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`CREATE TABLE t (n INTEGER CHECK (n > 0))`
+        yield* sql`PRAGMA ignore_check_constraints = ON`
+        yield* sql`INSERT INTO t VALUES (0)`
+      })
+      yield* Effect.provide(damaging, Sqlite.layer(file))
+      const copy = join(folder, "copy.db")
+      const error = yield* Effect.flip(Sqlite.backup(file, copy))
+      assert.strictEqual(
+        error.message,
+        `the copy ${copy} was damaged and is deleted: CHECK constraint failed in t; check the disk and run the backup again`,
+      )
+      assert.notInclude(readdirSync(folder), "copy.db")
+    }),
+  )
+})
+
 describe("a ledger whose SQLite database breaks", () => {
   it.scoped("a hold on a broken SQLite database dies, and holds work again after a repair", () =>
     Effect.gen(function* () {

@@ -28,7 +28,10 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
       Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
       Effect.catchTag(
         "BooksBroken",
-        ({ message }) => new BackupFailed({ message: `the copy was made, but ${message}` }),
+        ({ message }) =>
+          new BackupFailed({
+            message: `the copy ${file} was made, but ${message}; run 'authority credits verify' on the database, and keep your older backups`,
+          }),
       ),
     )
     yield* print(

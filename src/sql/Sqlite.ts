@@ -46,7 +46,18 @@ export const backup = (
     // VACUUM INTO copies one snapshot. A copy page by page starts again after every write.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => syncFile(destination))),
-      Effect.zipRight(examine(destination)),
+      Effect.zipRight(
+        Effect.catchIf(damageOf(destination), Failure.isDamage, (error) =>
+          Effect.succeed(Failure.wordsOf(error)),
+        ),
+      ),
+      Effect.filterOrFail(
+        (damage) => damage === undefined,
+        (damage) =>
+          new StoreFailure({
+            message: `the copy ${destination} was damaged and is deleted: ${damage}; check the disk and run the backup again`,
+          }),
+      ),
       Effect.onError(() => remove(destination)),
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
@@ -61,13 +72,22 @@ export const remove = (filename: string): Effect.Effect<void> =>
 export const examine = (
   filename: string,
 ): Effect.Effect<void, StoreFailure | Presence.NoDatabase> =>
+  damageOf(filename).pipe(
+    Effect.filterOrFail(
+      (damage) => damage === undefined,
+      (damage) => new StoreFailure({ message: `the file is damaged: ${damage}` }),
+    ),
+    Effect.asVoid,
+    failing,
+  )
+
+/** Returns the first damage that SQLite finds in the file, or undefined. */
+const damageOf = (filename: string) =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     const [check] = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check`
-    if (check?.integrity_check !== "ok") {
-      return yield* new StoreFailure({ message: `the file is damaged: ${check?.integrity_check}` })
-    }
-  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
+    return check?.integrity_check === "ok" ? undefined : String(check?.integrity_check)
+  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 
 /** VACUUM INTO does not sync the copy to disk. */
 const syncFile = (filename: string) => {

@@ -1,7 +1,8 @@
 /** The operator's tools: health, metrics, telemetry, backup and the doctor. */
-import { readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
@@ -192,6 +193,28 @@ describe("a running service", () => {
           "Stopped.",
         ])
         for (const line of lines) assert.notMatch(line, /\{\}|null|""/)
+      }),
+    timeout,
+  )
+})
+
+describe("a backup of a database whose books are wrong", () => {
+  it.scopedLive(
+    "a backup whose books do not add up is kept, and the message names it and says what to do",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        const database = new DatabaseSync(join(cwd, "authority.db"))
+        database.exec("UPDATE entries SET amount = amount + 1")
+        database.close()
+        const { code, stderr } = yield* run(cwd, ["backup", "copy.db"])
+        assert.strictEqual(code, 1)
+        assert.match(
+          stderr,
+          /^authority: the copy copy\.db was made, but its books do not add up: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
+        )
+        assert.isTrue(existsSync(join(cwd, "copy.db")))
       }),
     timeout,
   )

@@ -195,14 +195,16 @@ for (const dialect of ["sqlite", "postgres"] as const) {
           }),
       )
 
-      it.effect("an idempotency key from an earlier version gets 422 when it is sent with another request body", () =>
-        Effect.gen(function* () {
-          const { url } = yield* OldService
-          for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
-            const { status } = yield* send(url, stored, '{"urls":["another.example.com"]}')
-            assert.strictEqual(status, 422, stored.idempotencyKey)
-          }
-        }),
+      it.effect(
+        "an idempotency key from an earlier version gets 422 when it is sent with another request body",
+        () =>
+          Effect.gen(function* () {
+            const { url } = yield* OldService
+            for (const stored of answers.filter((answer) => !isOnlyInvalid(answer))) {
+              const { status } = yield* send(url, stored, '{"urls":["another.example.com"]}')
+              assert.strictEqual(status, 422, stored.idempotencyKey)
+            }
+          }),
       )
 
       it.effect(
