@@ -1,6 +1,7 @@
 /**
- * Checks the simulator: plants one known bug at a time in a copy of the sources, and runs the
- * simulator there. Fails when a bug is not found within the given number of seeds.
+ * Checks that the simulator finds bugs. Plants one known bug at a time in a copy of the sources,
+ * with a patch, and runs the simulator there. Fails when a bug is not found within `--seeds` seeds.
+ * `--only` takes the beginning of the patch's name.
  *
  *     npm run mutants [-- --seeds 500] [-- --only 03]
  */
@@ -45,7 +46,8 @@ const find = (copy: string, seeds: string) => {
   const simulator = join(copy, "test/simulation/simulate.ts")
   const { output, status } = run(copy, process.execPath, simulator, "--seeds", seeds, "--terse")
   const found = /^SEED=(\d+): (.*)$/m.exec(output)
-  if (status !== 0 && found === null) throw new Error(`the simulator broke:\n${output}`)
+  if (status !== 0 && found === null)
+    throw new Error(`the simulator failed without naming a seed:\n${output}`)
   return found === null ? undefined : { seed: Number(found[1]), problem: found[2] }
 }
 
@@ -74,5 +76,5 @@ for (const name of names) {
     rmSync(copy, { recursive: true, force: true })
   }
 }
-console.log(`found ${names.length - missed} of ${names.length}`)
+console.log(`found ${names.length - missed} of ${names.length} planted bugs`)
 process.exitCode = missed === 0 ? 0 : 1

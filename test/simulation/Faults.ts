@@ -2,7 +2,7 @@
 import { Random } from "./Random.ts"
 import type { World } from "./World.ts"
 
-/** The chance of each fault, each time that it could happen, in a seed that has it. */
+/** How likely each fault is at each opportunity, in a seed that has this fault. */
 const chances = {
   "store: busy at BEGIN": 0.03,
   "store: connection lost at BEGIN": 0.02,
@@ -33,7 +33,7 @@ const chances = {
   "client: sends another body with the same key": 0.1,
 } as const
 
-/** Faults of whole processes or of the whole store. A seed that has one, has it once or twice. */
+/** Faults of a whole process or the whole store. A seed that has one has it once or twice. */
 const events = [
   "crash",
   "freeze",
@@ -50,7 +50,7 @@ export type Event = (typeof events)[number]
 /** All kinds of faults, for the coverage. */
 export const kinds: ReadonlyArray<string> = [...Object.keys(chances), ...events]
 
-/** A share of the seeds has no faults but those of one kind, which are easier to understand. */
+/** This share of the seeds has faults of a single kind. Their traces are easier to understand. */
 const quietShare = 0.2
 
 export class Faults {

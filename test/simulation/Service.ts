@@ -1,6 +1,6 @@
 /**
- * One replica of the service on the shared file: everything of `server/Composition.ts` but HTTP. A replica
- * is restarted after a crash. Each life of it is a process of the world.
+ * One replica of the service on the shared file: everything of `server/Composition.ts` except HTTP.
+ * A replica starts again after a crash. Each start makes a new process of the world.
  */
 import { Socket } from "node:net"
 import { ServerResponse } from "node:http"
@@ -52,13 +52,13 @@ export const price = 2
 /** How long a request may take. */
 export const timeoutMs = 3000
 
-/** How long a hold outlives its owner. Longer than it takes to find a process gone. */
+/** The lease of a hold. It is longer than it takes to find that a process is dead. */
 export const leaseMs = 15_000
 
 /** How long a replica takes to start again after a crash. */
 const restartMs = 400
 
-/** A batch as it comes over the wire. */
+/** A request as a client sends it. */
 export interface Ask {
   readonly apiKey: string
   readonly urls: ReadonlyArray<string>
@@ -98,7 +98,7 @@ export interface Options {
   readonly world: World
   readonly faults: Faults
   readonly file: string
-  /** Runs what does not belong to a process: the network and those who restart replicas. */
+  /** Runs what belongs to no replica: the network, the clients, and the restarts of replicas. */
   readonly outside: Process
   readonly outage: () => Store.Outage | undefined
   readonly problem: (text: string) => void
@@ -188,7 +188,7 @@ export class Replica {
     this.life = undefined
     this.current = undefined
     world.note(this.name, "ends")
-    // Later: the process may be in the middle of a statement.
+    // Closes the file in a later step, because the process may be in the middle of a statement.
     world.after(outside, 0, () => {
       closeFile()
       for (const connection of life?.connections ?? []) connection.reply("closed")
@@ -348,7 +348,7 @@ const answerOf = ([status, body]: readonly [number, string]): Answer => ({
 
 const nowhere = new Socket()
 
-/** A request of the fast path without a connection. */
+/** A request for the fast path, without a socket. */
 class AnyRequest extends Request {
   private readonly bytes: Buffer
 
@@ -369,7 +369,7 @@ class AnyRequest extends Request {
   }
 }
 
-/** The answer of the fast path, without a connection. */
+/** An answer of the fast path, without a socket. */
 class AnyResponse extends ServerResponse {
   private isReplay = false
   private readonly reply: (reply: Reply) => void

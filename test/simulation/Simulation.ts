@@ -1,6 +1,6 @@
 /**
- * One seed, from the start to the audit: replicas, clients and faults for some seconds, then calm.
- * In the calm everything must come to its end, and the books must be right.
+ * Runs one seed. Replicas, clients and faults run for some seconds. Then the faults end, and the
+ * calm begins: every request, hold and circuit must come to its end, and the books must add up.
  */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
@@ -21,7 +21,7 @@ import { Witness } from "./Witness.ts"
 import { Stuck, World } from "./World.ts"
 
 export interface Options {
-  /** Records what happens, for people. */
+  /** Keeps the notes of everything that happens, to print them. */
   readonly record?: boolean
   /** Leaves out all requests but these. */
   readonly only?: ReadonlySet<number>
@@ -29,14 +29,14 @@ export interface Options {
 
 export interface Result {
   readonly seed: number
-  /** What must not be. Empty when all is well. */
+  /** The promises that were broken. Empty when the seed passes. */
   readonly problems: ReadonlyArray<string>
   /** A hash of everything that happened. */
   readonly trace: number
   readonly steps: number
   readonly simulatedMs: number
   readonly counts: ReadonlyMap<string, number>
-  /** The numbers of the requests, to leave some out. */
+  /** The numbers of the requests that were sent. `Options.only` takes some of them. */
   readonly requests: ReadonlyArray<number>
   readonly notes: ReadonlyArray<string>
 }
@@ -164,7 +164,7 @@ interface Calm {
   readonly problem: (text: string) => void
 }
 
-/** Nothing goes wrong any more: now everything works, and everything is accounted for. */
+/** Checks, after the last fault, that everything works again and that the books add up. */
 const calm = ({ problem, replicas, template, witness, world }: Calm) =>
   Effect.gen(function* () {
     const { customers } = template

@@ -16,7 +16,7 @@ import { never, type Process, type World } from "./World.ts"
 export const layer = (file: string) =>
   Layer.provideMerge(Migrations.layer, Sqlite.layer(file)).pipe(Layer.orDie)
 
-/** How the store is out of order at the moment. */
+/** A time in which the store refuses connections or does not answer. */
 export interface Outage {
   readonly kind: "refuses" | "hangs"
   /** Milliseconds of `World.now`. */
@@ -34,7 +34,7 @@ export interface Options {
   readonly problem: (text: string) => void
 }
 
-/** Puts the faults into the connection of an open client. The result is called after a crash. */
+/** Puts the faults into the connection of an open client. Call `afterCrash` after a crash. */
 export const injectFaults = (options: Options) =>
   Effect.gen(function* () {
     const { crash, faults, outage, problem, process, world } = options
@@ -42,7 +42,7 @@ export const injectFaults = (options: Options) =>
     const sql = yield* SqlClient.SqlClient
     // SQLite would block the whole world while it waits for a lock.
     yield* sql`PRAGMA busy_timeout = 0`
-    // A crash of a process loses nothing that is in the operating system's memory.
+    // Faster. The operating system keeps what a crashed process has written, so nothing is lost.
     yield* sql`PRAGMA synchronous = OFF`
     const connection = yield* Effect.scoped(sql.reserve)
     const { execute } = connection

@@ -28,10 +28,10 @@ const openPageRankUrl = "https://open-page-rank.invalid/"
 /** How long figures stay in the cache. */
 const ttlMs = 10 * 60_000
 
-/** A call that takes longer has failed. */
+/** A call fails when it takes longer than this. */
 export const callTimeoutMs = 1200
 
-/** More than 40 refusals within five minutes would keep a circuit open for too long. */
+/** After this many refusals a vendor refuses no more. Too many would keep its circuit open long. */
 const maxRefusals = 30
 
 /** A whole number from 0 to 100 that belongs to the name. */
@@ -167,7 +167,7 @@ export const make = ({ faults, problem, process, world }: Options) => {
       return failure ?? (body === undefined ? answerOpenPageRank(url) : answerMoz(body))
     })
 
-  /** Watches which targets are bought: none twice at once, and none that is known. */
+  /** Reports a target that is bought twice at once, or although the process knows its figures. */
   const watched = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
     Layer.map(vendor, (context) => {
       const provider = Context.get(context, MetricsProvider)
@@ -198,7 +198,7 @@ export const make = ({ faults, problem, process, world }: Options) => {
     Composed.decorated(watched(OpenPageRank.layer({ url: openPageRankUrl, key: secret })), options),
   ])
 
-  /** A figure that is written to the cache's store is in the memory of the process before. */
+  /** Notes which figures the process knows: it has them in memory before it writes them here. */
   const cache = Layer.map(SqlMetricsCache.layer, (context) => {
     const cache = Context.get(context, MetricsCache)
     const put: typeof cache.put = (figures) => {

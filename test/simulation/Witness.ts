@@ -29,16 +29,16 @@ export interface Attempt {
   requestId?: RequestId
 }
 
-/** How long after its deadline a request is answered at the latest, with some time for work. */
+/** The latest answer after a deadline: two seconds, and some time for the work itself. */
 const lateMs = 2000 + 800
 
 /** How long an idempotency key may be in use after the end of its request. */
 const keyGraceMs = 4000
 
-/** The same after trouble: until the process is found gone, and its holds are released. */
+/** The same after trouble. It includes the time to find a process dead and release its holds. */
 const keyGraceAfterTroubleMs = 12_000
 
-/** For how long a vendor's trouble may fail requests: the circuit stays open. */
+/** How long after a vendor's trouble lookups may still fail, because its circuit is open. */
 const circuitMs = 40_000
 
 export class Witness {
@@ -129,7 +129,7 @@ export class Witness {
     if (sum > granted) this.problem(`${customer.name} spent ${sum} of ${granted} credits`)
   }
 
-  /** Somebody has got the answer to a charged request by its key, for the same credits. */
+  /** Checks that a repeat of the key got the answer to a charged request, for the same credits. */
   private isCollected({ ask, customer, name }: Attempt, amount: number) {
     const isSame = (other: Attempt) =>
       other.customer === customer &&
@@ -138,7 +138,7 @@ export class Witness {
       other.reply.isReplay &&
       read(other.reply).quota.creditsUsed === amount
     if (this.attempts.some(isSame)) this.world.count("charges collected by their key")
-    else this.problem(`nobody can collect the answer to ${name}, which is charged`)
+    else this.problem(`${name} is charged, but no repeat of its key got its answer`)
   }
 
   private judge(attempt: Attempt, answer: Answer) {

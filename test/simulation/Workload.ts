@@ -79,7 +79,7 @@ export const send = (
     )
   })
 
-/** A client: it repeats a request with a key until it has an answer, and a refused one anyway. */
+/** A client: it repeats a request with a key until it has an answer, and any after a 503. */
 export const client = (clients: Clients, planned: Planned): Effect.Effect<void> => {
   const { faults, replicas, world } = clients
   const { customer, idempotencyKey, index } = planned

@@ -1,9 +1,9 @@
 /**
- * A deterministic world: it owns everything that is otherwise left to chance. Processes run inside
+ * A simulated world, which decides everything that is otherwise left to chance. Processes run in
  * it, and each process runs Effect fibers. The world decides which fiber runs next, when a fiber is
  * pre-empted, and when time passes. All decisions come from one seed, so a seed can be replayed.
  *
- * - Scheduling: each process has a `Scheduler` that puts tasks into a bag. The world picks one.
+ * - Scheduling: each process has a `Scheduler` that collects tasks. The world picks the next one.
  * - Pre-emption: a fiber yields after a number of operations, which is drawn anew each time.
  * - Time: each process has a `Clock`, whose sleeps are timers of the world.
  * - The event loop: `run` is synchronous, so nothing that waits for the real event loop can happen.
@@ -30,7 +30,7 @@ interface Timer {
   readonly run: Run
 }
 
-/** Nothing can happen any more, or too much has happened, and the world is not at its end. */
+/** The world cannot end: nothing is left to run, or it has used all its steps or time. */
 export class Stuck extends Error {}
 
 /** The most steps of one world. */
@@ -39,7 +39,7 @@ const maxSteps = 3_000_000
 /** The most simulated time of one world, in milliseconds. */
 const maxTimeMs = 20 * 60_000
 
-/** The chance that time passes before a step, though there is work. */
+/** The chance that time passes before a step although a task is ready. */
 const timePasses = 0.04
 
 /** How long one step of work takes at most, in milliseconds. */
@@ -78,7 +78,7 @@ export class World {
     return process
   }
 
-  /** Runs everything until `isOver`. Throws Stuck when that does not come about. */
+  /** Runs all tasks until `isOver` is true. Throws Stuck when that never happens. */
   run(isOver: () => boolean): void {
     while (!isOver()) {
       if (++this.steps > maxSteps || this.now - this.startedAt > maxTimeMs) {
@@ -157,7 +157,8 @@ export class World {
       (least, { at, process }) => (process.isRunning ? Math.min(least, at) : least),
       Number.POSITIVE_INFINITY,
     )
-    if (next === Number.POSITIVE_INFINITY) throw new Stuck("nothing can happen any more")
+    if (next === Number.POSITIVE_INFINITY)
+      throw new Stuck("nothing is left to run, and the simulation is not at its end")
     this.pass(Math.max(0, next - this.now))
   }
 }
@@ -236,7 +237,7 @@ export class Process {
 
   private readonly scheduler: Scheduler = {
     scheduleTask: (run, _priority, fiber) => this.add({ run, fiber: fiber ?? run }),
-    // A chance per operation would feed on itself, because yielding takes some operations too.
+    // A fixed chance per operation could yield for ever, because yielding takes operations too.
     shouldYield: (fiber) => {
       if (fiber.currentOpCount <= this.limit) return false
       this.limit = this.draw()
