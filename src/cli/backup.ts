@@ -20,12 +20,20 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
     const url = Redacted.value(databaseUrl)
     if (!url.startsWith("sqlite:")) {
       return yield* new BackupFailed({
-        message: "this verb copies SQLite only; for PostgreSQL use pg_dump",
+        message:
+          "AUTHORITY_DATABASE_URL names a PostgreSQL database, and this verb copies SQLite only; use pg_dump",
       })
     }
     yield* Sqlite.backup(url.slice("sqlite:".length), file)
     const { accounts, entries } = yield* booksOf(file).pipe(
       Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
+      Effect.catchTag(
+        "StoreFailure",
+        ({ message }) =>
+          new BackupFailed({
+            message: `the copy ${file} could not be verified and is deleted: ${message}`,
+          }),
+      ),
       Effect.catchTag(
         "BooksBroken",
         ({ message }) =>

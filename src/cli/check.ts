@@ -60,7 +60,7 @@ export const check = (options: Options) =>
     })
     if (output !== undefined && resolve(output) === input.file?.path) {
       return yield* new CheckStopped({
-        message: "the output would overwrite the list; name another file",
+        message: `the output ${output} would overwrite the list; name another file with --output`,
       })
     }
     const place = output ?? input.file?.path

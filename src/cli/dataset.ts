@@ -47,6 +47,11 @@ export const load = Command.make(
       let rows = 0
 
       const batches = RankList.read(source.bytes, { format, top: limit }).pipe(
+        Stream.mapError((error) =>
+          error._tag === "WrongFormat"
+            ? new RankList.WrongFormat({ message: `${file}: ${error.message}` })
+            : error,
+        ),
         Stream.tap((batch) => {
           rows += batch.rows.length
           broken.count += batch.broken.length
@@ -82,7 +87,7 @@ class UnreadableFile extends Data.TaggedError("UnreadableFile")<{ readonly messa
 
 class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }> {
   override get message() {
-    return `${this.file} has no valid row; the current list is unchanged`
+    return `${this.file} has no valid row, and the current list is unchanged; check the file and --format`
   }
 }
 

@@ -116,5 +116,5 @@ const formats = {
 
 const wrong = (format: Format, line: string) =>
   new WrongFormat({
-    message: `the file is not in the format ${format}; it begins with ${JSON.stringify(line.slice(0, 60))}`,
+    message: `the list is not in the format ${format}, because it begins with ${JSON.stringify(line.slice(0, 60))}; name its publisher with --format`,
   })

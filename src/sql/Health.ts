@@ -38,7 +38,11 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
         Effect.mapError(Failure.describe),
         Effect.timeoutFail({
           duration: "2 seconds",
-          onTimeout: () => new StoreFailure({ message: "the database does not answer" }),
+          onTimeout: () =>
+            new StoreFailure({
+              message:
+                "the database does not answer; check AUTHORITY_DATABASE_URL, and its server or disk",
+            }),
         }),
         Effect.provideService(SqlClient.SqlClient, sql),
       ),

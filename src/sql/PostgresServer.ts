@@ -64,7 +64,10 @@ export const examine = (url: Redacted.Redacted): Effect.Effect<PostgresServer, S
     Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
     Effect.timeoutFail({
       duration: "20 seconds",
-      onTimeout: () => new StoreFailure({ message: "the database does not answer" }),
+      onTimeout: () =>
+        new StoreFailure({
+          message: "the database does not answer; check AUTHORITY_DATABASE_URL and its server",
+        }),
     }),
   )
 
