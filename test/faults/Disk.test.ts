@@ -136,12 +136,12 @@ describe.skipIf(missing !== undefined)("a disk that is really read-only", () => 
           assert.deepStrictEqual([code, stdout], [1, ""])
           assert.match(
             stderr,
-            /^authority: the database file cannot be opened: .+ be written .+\n$/,
+            /^authority: the database file cannot be opened; .+ be written .+\n$/,
           )
         }
         const restored = yield* run(folder, ["restore", import.meta.filename])
         assert.deepStrictEqual([restored.code, restored.stdout], [1, ""])
-        assert.match(restored.stderr, /^authority: the disk of the database is read-only: .+\n$/)
+        assert.match(restored.stderr, /^authority: the disk of the database is read-only; .+\n$/)
         yield* setReadOnly(false)
         const running = yield* serve(folder)
         assert.strictEqual((yield* check(running.url, key)).status, 200)

@@ -166,7 +166,7 @@ describe("serve on a standby", () => {
       const url = Redacted.make(onStandby(yield* newDatabase))
       const database = PostgresClient.layer(url, { primaryWithin: "1 second" })
       const { message } = yield* Effect.flip(Effect.scoped(Layer.build(database)))
-      assert.match(message, /^the database is read-only: .+ \(the server is a standby\)$/)
+      assert.match(message, /^the database is read-only; .+ \(the server is a standby\)$/)
     }),
   )
 })
@@ -186,7 +186,7 @@ describe("a verb on a standby", () => {
         ]) {
           const { code, stderr } = yield* run(cwd, [verb, ...args], settings)
           assert.strictEqual(code, 1)
-          assert.match(stderr, /^authority: the database is read-only: .+\n$/)
+          assert.match(stderr, /^authority: the database is read-only; .+\n$/)
         }
       }),
     timeout,
@@ -223,7 +223,7 @@ describe("a verb on a standby", () => {
       const settings = { AUTHORITY_DATABASE_URL: onStandby(url) }
       const { code, stderr } = yield* run(yield* folder, ["account", "create", "acme"], settings)
       assert.strictEqual(code, 1)
-      assert.match(stderr, /^authority: the database is read-only: .+\n$/)
+      assert.match(stderr, /^authority: the database is read-only; .+\n$/)
     }),
   )
 })
