@@ -1,4 +1,4 @@
-/** Accounts: who calls the service and owns the credits. Also the port that stores accounts. */
+/** An account calls the service and owns credits. `Accounts` is the port that stores accounts. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
@@ -63,7 +63,10 @@ export class Accounts extends Context.Tag("authority/Accounts")<
   {
     /** Creates an account without credits. Fails with AccountExists when the name is taken. */
     readonly create: (name: AccountName) => Effect.Effect<Account, AccountExists>
-    /** Finds an account by its id, or else by its name. Fails with AccountNotFound. */
+    /**
+     * Finds the account with this id, or else the account with this name. Fails with
+     * AccountNotFound.
+     */
     readonly find: (nameOrId: string) => Effect.Effect<Account, AccountNotFound>
     /** All accounts, sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Account>>

@@ -44,13 +44,13 @@ export interface UnreadableKey {
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
-/** A time that fits a `Date`. A later time is a defect, so it is not stored. */
+/** A time that fits a `Date`. A later time throws, so no store gets it. */
 const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const prefix = "am_"
 const secretBytes = 32
-/** 256 bits in base62: 62^43 is the first power of 62 above 2^256. */
+/** 43 characters of base62 hold 256 bits: 62^43 is the first power of 62 above 2^256. */
 const secretLength = 43
 const checksumLength = 6
 const shape = new RegExp(`^${prefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)
@@ -79,14 +79,17 @@ const generate = (): Redacted.Redacted<string> => {
 export interface IssuedKey {
   readonly key: Redacted.Redacted<string>
   readonly record: ApiKey
-  /** For a rotation: the replaced key, and when it ends, in epoch milliseconds. */
+  /** Set by a rotation: the old key, and when the old key ends, in epoch milliseconds. */
   readonly replaces?: { readonly former: ApiKey; readonly endsAt: number }
 }
 
 /** The properties of a key that a rotation passes on to the new key. */
 export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs">
 
-/** Makes a new key, valid from `now` (epoch milliseconds). Throws when it would expire too late. */
+/**
+ * Makes a key that is valid from `now` (epoch milliseconds). Throws when its expiry does not fit a
+ * `Date`.
+ */
 export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): IssuedKey => {
   const key = generate()
   const record: ApiKey = {
@@ -103,7 +106,10 @@ export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): Iss
   return { key, record }
 }
 
-/** Makes the new key of a rotation at `now`. The old key ends after `graceMs`, or earlier. */
+/**
+ * Makes the new key of a rotation at `now`. The old key ends after `graceMs`, or at its own expiry
+ * if that is earlier.
+ */
 export const rotate = (former: ApiKey, now: number, graceMs: number): Required<IssuedKey> => {
   const endsAt = Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
   return { ...issue(former, now), replaces: { former, endsAt: Expiry.make(endsAt) } }

@@ -1,12 +1,13 @@
 /**
  * Checks submitted URLs at an account's expense: the use case of the service. A URL is invalid or
  * becomes a target. When the cache knows every target, one commit holds and charges the credits.
- * Otherwise it holds the credits, looks up each distinct target once, charges the successful checks
- * and returns the rest of the hold. A request that fails or is interrupted gets its hold back.
+ * Otherwise `check` holds the credits, looks up each distinct target once, charges the successful
+ * checks and returns the rest of the hold. A request that fails or is interrupted gets its hold
+ * back.
  *
  * `http/handlers` calls `check` with the `Idempotency-Key`. `Batch.holdOf` puts the key into the
- * hold. `CreditLedger` charges, or returns the stored answer of the key, and `Report.replay` decodes
- * that answer.
+ * hold. `CreditLedger` charges, or returns the stored answer of the key, and `Report.replay`
+ * decodes that answer.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -54,7 +55,10 @@ export const layer = (options: {
       const provider = yield* MetricsProvider
       const { price } = options
 
-      /** Returns one outcome per target. When the whole call fails, every target gets its error. */
+      /**
+       * Returns one outcome per target. When the whole call fails, every target gets the error of
+       * the call.
+       */
       const lookup = Effect.fnUntraced(function* (targets: Arr.NonEmptyReadonlyArray<Target>) {
         const timeLeftMs = yield* remainingMs
         return yield* provider.lookup(targets).pipe(
@@ -95,7 +99,10 @@ export const layer = (options: {
         })
       }
 
-      /** Charges a request that needs no lookup in one commit. A repeat gets the stored answer. */
+      /**
+       * Charges a request in one commit, without a lookup. A repeated request gets the stored
+       * answer.
+       */
       const charge = Effect.fnUntraced(function* (hold: Hold, report: Report.Report) {
         const stored = yield* ledger.charge(
           hold,
@@ -105,13 +112,19 @@ export const layer = (options: {
         return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
       })
 
-      /** Releases the hold. After `commitGraceMs` the release continues in the background. */
+      /**
+       * Releases the hold. Stops waiting `commitGraceMs` after the deadline, while the release
+       * continues in the background.
+       */
       const release = (hold: Hold) =>
         Effect.flatMap(Deadline, (deadline) =>
           waitUntil(deadline + commitGraceMs)(ledger.release(hold)),
         )
 
-      /** Opens the hold, runs the lookup and settles. A repeat gets the stored answer. */
+      /**
+       * Opens the hold, runs the lookup and settles the hold. A repeated request gets the stored
+       * answer.
+       */
       const buy = Effect.fnUntraced(function* (
         hold: Hold,
         urls: ReadonlyArray<string>,

@@ -12,7 +12,7 @@ export interface Batch {
   readonly requestId: RequestId
   /** The URLs as submitted. */
   readonly urls: ReadonlyArray<string>
-  /** Absent when the client sent none. */
+  /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: string | undefined
 }
 
@@ -21,7 +21,7 @@ export const parse = (
   urls: ReadonlyArray<string>,
 ): ReadonlyArray<Either.Either<Target, InvalidUrl>> => urls.map((url) => Target.parse(url))
 
-/** The hold for a batch: the cost if all targets succeed. */
+/** Makes the hold of a batch. Its amount is the cost if all targets succeed. */
 export const holdOf = (
   { accountId, idempotencyKey: key, requestId, urls }: Batch,
   targets: ReadonlyArray<Target>,

@@ -1,12 +1,13 @@
 /**
  * The port to the credits of all accounts. A request first holds credits. Settling the hold charges
- * at most its amount and returns the rest. A hold whose owner has died ends with its lease or
- * earlier. A repeat with the same idempotency key gets the stored answer and is not charged again.
+ * at most its amount and returns the rest. When the process that opened a hold dies, the hold ends
+ * with its lease or earlier. A repeated request with the same idempotency key gets the stored
+ * answer and is not charged again.
  *
- * The rules are in `ledger/Books`: `open`, `settle` and `charge` look up the idempotency key and
- * charge. `sql/CreditLedger` submits them, and `sql/LedgerCommit` writes the result.
- * `sql/Heartbeat` detects dead processes. `server/sweeper` calls `sql/HoldExpiry`, which ends their
- * holds.
+ * The rules are in `ledger/Books`. `open` and `charge` first look for a stored answer of the key.
+ * `settle` and `charge` charge the credits and store the answer. `sql/CreditLedger` submits these
+ * changes, and `sql/LedgerCommit` writes the result. `sql/Heartbeat` detects dead processes.
+ * `server/sweeper` calls `sql/HoldExpiry`, which ends the holds of dead processes.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -24,7 +25,7 @@ import type { StoreTimeout } from "./StoreTimeout.ts"
 /** Sums over all accounts, for monitoring. */
 export interface Totals {
   readonly held: Credits
-  /** For each of the given amounts, how many accounts have less than it available. */
+  /** For each amount that `totals` got: how many accounts have less than that available. */
   readonly accountsBelow: ReadonlyArray<number>
 }
 
@@ -45,18 +46,18 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /** Returns the account's current balance. */
     readonly balance: (account: AccountId) => Effect.Effect<Balance, StoreTimeout>
     /**
-     * Sets credits aside and takes the hold's idempotency key, if any, in one commit. Returns the
-     * stored answer instead when the key has one. Fails with InsufficientCredits, with
+     * Sets credits aside and takes the hold's idempotency key, if any, in one commit. When the key
+     * has a stored answer, returns that answer instead. Fails with InsufficientCredits, with
      * IdempotencyKeyReused when the key was used for other URLs, or with IdempotencyKeyInUse when
-     * its first request has no answer yet. In these cases nothing changes. After StoreFailure or
-     * StoreTimeout the ledger releases the hold if it was committed.
+     * the first request with the key has no answer yet. In these cases nothing changes. After
+     * StoreFailure or StoreTimeout the ledger releases the hold if it was committed.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Ends a hold in one commit: charges at most its amount, returns the rest, and stores the
-     * answer under its idempotency key for a day. Fails with HoldExpired when the hold has ended or
-     * another request owns its key; then it releases the hold, charges nothing and stores nothing.
-     * Dies when the charge exceeds the hold.
+     * Ends a hold in one commit: charges at most the hold's amount, returns the rest, and stores
+     * the answer under the hold's idempotency key for a day. Fails with HoldExpired when the hold
+     * has ended or another request owns the key; then `settle` releases the hold, charges nothing
+     * and stores nothing. Dies when the charge exceeds the hold.
      */
     readonly settle: (
       hold: Hold,
@@ -65,7 +66,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     ) => Effect.Effect<void, HoldExpired | StoreTimeout>
     /**
      * Does `open` and `settle` in one commit, for a charge that is known in advance. Returns and
-     * fails like `open`. Needs the hold's whole amount to be available, even if it charges less.
+     * fails like `open`. Needs the hold's whole amount to be available, even if the charge is
+     * lower.
      */
     readonly charge: (
       hold: Hold,
@@ -75,11 +77,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /**
      * Returns all credits of a hold and frees its idempotency key, in one commit. Does nothing when
      * the hold was settled. Keeps a key that has an answer or belongs to another request. Ignores
-     * the Deadline, and commits after all earlier changes of this process. When the store fails, it
-     * returns, and `expire` releases the hold later.
+     * the Deadline, and commits after all earlier changes of this process. When the store fails,
+     * `release` returns nevertheless, and `expire` releases the hold later.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
-    /** Adds credits and returns the balance. Dies when the sum of grants exceeds exact integers. */
+    /** Adds credits and returns the balance. Dies when the sum of grants exceeds 2^53 - 1. */
     readonly grant: (
       account: AccountId,
       amount: Credits,

@@ -6,8 +6,9 @@ import * as Option from "effect/Option"
 
 /**
  * The deadline of the current request, in epoch milliseconds. Infinite outside a request. At the
- * deadline a provider returns the outcomes that it has. `http/Runner` sets it when a request
- * arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/Express` computes its own in the same way.
+ * deadline a provider returns the outcomes that it has. `http/Runner` sets the deadline when a
+ * request arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/Express` computes the deadline in the
+ * same way.
  */
 export class Deadline extends Context.Reference<Deadline>()("authority/Deadline", {
   defaultValue: () => Number.POSITIVE_INFINITY,
@@ -31,14 +32,14 @@ export const waitUntil =
       : Effect.gen(function* () {
           const fiber = yield* Effect.forkDaemon(effect)
           const now = yield* Clock.currentTimeMillis
-          // An uninterruptible caller could otherwise not stop waiting at `time`.
+          // Interruptible, so that even an uninterruptible caller stops waiting at `time`.
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
 
 /**
- * Milliseconds until the deadline: negative after it, infinite without one. Read it once, at the
- * start: a later change of the system clock then does not lengthen the wait.
+ * Milliseconds until the deadline: negative after it, infinite without one. Read `remainingMs`
+ * once, at the start of a wait: a later change of the system clock then does not lengthen the wait.
  */
 export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   Deadline,

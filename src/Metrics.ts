@@ -40,7 +40,8 @@ export const metricsOf = (
 const isScore = (figure: number) => figure >= 0 && figure <= 100
 
 /**
- * Same rule as the schema `Score`, but faster, because it runs for every figure of every answer.
+ * True when the schema `Score` accepts all figures. It is written by hand for speed, because it
+ * runs for every answer.
  */
 export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Metrics): boolean =>
   isScore(domainAuthority) &&

@@ -8,10 +8,10 @@ import type { Metrics } from "./Metrics.ts"
 export interface Figures {
   /** The name of the provider that gave the figures. */
   readonly provider: string
-  /** `page` of the target. */
+  /** The property `page` of the target. */
   readonly page: string
   readonly metrics: Metrics
-  /** Epoch milliseconds. */
+  /** When the provider gave the figures, in epoch milliseconds. */
   readonly fetchedAt: number
 }
 
@@ -27,7 +27,7 @@ export class MetricsCache extends Context.Tag("authority/MetricsCache")<
     ) => Effect.Effect<ReadonlyArray<Figures>>
     /** Stores figures and replaces older ones of the same pages. */
     readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void>
-    /** Deletes the figures fetched at or before `until`. */
+    /** Deletes the figures fetched at or before `until`, in epoch milliseconds. */
     readonly sweep: (until: number) => Effect.Effect<void>
   }
 >() {}

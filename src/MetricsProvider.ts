@@ -45,19 +45,19 @@ export interface Quota {
   readonly unit: string
   readonly allotted: number
   readonly used: number
-  /** Epoch milliseconds; null when the vendor does not say. */
+  /** When the period ends, in epoch milliseconds; null when the vendor does not report it. */
   readonly resetsAt: number | null
 }
 
 /** The state of a vendor's circuit breaker. */
 export interface Circuit {
-  /** The name of one vendor, also within a fallback chain. */
+  /** The name of one vendor. In a fallback chain each vendor has its own circuit. */
   readonly provider: string
   /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
 }
 
-/** The method `known` for a provider without a cache. */
+/** The method `known` of a provider without a cache: it always returns none. */
 export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succeedNone
 
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
@@ -73,20 +73,27 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
     /**
-     * Returns the outcomes of all targets, in order, when all of them are available without a call
-     * to the vendor; else none. Counts them as cache hits.
+     * Returns the outcomes of all targets, in order, and counts them as cache hits. Returns none
+     * when a target needs a call to the vendor.
      */
     readonly known: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
     /** Maximum number of targets in one call to the vendor; absent without a limit. */
     readonly batchSize?: number
-    /** Asks the vendor for the usage of the subscription, free of charge. Absent without one. */
+    /**
+     * Asks the vendor for the usage of the subscription, free of charge. Absent when the vendor has
+     * no such call.
+     */
     readonly quota?: Effect.Effect<Quota, ProviderError>
-    /** Checks the address and the credentials, free of charge. Absent without such a call. */
+    /**
+     * Checks the address and the credentials, free of charge. Absent when the vendor has no such
+     * call.
+     */
     readonly check?: Effect.Effect<void, ProviderError>
     /**
-     * The circuits of all vendors behind this provider, without a call. Absent when there are none.
+     * Returns the circuits of all vendors behind this provider, and calls no vendor. Absent when
+     * there are no circuits.
      */
     readonly circuits?: Effect.Effect<ReadonlyArray<Circuit>>
   }

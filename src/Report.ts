@@ -17,7 +17,10 @@ export interface Report {
   readonly isReplay: boolean
 }
 
-/** Makes a report. `outcomes` belong to the valid targets, in order. `price` is for one success. */
+/**
+ * Makes a report. `outcomes` belong to the valid targets, in order. `price` is for one successful
+ * check.
+ */
 export const make = (
   urls: ReadonlyArray<string>,
   parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>,
@@ -52,8 +55,8 @@ export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string
   idempotencyKey === undefined ? undefined : StoredAnswer.encode(report)
 
 /**
- * Turns a figure outside 0 to 100 into a failure. The contract does not allow it, so it must not be
- * charged.
+ * Turns a figure outside 0 to 100 into a failure. The contract does not allow such a figure, so it
+ * must not be charged.
  */
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale

@@ -309,7 +309,7 @@ const Values = Schema.Struct(all)
 
 export class Settings extends Context.Tag("authority/Settings")<Settings, typeof Values.Type>() {}
 
-/** Values by the names of the environment variables. */
+/** The values of the environment variables, by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Reads the settings. InvalidSetting names each invalid setting and what it expects. */
@@ -325,7 +325,10 @@ export const from = (environment: Environment): Layer.Layer<Settings, InvalidSet
 /** Reads the settings from the environment of the process. */
 export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.suspend(() => from(process.env))
 
-/** Names that begin with AUTHORITY_ and have no effect, each with the setting that it resembles. */
+/**
+ * Returns the names that begin with AUTHORITY_ but have no effect, each with the most similar
+ * setting.
+ */
 export const unknownNames = (
   environment: Environment,
 ): ReadonlyArray<{ readonly name: string; readonly nearest: string | undefined }> => {
@@ -341,7 +344,7 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-/** The verb `check` reads the API key of a client from this name. */
+/** The verb `check` reads the API key of a client from this environment variable. */
 const apiKeyName = "AUTHORITY_API_KEY"
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })

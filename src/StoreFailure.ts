@@ -4,13 +4,13 @@ import * as Effect from "effect/Effect"
 /**
  * The store failed: for example it is full, locked, missing or damaged. The caller of a port cannot
  * fix that, so ports die with this error as a defect, and their docstrings say so. `Health` is the
- * exception: its callers report the failure. `message` says what to do. The start of the
- * program and the verbs print it, and the HTTP API answers with status 500.
+ * exception: its callers report the failure. `message` says what to do. A command that fails prints
+ * `message`; the HTTP API answers with status 500.
  */
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   readonly message: string
   readonly cause?: unknown
-  /** True when the change may or may not be committed: the answer to the commit was lost. */
+  /** True when the answer to the commit was lost: the change may or may not be committed. */
   readonly isUndecided?: boolean
 }> {}
 

@@ -19,7 +19,10 @@ export const encode = ({ creditsUsed, outcomes }: StoredAnswer): string => {
   return JSON.stringify(stored)
 }
 
-/** Decodes an answer. Throws when the text is not one. Details of failures are not stored. */
+/**
+ * Decodes an answer. Throws when the text is not a stored answer. The `detail` of a failure is not
+ * stored.
+ */
 export const decode = (text: string): StoredAnswer => {
   const { creditsUsed, outcomes } = decodeStored(text)
   return { creditsUsed, outcomes: outcomes.map(decodeOutcome) }

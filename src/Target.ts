@@ -86,7 +86,7 @@ export class Target {
  */
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-/** A full cache is cleared: popular URLs are soon in it again. It takes about 5 MB at most. */
+/** Maximum number of cached URLs, about 5 MB. A full cache is cleared: popular URLs soon return. */
 const maxKept = 10_000
 
 /** Maximum length of a cached URL, in UTF-16 code units. */
@@ -106,7 +106,8 @@ const hostOptions = {
 }
 
 /**
- * Rejects tabs and newlines. WHATWG URL silently removes them, which would give another address.
+ * True for a text with tabs, newlines or the like. WHATWG URL silently removes tabs and newlines,
+ * which would give another address.
  */
 const hasControlCharacter = (text: string) => {
   for (let i = 0; i < text.length; i++) {
@@ -117,8 +118,8 @@ const hasControlCharacter = (text: string) => {
 }
 
 /**
- * Returns an absolute http(s) URL; undefined for another scheme. Unlike WHATWG URL, takes
- * `example.com:8080` for a host with a port; `com.example.app://callback` has another scheme.
+ * Returns an absolute http(s) URL, or undefined for another scheme (`com.example.app://callback`).
+ * `example.com:8080` counts as a host with a port; for WHATWG URL it would be a scheme.
  */
 const withScheme = (text: string): string | undefined => {
   if (/^https?:/i.test(text)) return text
@@ -132,19 +133,23 @@ const withScheme = (text: string): string | undefined => {
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
 }
 
-/** True for an empty user name too, because WHATWG URL silently removes it. */
+/** True when the URL has a user name, even an empty one, which WHATWG URL silently removes. */
 const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
-/** WHATWG URL has already converted every form of an IPv4 address to dotted decimal. */
+/**
+ * True for an IP address. WHATWG URL has already converted every form of IPv4 to dotted decimal.
+ */
 const isAddress = (host: string) => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)
 
-/** Allows underscores. RFC 1123 forbids them, but they occur below registered domains. */
+/**
+ * True for a valid part of a host name. Allows underscores: RFC 1123 forbids them, but they occur
+ * below registered domains.
+ */
 const isLabel = (label: string) =>
   label.length <= 63 && /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label)
 
 /**
- * Public suffixes without web pages (RFC 7686, RFC 3172). The special-use names `.test`,
- * `.invalid`, `.local`, `.internal`, `.localhost` and `.example` need no check: they are not public
- * suffixes.
+ * True for public suffixes without web pages (RFC 7686, RFC 3172). The names `.test`, `.invalid`,
+ * `.local`, `.internal`, `.localhost` and `.example` need no check: they are not public suffixes.
  */
 const isSpecialUse = (host: string) => host.endsWith(".onion") || host.endsWith(".arpa")

@@ -8,7 +8,7 @@ const isUnit = (unit: string): unit is keyof typeof unitMs => unit in unitMs
 /** The latest time that a `Date` can hold, in epoch milliseconds. */
 export const latestTime = 8_640_000_000_000_000
 
-/** The maximum: ten years. A time that far in the future can still be stored and read. */
+/** The longest time span: ten years. A time ten years from now can still be stored and read. */
 const maxMs = 3650 * unitMs.d
 
 /**

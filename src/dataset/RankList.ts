@@ -28,7 +28,8 @@ export interface Batch {
 }
 
 /**
- * Parses the file and stops after `top` rows. These have the best ranks, because files are sorted.
+ * Parses the file and stops after `top` rows. The first rows have the best ranks, because the files
+ * are sorted.
  */
 export const read = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
@@ -67,7 +68,7 @@ export const read = <E, R>(
   }
 
   return bytes.pipe(
-    // Names are ASCII, so latin1 decodes chunks correctly wherever they are cut.
+    // Names are ASCII, so latin1 decodes chunks correctly even when a chunk ends within a line.
     Stream.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.length)),
     Stream.map((piece) => piece.toString("latin1")),
     // Adds the line end that the last line may lack.

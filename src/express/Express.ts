@@ -1,8 +1,8 @@
 /**
  * The fast path: answers a batch whose figures are all cached, with plain calls and callbacks from
- * Node's request to the ledger's queue and back. The router answers all other requests. It answers
- * every request when the ledger, the key store or the provider is not one of this service's own
- * layers. Without this folder the service gives the same answers; a property test checks that.
+ * Node's request to the ledger's queue and back. The router answers all other requests. The router
+ * answers every request when the ledger, the key store or the provider is not one of this service's
+ * own layers. Without this folder the service gives the same answers; a property test checks that.
  */
 import type { ServerResponse } from "node:http"
 import * as Arr from "effect/Array"
@@ -49,14 +49,20 @@ export interface Options {
   readonly price: Credits
   /** How long a request may take. */
   readonly timeout: Duration.DurationInput
-  /** If there are any, the router adds CORS headers to all answers, so the fast path is off. */
+  /**
+   * When this list is not empty, the router adds CORS headers to all answers, so the fast path is
+   * off.
+   */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
-  /** Makes the id of a request. Default: a UUID. */
+  /** A function that makes the id of a request. Default: it makes a UUID. */
   readonly newRequestId?: () => RequestId
 }
 
-/** Makes the fast path. It declines every request when a layer that it needs is not our own. */
+/**
+ * Makes the fast path. It declines every request when a layer that it needs is not one of this
+ * service's own.
+ */
 export const make = (
   options: Options,
 ): Effect.Effect<Express, never, ApiKeys | CreditLedger | MetricsProvider | RateLimit> =>

@@ -34,8 +34,8 @@ export const byteLength = ({ body, isAscii }: Json): number =>
   isAscii ? body.length : Buffer.byteLength(body)
 
 /**
- * Encodes without validation: the types match the schema, and `Report` has removed figures outside
- * 0 to 100.
+ * Encodes a report without validation: the types match the schema, and `Report` has removed figures
+ * outside 0 to 100.
  */
 export const json = ({
   creditsUsed,
@@ -89,7 +89,10 @@ const isEqual = (one: Metrics, other: Metrics) =>
 /** Caches the JSON of recent successes: popular URLs recur, and stringifying 50 of them is slow. */
 const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
-/** The longest URL that is cached. 10,000 pieces take about 6 MB, or 18 MB if JSON escapes them. */
+/**
+ * The longest URL that is cached. 10,000 cached pieces take about 6 MB, or 18 MB if JSON escapes
+ * them.
+ */
 const maxKeptLength = 200
 
 type Success = (typeof BatchResponse.Encoded)["data"]["successUrls"][number]

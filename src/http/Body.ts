@@ -15,7 +15,7 @@ import { Request } from "./Request.ts"
 
 /**
  * Decodes a JSON body. Fails with PayloadTooLarge, or with InvalidRequest, which lists every
- * violation. It checks the length of a list and its first `maxJudgedItems` items.
+ * violation. The decoder checks only the length and the first `maxJudgedItems` items of a list.
  */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decode = bytesDecoder(schema)
@@ -56,8 +56,8 @@ export const bytesDecoder = <A>(
 }
 
 /**
- * The longest body for `JSON.parse`, in bytes. With longer ones, it can block the process for up to
- * 100 ms.
+ * The longest body for `JSON.parse`, in bytes. For a longer body, `JSON.parse` can block the
+ * process for up to 100 ms.
  */
 export const maxPlainBytes = 64 * 1024
 

@@ -21,7 +21,10 @@ const Built = Schema.Struct({ html: Schema.String, policy: Schema.String })
 export const Pages = Schema.Record({ key: PagePath, value: Built })
 export type Pages = typeof Pages.Type
 
-/** JSON that the build inlines. Undefined when run from sources, which read `dist/pages.json`. */
+/**
+ * The pages as JSON, which the build inlines. Undefined when the program runs from its sources; it
+ * then reads `dist/pages.json`.
+ */
 declare const PAGES: string | undefined
 
 /** Reads one page. Rejects when the pages are not built. */

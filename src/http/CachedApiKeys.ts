@@ -12,7 +12,10 @@ import { Deadline, waitUntil } from "../Deadline.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 
-/** Less than 5 s, because a revocation must take effect in all processes within 5 s. */
+/**
+ * How long a key stays cached: less than 5 s, because a revocation must take effect in all
+ * processes within 5 s.
+ */
 const timeToLiveMs = 3000
 
 /** Maximum number of cached keys. The oldest entry is evicted first. */

@@ -7,7 +7,10 @@ import { RequestId } from "../RequestId.ts"
 
 /** The request in progress. Middleware and handlers add the fields that the request log reports. */
 export interface Current {
-  /** Appears in the header `x-request-id`, in the log and in the account's statement. */
+  /**
+   * The id of the request. It appears in the header `x-request-id`, in the log and in the account's
+   * statement.
+   */
   readonly id: RequestId
   account?: AccountId
   report?: Report
@@ -23,7 +26,8 @@ export const newRequestId = (): RequestId =>
   RequestId.make(uuid(fromPool), { disableValidation: true })
 
 /**
- * Random bytes for 256 ids. Filling the whole pool takes hardly longer than 16 bytes for one id.
+ * Random bytes for 256 ids. Making all these bytes takes hardly longer than making the 16 bytes of
+ * one id.
  */
 const pool = new Uint8Array(16 * 256)
 let used = pool.length

@@ -1,7 +1,7 @@
 /**
- * A JSON parser that builds only the values that a schema declares. It checks the syntax of the
- * rest but allocates nothing for it. `JSON.parse` would take up to 100 ms for 512 KiB of nested
- * lists or of distinct field names.
+ * A JSON parser that builds only the values that a schema declares. It checks the syntax of all
+ * other values, but allocates nothing for them. `JSON.parse` would take up to 100 ms for 512 KiB of
+ * nested lists or of distinct field names.
  */
 import type * as Schema from "effect/Schema"
 import type * as SchemaAST from "effect/SchemaAST"
@@ -14,8 +14,8 @@ export interface Reading {
 }
 
 /**
- * Makes a parser that keeps at most `maxItems` items of each list. Where the schema declares a
- * scalar, it returns a list or object empty. It returns undefined for a text that is not JSON.
+ * Makes a parser that keeps at most `maxItems` items of each list. A list or an object in the place
+ * of a scalar becomes empty. For a text that is not JSON the parser returns undefined.
  */
 export const make = (
   { ast }: Schema.Schema.AnyNoContext,
@@ -145,12 +145,14 @@ const isLast = (cursor: Cursor, end: number): boolean => {
 }
 
 /**
- * A stack of the closing brackets that `skip` expects. Calls share it, as only one runs at a time.
+ * A stack of the closing brackets that `skip` expects. All calls share the stack, because only one
+ * call runs at a time.
  */
 let ends = new Uint8Array(64)
 
 /**
- * Returns the index after the value at `at`. A loop, because recursion could overflow the stack.
+ * Returns the index after the value at `at`. Uses a loop, because recursion could overflow the
+ * stack.
  */
 const skip = (text: string, at: number): number => {
   let depth = 0

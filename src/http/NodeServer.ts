@@ -26,18 +26,18 @@ export interface Options {
 /** The limits of one connection. Times are in milliseconds. */
 export interface Limits {
   /**
-   * The time for a request's headers, from the opening of the connection, or from the first byte of
-   * a later request.
+   * The time for a request's headers. It begins when the connection opens; for a later request, it
+   * begins with that request's first byte.
    */
   readonly headersMs: number
-  /** The time from the same moment to the end of the body; at least `headersMs`. */
+  /** The time for headers and body together. It begins like `headersMs` and is at least as long. */
   readonly requestMs: number
   /** The time without traffic: between two requests, or while a client does not read its answer. */
   readonly idleMs: number
   /** How long a refused connection stays open, so that its client can read the error. */
   readonly refusedMs: number
   /**
-   * After an answer that precedes the end of its request's body: how long the rest of the body is
+   * When the answer is sent before the request's body has arrived: how long the rest of the body is
    * discarded, so that the client can still read the answer.
    */
   readonly discardMs: number
@@ -135,15 +135,16 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
 }
 
 /**
- * Destroys a connection whose client does not read its answer. Waits while there is no answer yet.
+ * Destroys a connection whose client does not read its answer. Does nothing while there is no
+ * answer yet.
  */
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()
 }
 
 /**
- * Closes connections early without losing the answer. Destroying one could discard an unread
- * answer, so it is half-closed first. Incoming data is discarded up to a limit of time and bytes.
+ * Closes connections early. Destroying a connection could discard an unread answer, so the
+ * connection is half-closed first. Incoming data is discarded up to a limit of time and bytes.
  */
 const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** For each closing connection, the bytes that it had received when it began to close. */
@@ -164,7 +165,7 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)
-    // Listen before the answer is sent. Afterwards Node discards the rest itself, uncounted.
+    // Listen to the body before the answer is sent: afterwards Node discards the rest uncounted.
     request.on("data", () => destroyFlooded(socket)).resume()
     // Node calls this method after it has sent an answer with `Connection: close`.
     socket.destroySoon = () => halfClose(socket, discardMs)
@@ -173,7 +174,7 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** Answers invalid HTTP directly on the socket, because Node makes no request object for it. */
   const refuse = (error: Error, socket: Duplex) => {
     if (!(socket instanceof Net.Socket)) socket.destroy(error)
-    // After its first error, the parser reports another for each further chunk.
+    // After its first error, the parser reports another error for each further chunk.
     else if (endings.has(socket)) destroyFlooded(socket)
     else if (!socket.writable) socket.destroy(error)
     else {
@@ -215,8 +216,8 @@ export const listen = (
   )
 
 /**
- * Drains the server when the scope ends: accepts no new connection, and answers with
- * `Connection: close`. Waits until all connections are closed and `running()` is 0, or the timeout.
+ * Drains the server when the scope ends: accepts no new connection, and answers with `Connection:
+ * close`. Waits until all connections are closed and `running()` is 0, but at most for `timeout`.
  */
 export const drain = (
   timeout: Duration.DurationInput,

@@ -49,7 +49,7 @@ const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   })
 
 /**
- * Redirects to the page's path without the slash. The redirect is relative to the path with the
+ * Redirects to the page's path without the slash. The new address is relative to the path with the
  * slash.
  */
 const withoutSlash = (path: PagePath) =>
@@ -83,8 +83,8 @@ const responseOf = (page: Page, request: HttpServerRequest.HttpServerRequest) =>
 }
 
 /**
- * The security headers of every page: no other site may frame the page, open it in a window that it
- * controls, or read it.
+ * The security headers of every page: no other site may frame the page, control its window, or read
+ * its content.
  */
 const safeguards = {
   "cache-control": "no-cache",

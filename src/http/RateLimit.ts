@@ -31,7 +31,7 @@ export class RateLimit extends Context.Tag("authority/http/RateLimit")<
 
 /** The requests of each account in one time window. */
 interface Window {
-  /** In milliseconds of `Stopwatch`. */
+  /** When the window ends, in milliseconds of `Stopwatch`. */
   readonly endsAt: number
   readonly counts: Map<AccountId, number>
 }

@@ -79,7 +79,10 @@ const metrics = Effect.map(Prometheus.make, (text) =>
 
 const openApiPath = "/openapi.json"
 
-/** Generated at the first request, so that the start does not wait for it. */
+/**
+ * The OpenAPI document. It is generated at the first request, so that the start does not wait for
+ * it.
+ */
 const openApi = Effect.cached(
   Effect.promise(async () => {
     const { fromApi } = await import("@effect/platform/OpenApi")

@@ -41,7 +41,7 @@ export interface Runner {
 }
 
 export interface Options {
-  /** If there are any, answers differ by origin, so every answer has `Vary: Origin`. */
+  /** When this list is not empty, answers differ by origin, so every answer has `Vary: Origin`. */
   readonly corsOrigins: ReadonlyArray<string>
   /** How long a request may take. */
   readonly requestTimeout: Duration.DurationInput
@@ -116,7 +116,10 @@ export const make = (
     return { run, running: () => running }
   })
 
-/** True for a URL of the contract, which no cache may store. As lenient as the router. */
+/**
+ * True for a URL of the contract, whose answers no cache may store. Ignores case and extra slashes,
+ * as the router does.
+ */
 const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
 
 /** Merges two header values that list names. Names are compared without case. */
@@ -127,8 +130,8 @@ const mergeNames = (list: string | undefined, more: string) => {
 }
 
 /**
- * One scope for all requests. A scope for each would cost a sixth of the request, and no handler
- * acquires a resource.
+ * One scope for all requests. A scope per request would cost a sixth of the request's time, and no
+ * handler acquires a resource.
  */
 const noScope = Effect.map(Scope.make(), (scope) => ({
   ...scope,
@@ -188,6 +191,6 @@ const noRoute = (method: string, url: string, routes: Routes) => {
   )
 }
 
-/** An error that the contract does not declare, in its envelope. */
+/** Makes the answer for an error that the contract does not declare, in the contract's envelope. */
 const failure = (status: number, message: string) =>
   HttpServerResponse.unsafeJson({ success: false, message }, { status })

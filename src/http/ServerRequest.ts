@@ -59,7 +59,9 @@ export class ServerRequest
     return Cookies.parseHeader(this.headers["cookie"] ?? "")
   }
 
-  /** The body as text. Fails with RequestError when it is above the contract's limit. */
+  /**
+   * The body as text. Fails with RequestError when the body is larger than the contract's limit.
+   */
   get text() {
     return Effect.map(this.body, (bytes) => bytes.toString())
   }

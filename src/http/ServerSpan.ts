@@ -10,7 +10,7 @@ import type * as Tracer from "effect/Tracer"
 import type { Request } from "./Request.ts"
 
 export interface ServerSpan {
-  /** Undefined when the request is not traced. */
+  /** The span of the request. Undefined when the request is not traced. */
   readonly parent: Tracer.Span | undefined
   readonly end: (status: number, headers: Readonly<Record<string, string>>) => void
 }

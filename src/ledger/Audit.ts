@@ -39,7 +39,7 @@ export const examine = (
 ): Effect.Effect<{ readonly entries: number; readonly problems: ReadonlyArray<string> }> =>
   Effect.map(
     Stream.runFold(books.entries, start, (sums, entry) =>
-      // The hash chain ends at the first bad entry, so later entries cannot be checked.
+      // The hash chain is broken at the first bad entry, so the entries after it cannot be checked.
       sums.broken !== undefined
         ? sums
         : Either.match(entry, {

@@ -1,7 +1,7 @@
 /**
  * Pure rules for an account's credits. A store loads a `Balance`, applies one of these functions
- * and saves the result. Memory, SQLite and PostgreSQL share these functions, so they behave the
- * same.
+ * and saves the result. Memory, SQLite and PostgreSQL share these functions, so all stores behave
+ * the same.
  */
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
@@ -20,7 +20,7 @@ export const Balance = Schema.Struct({
   held: Credits,
   /** Number of entries, which is also the sequence of the last one. */
   entries: Schema.NonNegativeInt,
-  /** Hash of the last entry; `genesisHash` without entries. */
+  /** Hash of the last entry; `genesisHash` when there are no entries. */
   head: Schema.String,
 })
 export type Balance = typeof Balance.Type
@@ -54,8 +54,8 @@ export const release = (balance: Balance, hold: Hold): Balance => ({
 })
 
 /**
- * Ends an open hold with a charge at `at`, in epoch milliseconds. A charge of 0 makes no entry.
- * Throws when the charge exceeds the hold.
+ * Ends an open hold with a charge. `at` is the time of the charge in epoch milliseconds. A charge
+ * of 0 makes no entry. Throws when the charge exceeds the hold.
  */
 export const settle = (
   balance: Balance,
@@ -82,7 +82,10 @@ export const settle = (
   )
 }
 
-/** Adds credits at `at`, in epoch milliseconds. Throws when the sum of grants exceeds 2^53 - 1. */
+/**
+ * Adds credits. `at` is the time of the grant in epoch milliseconds. Throws when the sum of grants
+ * exceeds 2^53 - 1.
+ */
 export const grant = (
   balance: Balance,
   accountId: AccountId,

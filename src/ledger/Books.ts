@@ -28,11 +28,13 @@ export interface KeyRecord {
   readonly requestId: RequestId
   /** Null until the request is settled. */
   readonly answer: string | null
-  /** Epoch milliseconds: end of the lease, or of the retention once there is an answer. */
+  /** End of the lease, or of the retention once there is an answer. In epoch milliseconds. */
   readonly expiresAt: number
 }
 
-/** Why a request is refused. A refusal holds and charges nothing, and leaves the key unchanged. */
+/**
+ * Why a request is refused. A refused request holds and pays nothing, and does not change its key.
+ */
 export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
 
 /**
@@ -90,7 +92,7 @@ export class Books {
   open(hold: Hold, now: number): Either.Either<Option.Option<string>, Refusal> {
     const stored = this.storedAnswer(hold, now)
     if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
-    // An earlier attempt of this request opened the hold, and its result was lost.
+    // An earlier attempt of this request opened the hold, and the result of that attempt was lost.
     if (this.holds.has(hold.requestId)) return stored
     return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (balance) => {
       const opened = { ...hold, expiresAt: now + this.leaseMs }

@@ -8,7 +8,7 @@ import type { IdempotencyKey } from "./IdempotencyKey.ts"
 /** Credits set aside for one request. */
 export interface Hold {
   readonly accountId: AccountId
-  /** Identifies the hold too, because a request has only one hold. */
+  /** Identifies both the request and the hold, because a request has only one hold. */
   readonly requestId: RequestId
   readonly amount: Credits
   /** Absent when the client sent no idempotency key. */
@@ -34,8 +34,8 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }
 
 /**
- * Another process released the hold because its process seemed dead, or its lease has ended, or
- * another request took its idempotency key. The credits are back, and nothing is charged.
+ * The hold has ended: its lease is over, another process took this process for dead, or another
+ * request took the idempotency key. The hold's credits are back, and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId

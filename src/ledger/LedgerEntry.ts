@@ -11,7 +11,7 @@ import { Credits } from "./Credits.ts"
 
 export const LedgerEntry = Schema.Struct({
   accountId: AccountId,
-  /** 1 for the account's first entry, without gaps. */
+  /** The number of the entry within the account: from 1, without gaps. */
   sequence: Schema.Int,
   kind: Schema.Literal("grant", "charge"),
   /** Credits that a grant adds or a charge takes; never 0. */

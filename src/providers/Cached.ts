@@ -58,7 +58,7 @@ export const make = (
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     }
 
-    /** Reads from memory only. Returns undefined for a cache miss. */
+    /** Reads each target's figures from memory only: undefined for a cache miss. */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
       targets.map((target) => remembered(target, now))
 
@@ -109,7 +109,7 @@ export const make = (
     const writeThrough = (inner: Provider): Provider => ({
       ...inner,
       lookup: Effect.fnUntraced(function* (targets) {
-        // Another call may have fetched some targets while these waited in the queue.
+        // While these targets waited in the queue, another call may have fetched some of them.
         const known = recall(targets, yield* Clock.currentTimeMillis)
         const outcomes = yield* askFor(inner, targets, known)
         const fetchedAt = yield* Clock.currentTimeMillis
@@ -143,7 +143,8 @@ const tolerantStore = (provider: string, ttlMs: number) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
           : access.pipe(
-              // The timeout does not wait for a store that cannot be interrupted.
+              // Disconnected, so that the timeout does not wait for a store that cannot be
+              // interrupted.
               Effect.disconnect,
               Effect.timeout(storeTimeout),
               Effect.catchAllCause((cause) => {
@@ -210,7 +211,10 @@ const putSize = 200
 /** Maximum number of figures in the queue. When it is full, new figures stay in memory only. */
 const maxWaiting = 20_000
 
-/** In characters. PostgreSQL limits an index key to about 2,700 bytes. */
+/**
+ * Maximum length of a stored page, in characters. PostgreSQL limits an index key to about 2,700
+ * bytes.
+ */
 const maxPageLength = 2000
 
 const missing = providerFailed("the provider's answer does not contain the target")

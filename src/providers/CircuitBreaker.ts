@@ -1,8 +1,8 @@
 /**
  * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail
- * at once. After the cooldown, one trial call goes through: its success closes the circuit.
- * Refusals can have a separate limit, because some vendors throttle an account that gets too many
- * of them.
+ * at once. After the cooldown, one trial call goes through. If that call succeeds, the circuit
+ * closes. Refusals can have a separate limit, because some vendors throttle an account that gets
+ * too many of them.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -38,14 +38,14 @@ export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     perMs: Duration.toMillis(options.refusals?.per ?? 0),
-    /** Stopwatch times of the refusals, oldest first. */
+    /** When the refusals came, oldest first, in milliseconds of `Stopwatch`. */
     times: new Array<number>(),
   }
   let failures = 0
   let opensAgainAt = Number.NEGATIVE_INFINITY
   let isTrying = false
 
-  /** `now` is a stopwatch time in milliseconds. */
+  /** Why the circuit is open at `now`, in milliseconds of `Stopwatch`. */
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - refusals.perMs) refusals.times.shift()
     if (refusals.times.length >= refusals.max) {

@@ -20,7 +20,7 @@ import { FairQueue } from "./FairQueue.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options {
-  /** How long the first target of a call waits for more targets. A full call goes at once. */
+  /** How long the first target of a call waits for more targets. A full call is sent at once. */
   readonly window: Duration.DurationInput
   /** Maximum number of concurrent calls. */
   readonly concurrency: number
@@ -44,7 +44,9 @@ interface Place {
 /** A lookup of a request that has not ended. */
 interface WaitingLookup {
   readonly account: string
-  /** Milliseconds on the monotonic `Stopwatch`; not epoch time like `Deadline`. */
+  /**
+   * In milliseconds of the monotonic `Stopwatch`. The service `Deadline` is in epoch milliseconds.
+   */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
   readonly outcomes: Array<Outcome>
@@ -68,7 +70,7 @@ export const make = (
     const hasFullCall = yield* Effect.makeLatch(false)
     const requests = new Set<WaitingLookup>()
     let isClosed = false
-    /** The earliest deadline that `expire` has seen; a stopwatch time. */
+    /** The earliest deadline that `expire` has seen, in milliseconds of `Stopwatch`. */
     let soonest = Number.POSITIVE_INFINITY
     const hasSooner = yield* Effect.makeLatch(false)
     const slots = yield* Effect.makeSemaphore(options.concurrency)
@@ -142,7 +144,7 @@ export const make = (
     const dispatch = Effect.gen(function* () {
       yield* hasWork.await
       if (queue.size < batchSize) yield* Effect.timeoutOption(hasFullCall.await, options.window)
-      // Targets that arrive while all slots are busy join this call.
+      // Wait for a free slot first: targets that arrive meanwhile join this call.
       yield* slots.take(1)
       const batch = queue.take(batchSize)
       for (const ticket of batch) ticket.isSent = true
@@ -152,7 +154,10 @@ export const make = (
         : slots.release(1)
     })
 
-    /** Ends the requests whose deadline has passed. One timer for all costs one fiber. */
+    /**
+     * Ends the requests whose deadline has passed. One timer serves all: a timer per lookup would
+     * need a fiber per lookup.
+     */
     const expire = Effect.gen(function* () {
       const now = yield* Stopwatch.now
       hasSooner.unsafeClose()
@@ -203,13 +208,16 @@ export const make = (
     return { ...inner, lookup }
   })
 
-/** The account of the current lookup, if any, and its deadline as a stopwatch time. */
+/**
+ * The account of the current lookup, if any, and the lookup's deadline in milliseconds of
+ * `Stopwatch`.
+ */
 const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
   deadline: Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms),
 })
 
-/** The latest deadline of all requests that wait for the batch; a stopwatch time. */
+/** The latest deadline of all requests that wait for the batch, in milliseconds of `Stopwatch`. */
 const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
   batch.reduce(
     (last, { waiting }) =>
@@ -217,7 +225,7 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
     Number.NEGATIVE_INFINITY,
   )
 
-/** The queue's owner for lookups without an account. */
+/** The name that the queue uses as the owner of lookups without an account. */
 const nobody = ""
 
 const missing = providerFailed("the provider's answer does not contain the target")

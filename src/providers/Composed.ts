@@ -14,7 +14,8 @@
  *   result of a retried call is saved once.
  *
  * To add a vendor: write `providers/Vendor.ts` like `Moz.ts`, add its name and settings to
- * `Settings.ts`, and build it in `cli/Providers.ts`. The compiler names the places that are left.
+ * `Settings.ts`, and build it in `cli/Providers.ts`. The compiler then reports the other places to
+ * change.
  */
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"

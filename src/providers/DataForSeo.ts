@@ -3,9 +3,9 @@
  *
  * A rank is a PageRank from 0 to 1000 over the vendor's own index. The scale `one_hundred` gives 0
  * to 100, logarithmic by the vendor's formula. The domain's rank becomes domain authority, and the
- * page's rank becomes page authority. They correlate with Moz's figures but are not the same. A
- * rank of 0 means that the index has no backlinks. A page that is missing from the answer has no
- * figures.
+ * page's rank becomes page authority. Both figures correlate with Moz's figures but are not the
+ * same. A rank of 0 means that the index has no backlinks. A page that is missing from the answer
+ * has no figures.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -19,7 +19,7 @@ import { Target } from "../Target.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** One call takes 1000 names. Each target needs two: its domain and its page. */
+/** One call takes 1000 names. Each target needs two names: its domain and its page. */
 const batchSize = 500
 
 interface Options {
@@ -101,7 +101,9 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
     new Map(),
   )
 
-/** The figures by the name that was sent for them. Skips items that cannot be decoded. */
+/**
+ * Returns the figures by the name that was sent to the vendor. Skips items that cannot be decoded.
+ */
 const figures =
   <I>(Item: Schema.Schema<Figure, I>) =>
   (items: ReadonlyArray<unknown>): Figures =>
@@ -114,7 +116,10 @@ const figures =
       ),
     )
 
-/** Pages have a scheme and domains do not, so `example.com` and its home page stay apart. */
+/**
+ * Makes the key of a figure. The names of pages have a scheme and those of domains do not, so
+ * `example.com` and its home page stay apart.
+ */
 const nameOf = (target: string): string =>
   /^https?:/i.test(target)
     ? Option.match(Option.getRight(Target.parse(target)), {
@@ -125,7 +130,10 @@ const nameOf = (target: string): string =>
 
 const ok = 20000
 
-/** The first three digits are an HTTP status. 40202 and 40209 are rate and concurrency limits. */
+/**
+ * The first three digits of `code` are an HTTP status. 40202 and 40209 are rate and concurrency
+ * limits.
+ */
 const reasonOf = (code: number): ProviderError["reason"] =>
   code === 40202 || code === 40209 ? "Throttled" : VendorHttp.reasonOf(Math.floor(code / 100))
 

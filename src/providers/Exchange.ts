@@ -34,7 +34,7 @@ export const maxResponseBytes = 2 * 1024 * 1024
 /** Sends a request. Succeeds with any HTTP status. Interruption closes the connection. */
 type Send = (request: HttpRequest) => Effect.Effect<HttpResponse, Broken | TooLarge>
 
-/** How requests are sent: over HTTP. A simulation replaces it. */
+/** Sends the requests to vendors: over HTTP, unless a simulation replaces this service. */
 export class Exchange extends Context.Reference<Exchange>()("authority/providers/Exchange", {
   defaultValue: (): { readonly send: Send } => ({ send: overHttp }),
 }) {}

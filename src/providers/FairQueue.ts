@@ -3,9 +3,9 @@
  * itself. An item that several owners offer is in the line of each owner, and is taken once.
  */
 export class FairQueue<A> {
-  /** Each owner's items. The first owner in the map is served next. */
+  /** For each owner, the line of that owner's items. The first owner in the map is served next. */
   private readonly lines = new Map<string, Set<A>>()
-  /** The lines that contain an item. */
+  /** For each item, the lines that contain the item. */
   private readonly places = new Map<A, Array<Set<A>>>()
   private readonly lineCapacity: number
 

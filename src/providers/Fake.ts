@@ -11,7 +11,7 @@ export interface Fake {
   readonly layer: Layer.Layer<MetricsProvider>
   /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
-  /** Makes the next call fail as a whole. Each use adds one failure, for one more call. */
+  /** Makes the next call fail as a whole. Each further use makes one further call fail. */
   readonly failNext: (reason: ProviderError["reason"], detail?: string) => void
 }
 

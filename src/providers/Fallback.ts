@@ -15,7 +15,10 @@ import { recallOf, remembering } from "./Recall.ts"
 type Provider = MetricsProvider["Type"]
 type Lookup = Provider["lookup"]
 
-/** Builds the chain in the given order. The returned lookup of several providers does not fail. */
+/**
+ * Builds the chain in the given order. With several providers, the lookup of the chain does not
+ * fail.
+ */
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
 
@@ -33,7 +36,9 @@ const orElse = (former: Provider, latter: Provider): Provider => {
       })
 }
 
-/** A known failure is not final: the next provider may have figures. */
+/**
+ * True when every target has figures. A failure is not final: the next provider may have figures.
+ */
 const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.every(({ _tag }) => _tag === "Checked")
 

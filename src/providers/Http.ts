@@ -30,7 +30,7 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
     secrets: { authorization: Redacted.make(`Bearer ${Redacted.value(token)}`) },
   })
 
-  /** Makes one call and returns the outcomes by URL. An empty list checks the token. */
+  /** Makes one call and returns the outcomes by URL. A call with an empty list checks the token. */
   const call = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
     const json: Question = {
       targets: targets.map(({ domain, host, url }) => ({ url, host, domain })),

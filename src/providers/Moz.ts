@@ -89,7 +89,9 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
 }
 
-/** The outcomes by target URL. When Moz gives several for one URL, the first one counts. */
+/**
+ * The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
+ */
 const outcomesOf = (
   { errors_by_site = [], results_by_site }: typeof Results.Type,
   asked: ReadonlySet<string>,

@@ -74,7 +74,10 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
   })
 }
 
-/** Enough to find one bad target among 50. Moz counts each 400 against the account. */
+/**
+ * Maximum number of refused calls per lookup: enough to find one bad target among 50. Moz counts
+ * each 400 against the account.
+ */
 const maxRefusals = 8
 
 const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {

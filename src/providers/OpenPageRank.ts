@@ -3,8 +3,8 @@
  *
  * The API has figures for domains only, so a page gets the authority of its domain. There is no
  * spam score. The PageRank scale is logarithmic, 0 to 10 with two decimals; this module multiplies
- * it by ten. The figure measures links, as a vendor's domain authority does, but is not the same
- * figure.
+ * the figures by ten. The figure measures links, as a vendor's domain authority does, but is not
+ * the same figure.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -32,5 +32,5 @@ export const remembering = (provider: Omit<Provider, "known">, recall: Recall): 
   return whole
 }
 
-/** Undefined for a provider that has no synchronous cache. */
+/** Returns the registered `Recall` of a provider; undefined when there is none. */
 export const recallOf = (provider: Provider): Recall | undefined => recalls.get(provider)

@@ -61,7 +61,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       breaker.guard,
     )
 
-  /** `deadline` is a stopwatch time in milliseconds. */
+  /** Calls the vendor and retries until `deadline`, in milliseconds of `Stopwatch`. */
   const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number) =>
     Effect.retry(call(targets), {
       times: options.retries,
@@ -89,7 +89,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 
-/** Waits exponentially longer with jitter, at least the vendor's `Retry-After`. Outputs the wait. */
+/**
+ * Waits exponentially longer, with jitter, and at least the vendor's `Retry-After`. Outputs the
+ * length of each wait.
+ */
 const backOff: Schedule.Schedule<Duration.Duration, CallError> = Schedule.exponential(
   "250 millis",
 ).pipe(
@@ -104,6 +107,9 @@ const backOff: Schedule.Schedule<Duration.Duration, CallError> = Schedule.expone
 const retryAfterMsOf = (error: CallError) =>
   error._tag === "ProviderError" ? Duration.toMillis(error.retryAfter ?? 0) : 0
 
-/** True for errors that a retry may cure. A refused or malformed answer would come again. */
+/**
+ * True for errors that a retry may cure. After a retry, the vendor would refuse the call or send a
+ * malformed answer again.
+ */
 const isTransient = (error: CallError) =>
   error._tag === "ProviderError" && error.reason !== "Refused" && error.reason !== "Malformed"

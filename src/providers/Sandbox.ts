@@ -93,7 +93,8 @@ const wellKnown: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * Whole figures from 1 to 98, from a hash of the domain that continues over the rest of the page.
+ * Makes whole figures from 1 to 98. They come from a hash of the domain, continued over the rest of
+ * the page.
  */
 const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainStart = host.length - domain.length
@@ -131,5 +132,5 @@ const scrambled = (hash: number): number => {
   return twice ^ (twice >>> 16)
 }
 
-/** A fraction above 0, at most 1. */
+/** Turns a hash into a fraction above 0 and at most 1. */
 const fraction = (hash: number): number => ((scrambled(hash) >>> 0) + 1) / 0x1_0000_0000

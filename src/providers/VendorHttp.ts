@@ -156,7 +156,7 @@ const isDeep = (text: string): boolean => {
     const code = text.charCodeAt(i)
     if (code === quotationMark) isString = !isString
     else if (isString) i += code === backslash ? 1 : 0
-    // `[` and `{` differ only in this bit, and so do `]` and `}`.
+    // `[` and `{` differ only in the bit `brace`, and so do `]` and `}`.
     else if ((code | brace) === opening) depth += 1
     else if ((code | brace) === closing) depth -= 1
     if (depth > maxDepth) return true
@@ -189,7 +189,7 @@ const retryAfterOf = (text: string | undefined) =>
           : Option.none()
       })
 
-/** The status, and the field `message` of the body when there is one. */
+/** Describes a response: its status, and the field `message` of its body when there is one. */
 const explain = ({ json, status }: VendorResponse): string =>
   Option.match(Option.flatMap(json, Schema.decodeUnknownOption(Complaint)), {
     onNone: () => `HTTP ${status}`,
@@ -207,10 +207,10 @@ const printable = (text: string) =>
     (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
   )
 
-/** In characters. */
+/** Maximum length of a vendor's text in an error, in characters. */
 const maxDetailLength = 300
 
-/** Only this many characters of a text are read and searched for secrets. */
+/** Only this many characters of a vendor's text are read and searched for secrets. */
 const maxReadLength = 10_000
 
 /**

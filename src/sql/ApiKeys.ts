@@ -63,8 +63,8 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }
 
     /**
-     * The last uses that are not written yet, in epoch milliseconds. No request waits for the
-     * write.
+     * When keys were last used, in epoch milliseconds, as far as that is not written yet. No
+     * request waits for the write.
      */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
     const writeLastUses = Effect.suspend(() => {

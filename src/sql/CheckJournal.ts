@@ -17,8 +17,8 @@ import { naming } from "./naming.ts"
 
 /**
  * Opens the file or creates it. With `again`, a finished run is deleted and a new one begins; an
- * unfinished run is resumed. Fails with JournalFailed when another run has it open, when it is
- * damaged or when it cannot be written.
+ * unfinished run is resumed. Fails with JournalFailed when another run has the file open, when the
+ * file is damaged or when it cannot be written.
  */
 export const layer = (
   filename: string,
@@ -62,8 +62,8 @@ const make = (filename: string, again: boolean) =>
     const sending = (batch: number, fingerprint: string) =>
       Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
-        // On a repeat, keep the time of the first attempt: since then the service may have the
-        // idempotency key.
+        // When a batch is sent again, keep the time of its first attempt: since then the service
+        // may know the batch's idempotency key.
         yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
           VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
       })
@@ -131,7 +131,9 @@ const open = (filename: string) =>
     // The SQLite client dies when it cannot open the file. Here that is an error.
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
-/** The new run gets its own id, so the service takes its batches for new ones. */
+/**
+ * Deletes a finished run. The next run gets another id, so the service treats its batches as new.
+ */
 const deleteFinished = (sql: SqliteClient.SqliteClient) =>
   sql.withTransaction(
     Effect.gen(function* () {

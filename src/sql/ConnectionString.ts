@@ -23,7 +23,10 @@ export interface ConnectionString {
   /** At least one host, in the order in which they are tried. */
   readonly hosts: readonly [Host, ...ReadonlyArray<Host>]
   readonly user: string
-  /** Undefined when neither the string nor PGPASSWORD has one; the driver then reads ~/.pgpass. */
+  /**
+   * Undefined when neither the string nor PGPASSWORD has a password; the driver then reads
+   * ~/.pgpass.
+   */
   readonly password: Redacted.Redacted | undefined
   readonly database: string
   readonly targetSessionAttrs: TargetSessionAttrs
@@ -112,7 +115,10 @@ interface Parts {
   readonly query: string
 }
 
-/** As in libpq, user and password end at the first `@`, if it comes before any slash. */
+/**
+ * Splits the string into its parts. As in libpq, user and password end at the first `@`, if that
+ * comes before any slash.
+ */
 const split = (text: string): Parsed<Parts> => {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(text)
   if (match === null) return refuse("expected postgres://USER:PASSWORD@HOST:PORT/DATABASE")
@@ -126,7 +132,9 @@ const split = (text: string): Parsed<Parts> => {
 const rawCharacter =
   "user or password has a raw character; percent-encode it (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
-/** Returns the string's parameters by libpq's names. The query overrides the parts before it. */
+/**
+ * Returns the string's parameters by libpq's names. The query overrides the parts before the `?`.
+ */
 const parametersOf = ({
   authority,
   credentials = "",
@@ -154,7 +162,8 @@ const parametersOf = ({
       else if (name === "ssl" && value === "true") given.set("sslmode", "require")
       else if (acceptedValues.get(name)?.test(value) !== true) {
         return yield* refuse(
-          // A name after a password may be the password's second half, after a raw `&`: hide it.
+          // After a raw `&` in a password, the rest of the password may look like a name: hide that
+          // name.
           query.includes("@") || /^(ssl)?password$/.test(previous) || !/^\w{1,40}$/.test(name)
             ? `a parameter is unknown, perhaps because ${rawCharacter}, and & as %26`
             : complaintAbout(name),
@@ -292,7 +301,8 @@ type Parameter = keyof typeof parameters
 const isParameter = (name: string): name is Parameter => Object.hasOwn(parameters, name)
 
 /**
- * Parameters that this program ignores. It accepts only values that describe what it does anyway.
+ * Parameters that change nothing. Each is accepted only with values that describe what this program
+ * does anyway.
  */
 const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["client_encoding", /^(auto|utf-?8)$/i],
@@ -304,7 +314,7 @@ const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["sslcompression", /^0$/],
   ["sslnegotiation", /^postgres$/],
   ["sslsni", /^1$/],
-  // Not a parameter of libpq: with it, the driver gives sslmode the meaning that it has in libpq.
+  // A parameter of the driver, not of libpq: the driver then treats sslmode as libpq does.
   ["uselibpqcompat", /^true$/],
 ])
 

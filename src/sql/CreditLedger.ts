@@ -31,8 +31,8 @@ export interface Options {
 }
 
 /**
- * With a Heartbeat, holds carry their owner, and `expire` ends the holds of processes that are
- * gone.
+ * With a Heartbeat, each hold carries the id of its process, and `expire` ends the holds of
+ * processes that are gone.
  */
 export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
   Layer.scoped(CreditLedger, make(options))
@@ -44,7 +44,9 @@ export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlCli
 interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
   /** True when the command may charge. */
   readonly charges: boolean
-  /** The hold that the command opens. It is released when the commit fails or is undecided. */
+  /**
+   * The hold that the command opens. That hold is released when the commit fails or is undecided.
+   */
   readonly opens?: Hold
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
@@ -113,13 +115,16 @@ const make = (options: Options) =>
       )
     }
 
-    /** Waits at most until the Deadline of the current request, plus the grace for commits. */
+    /**
+     * Submits a change. Waits at most until the Deadline of the current request, plus the grace for
+     * commits.
+     */
     const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
       Effect.flatMap(Deadline, (deadline) =>
         GroupCommit.awaited((callback) => ask(change, deadline, callback)),
       )
 
-    /** Waits as long as the commit takes. */
+    /** Submits a change and waits as long as the commit takes. */
     const submitWithoutDeadline = <A>(change: Change<A, never>): Effect.Effect<A> =>
       Effect.orDie(
         GroupCommit.awaited<A, StoreTimeout>((callback) =>
@@ -140,7 +145,10 @@ const make = (options: Options) =>
         callback,
       )
 
-    /** Calls back when the release succeeded or failed. `expire` repeats a failed release. */
+    /**
+     * Releases a hold, and calls back when the release succeeded or failed. `expire` repeats a
+     * failed release.
+     */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
       ask(releaseOf(hold), Number.POSITIVE_INFINITY, (exit) => {
         if (Exit.isFailure(exit)) {

@@ -49,19 +49,19 @@ export const unreadable = (error: ParseResult.ParseError): string =>
     .map(({ message, path }) => `${path.join(".")}: ${message}`)
     .join("; ")
 
-/** Another connection holds SQLite's lock at the moment. A retry may succeed. */
+/** True when another connection holds SQLite's lock at the moment. A retry may succeed. */
 export const isBusy = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && String(cause.code).startsWith("SQLITE_BUSY")
 }
 
-/** The file is damaged, or is not an SQLite database. */
+/** True when the file is damaged, or is not an SQLite database. */
 export const isDamage = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && damage.test(String(cause.code))
 }
 
-/** A row with the same unique value exists. */
+/** True when a row with the same unique value exists. */
 export const isDuplicate = (error: unknown): boolean => {
   const cause = rootCause(error)
   if (!Predicate.hasProperty(cause, "code")) return false
@@ -69,8 +69,8 @@ export const isDuplicate = (error: unknown): boolean => {
 }
 
 /**
- * The data is at fault, not the database: a constraint rejects it, or a stored row cannot be
- * decoded. The transaction was rolled back. A retry with the same data fails again.
+ * True when the data is at fault, not the database: a constraint rejects it, or a stored row cannot
+ * be decoded. The transaction was rolled back. A retry with the same data fails again.
  */
 export const isBadData = (error: unknown): boolean => {
   const cause = rootCause(error)
@@ -81,38 +81,43 @@ export const isBadData = (error: unknown): boolean => {
   )
 }
 
-/** The role lacks a permission. A GRANT would give it. */
+/** True when the role lacks a permission, which a GRANT would give. */
 export const isForbidden = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && /^(42501|3F000)$/.test(String(cause.code))
 }
 
-/** PgBouncer runs with pool_mode=statement, which does not allow transactions. */
+/** True when PgBouncer runs with pool_mode=statement, which does not allow transactions. */
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
 
-/** PostgreSQL rolled back because of a serialization failure or a deadlock. A retry may succeed. */
+/**
+ * True when PostgreSQL rolled back because of a serialization failure or a deadlock. A retry may
+ * succeed.
+ */
 export const isConflict = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && /^(40001|40P01)$/.test(String(cause.code))
 }
 
 /**
- * The connection is lost, or its server is read-only. Another connection may work. It is unknown
- * whether a commit in progress succeeded.
+ * True when the connection is lost, or its server is read-only. Another connection may work. It is
+ * unknown whether a commit in progress succeeded.
  */
 export const isDisconnection = (error: unknown): boolean =>
   isReadOnly(error) || (!isStatementPooling(error) && matches(error, connectionLost))
 
-/** PostgreSQL accepts no writes: it is a standby, or default_transaction_read_only is on. */
+/**
+ * True when PostgreSQL accepts no writes: it is a standby, or default_transaction_read_only is on.
+ */
 export const isReadOnly = (error: unknown): boolean => matches(error, /^25006$/)
 
-/** PostgreSQL, or PgBouncer in front of it, has reached its connection limit. */
+/** True when PostgreSQL, or PgBouncer in front of it, has reached the connection limit. */
 export const isFull = (error: unknown): boolean =>
   matches(error, /^53300$|^no more connections allowed/)
 
 /**
- * The server refuses TLS, or refuses connections without it. Code 28000 may have other reasons in
- * pg_hba.conf.
+ * True when the server refuses TLS, or refuses connections without TLS. Code 28000 may have other
+ * reasons in pg_hba.conf.
  */
 export const isEncryptionRefused = (error: unknown): boolean =>
   matches(error, /^28000$|^The server does not support SSL|^SSL required/)
@@ -176,7 +181,8 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^ENOTFOUND$/,
     "the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL",
   ],
-  // Before `connectionLost`: PgBouncer sends this error with the code of a lost connection.
+  // This entry comes before `connectionLost`, because PgBouncer sends this error with the code of a
+  // lost connection.
   [
     statementPooling,
     "PgBouncer's pool_mode=statement does not allow transactions; set it to transaction or session",
@@ -194,8 +200,8 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^permission denied for database/,
     "the role may not connect to the database; grant it CONNECT on the database",
   ],
-  // The entries for "permission denied" match only English messages. In another language of the
-  // server, this entry applies to all of them.
+  // The entries for "permission denied" match only English messages. When the server writes another
+  // language, this entry applies to all these errors.
   [
     /^42501$/,
     "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",

@@ -57,7 +57,7 @@ export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextT
 interface Pending<Command> {
   readonly command: Command
   readonly limit: number
-  /** Undefined after the call, so that it is called only once. */
+  /** Undefined after its call, so that the callback is called only once. */
   callback: Callback | undefined
 }
 
@@ -71,7 +71,7 @@ export const make = <Command, E>(
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { run: inNextTurn } = yield* NextTurn
-    // A list and callbacks, because Effect's Queue and Deferred cost more per command than the
+    // Uses a list and callbacks, because Effect's Queue and Deferred cost more per command than the
     // commit.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
@@ -111,7 +111,10 @@ export const make = <Command, E>(
           })
         : Effect.void
 
-    /** Commits both halves, in order, so that in the end only the command at fault fails. */
+    /**
+     * Commits both halves of a failed batch, in order, so that in the end only the command at fault
+     * fails.
+     */
     const commitHalves = (batch: ReadonlyArray<Pending<Command>>) =>
       Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch, {
         discard: true,
@@ -128,7 +131,8 @@ export const make = <Command, E>(
       ),
     )
     const { limit } = yield* ReconnectLimit
-    // A daemon: an interruption of a caller must not stop it before all is committed.
+    // The worker is a daemon: interrupting a caller must not stop it before all commands are
+    // committed.
     const worker = yield* Effect.whileLoop({
       while: () => !isClosed || queue.length > 0,
       body: () => step,
@@ -182,7 +186,7 @@ export const make = <Command, E>(
 /**
  * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
  * is. After a lost connection the statements run again. They must then check whether the previous
- * attempt was committed, because only the answer to COMMIT may be lost.
+ * attempt was committed: perhaps only the answer to its COMMIT was lost.
  */
 export const inTransaction =
   (sql: SqlClient.SqlClient) =>
@@ -198,7 +202,7 @@ export const inTransaction =
       ),
     )
 
-/** Jittered, so that two processes do not conflict again. */
+/** The back-off after a conflict. It is jittered, so that two processes do not conflict again. */
 const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
   Schedule.intersect(Schedule.recurs(10)),
 )

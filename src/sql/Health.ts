@@ -18,7 +18,8 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
 
     /**
-     * Inserts and deletes a row. If the deletion fails, another process removes the row as gone.
+     * Inserts and deletes a row. If the deletion fails, another process later removes the row like
+     * that of a dead process.
      */
     const write = Effect.suspend(() => {
       const id = uuid()

@@ -31,7 +31,8 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
     readonly trouble: () => string | undefined
     /**
      * Returns the ids of the processes that are gone, and removes their rows. Must run every few
-     * seconds. Only one of several observers gets a process; a process with open holds comes again.
+     * seconds. Only one of several observers gets an id, and gets it again while the process has
+     * open holds.
      */
     readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
   }
@@ -46,11 +47,11 @@ const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 const standstill = nanos(6)
 
 /**
- * The longest time between two observations. After a longer one, earlier observations are ignored.
+ * The longest time between two observations. After a longer time, earlier observations are ignored.
  */
 const longestGap = nanos(3)
 
-/** For how long one commit shows that commits succeed. */
+/** For how long after a commit `trouble` reports nothing. */
 const readyFor = nanos(10)
 
 const Sighting = Schema.Struct({
@@ -110,7 +111,10 @@ export const make = Effect.gen(function* () {
       WHERE owner <> ${owner} AND owner NOT IN (SELECT id FROM processes)`,
   })
 
-  /** Returns false when the process has beaten meanwhile, or another observer removed the row. */
+  /**
+   * Removes the row of a process. Returns false when that process has beaten meanwhile, or another
+   * observer removed the row.
+   */
   const remove = ({ beats, owner }: Sighting) =>
     beats === null
       ? Effect.succeed(true)
@@ -167,7 +171,8 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         ),
       ),
     )
-    // The start does not wait for the first beat. Until one succeeds, `trouble` reports it.
+    // The start does not wait for the first beat. Until a beat succeeds, `trouble` reports that no
+    // commit has succeeded.
     yield* Effect.forkScoped(Effect.repeat(attempt, Schedule.fixed(interval)))
     return heartbeat
   }),
@@ -182,7 +187,8 @@ const observer = () => {
   let lookedAt: bigint | undefined
 
   return (sightings: ReadonlyArray<Sighting>, before: bigint, after: bigint) => {
-    // This process, the database or the whole machine paused, so the others may have paused too.
+    // This process, the database or the whole machine paused, so the other processes may have
+    // paused too.
     if (lookedAt !== undefined && before - lookedAt > longestGap) known = new Map()
     lookedAt = after
     known = new Map(

@@ -18,12 +18,15 @@ import { nextPage, type Queries, type Rows } from "./ledgerQueries.ts"
 /** A hold that may still be open, because the commit that released it failed. */
 interface Unreleased {
   readonly hold: Hold
-  /** Epoch milliseconds: by then the lease of the hold is over. */
+  /** A time by which the lease of the hold is over, in epoch milliseconds. */
   readonly until: number
 }
 
 export interface HoldExpiry {
-  /** Keeps a hold whose release failed until `until`, so that `expire` releases it again. */
+  /**
+   * Remembers a hold whose release failed, so that `expire` releases it again. Forgets it at
+   * `until`.
+   */
   readonly releaseFailed: (hold: Hold, until: number) => void
   /** The ledger's method `expire`. */
   readonly expire: Effect.Effect<number>

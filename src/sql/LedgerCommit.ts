@@ -17,12 +17,14 @@ import * as GroupCommit from "./GroupCommit.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
 
-/** One change to one account's books, waiting for its transaction. */
+/** One change to one account's books. The change waits for its transaction. */
 export interface Command {
   readonly accountId: AccountId
   /** The request whose open hold the command may end. */
   readonly endsHoldOf: RequestId | undefined
-  /** The command's hold when it has an idempotency key. The commit locks and reads that key. */
+  /**
+   * The command's hold, if that hold has an idempotency key. The commit locks and reads that key.
+   */
   readonly keyedHold: Hold | undefined
   readonly apply: (books: Books, now: number) => void
 }
@@ -71,7 +73,8 @@ export const make = (
     former.isUndecided = false
     const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
     const keys = keyed.length === 0 ? [] : yield* queries.lockKeys(keyed)
-    // A repeated request with an idempotency key may already have its hold.
+    // Also read the holds of keys without an answer: an earlier attempt may have opened the
+    // request's hold.
     const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
     const ending = new Set([...commands.flatMap(({ endsHoldOf }) => endsHoldOf ?? []), ...owners])
     const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)

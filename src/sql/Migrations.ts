@@ -11,7 +11,8 @@ import * as Failure from "./Failure.ts"
 
 const accountsKeysLedger = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Entries are read and written by account. Without rowids, SQLite stores rows in key order.
+  // Entries are read and written by account. With WITHOUT ROWID, SQLite stores them in the order of
+  // their key.
   const clustered = sql.onDialectOrElse({
     sqlite: () => sql.literal("WITHOUT ROWID"),
     orElse: () => sql.literal(""),
@@ -129,7 +130,8 @@ const processes = Effect.gen(function* () {
       id TEXT NOT NULL PRIMARY KEY,
       beats BIGINT NOT NULL
     )`
-  // The process that opened the hold. Null: no process is watched, so the hold lives by its lease.
+  // The process that opened the hold. Null when no Heartbeat watches the process; the hold then
+  // ends with its lease.
   yield* sql`ALTER TABLE holds ADD COLUMN owner TEXT`
 })
 
@@ -164,8 +166,8 @@ const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).p
 )
 
 /**
- * Usually no migration is due, and then the start takes no migration lock. The statement differs
- * from that of `applied`, because SQLite's client caches that a statement's table was missing.
+ * True when no migration is due; then the start takes no migration lock. The statement differs from
+ * that of `applied`, because SQLite's client caches that a statement's table was missing.
  */
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,

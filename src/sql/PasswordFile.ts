@@ -12,7 +12,7 @@ export interface Login {
 
 /**
  * Returns the password of the first line that matches. Returns undefined when no line matches, when
- * there is no file, and when not only the owner may access the file: libpq then ignores it too.
+ * there is no file, and when others than the owner may access the file, which libpq ignores too.
  */
 export const passwordFor = (
   { database, host, port, user }: Login,

@@ -33,7 +33,7 @@ export interface Options {
 /** For this long after a failure, a server is tried only after the other servers. */
 const avoidedMs = 30_000
 
-/** How long a caller waits when the server refuses connections and none is open. */
+/** How long a caller waits when the server refuses connections and the pool has none open. */
 const maxWaitMs = 10_000
 
 /**
@@ -77,7 +77,7 @@ export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scop
       Effect.promise(() => pool.end()).pipe(Effect.interruptible, Effect.timeoutOption("1 second")),
   )
 
-/** Takes the number of connections that are left, and the configured number. */
+/** Warns that the pool has only `left` connections instead of the `configured` number. */
 type Warn = (left: number, configured: number) => void
 
 const open = (options: Options, warn: Warn): Pg.Pool => {
@@ -159,8 +159,9 @@ type Callback = (
 ) => void
 
 /**
- * How many attempts a caller has left. `until` is the time when it stops waiting for a full server,
- * in milliseconds of `performance.now`.
+ * What a caller may still try before it fails: `servers` that it has not found down, and `ways` (a
+ * server with or without TLS) that were not refused. It fails when either is 0. It waits for a full
+ * server until `until`, in milliseconds of `performance.now`.
  */
 interface Left {
   readonly servers: number
@@ -169,8 +170,8 @@ interface Left {
 }
 
 /**
- * A pool that tries other servers and ways after a failure, and uses fewer connections when the
- * server refuses more.
+ * A pool that tries other servers, or the same server with or without TLS, after a failure. It uses
+ * fewer connections when the server refuses more.
  */
 class ShrinkingPool extends Pg.Pool {
   readonly #all: Omit<Left, "until">
@@ -262,7 +263,7 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
   throw new Error(`${user} has no password`)
 }
 
-/** After these errors the connection cannot be used, or the server closes it soon. */
+/** True for errors after which the connection cannot be used, or the server closes it soon. */
 const isLast = (error: unknown) =>
   Failure.isDisconnection(error) || Failure.isStatementPooling(error)
 
@@ -272,14 +273,14 @@ interface Way extends Host {
 }
 
 /**
- * Chooses the way for each new connection: in the order of the connection string, ways that failed
- * recently last.
+ * Chooses the way for each new connection, in the order of the connection string. Ways that failed
+ * recently come last.
  */
 class Routes {
   readonly #ways: Arr.NonEmptyReadonlyArray<Way>
   /** When the way's server failed, in milliseconds of `performance.now`. */
   readonly #failedAt = new Map<Way, number>()
-  /** When the server refused this way: it accepts only TLS, or no TLS. */
+  /** When the server refused this way, in the same unit: the server accepts only TLS, or no TLS. */
   readonly #refusedAt = new Map<Way, number>()
 
   constructor(ways: Arr.NonEmptyReadonlyArray<Way>) {
@@ -315,7 +316,7 @@ class Routes {
 
 const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
 
-/** Whether an error rules out one way to a server, every way to it, or none. */
+/** Returns what an error rules out: one way to a server, every way to the server, or none. */
 const extentOf = (error: unknown): "way" | "server" | undefined => {
   if (Failure.isEncryptionRefused(error)) return "way"
   return Failure.isDisconnection(error) ? "server" : undefined
@@ -381,8 +382,8 @@ const ask = async (client: Pg.ClientBase, question: string) =>
 const decodeAnswer = Schema.decodeUnknownSync(Schema.Tuple(Schema.Tuple(Schema.String)))
 
 /**
- * A dead network causes no error, and the operating system waits about 15 minutes. The driver's own
- * query timeout is no substitute: it keeps the connection in use, whose answer may still arrive.
+ * A dead network causes no error for about 15 minutes. The driver's own query timeout is no
+ * substitute: it keeps using the connection, on which the late answer may still arrive.
  */
 const socketWithTimeout = (silenceMs: number) => {
   const socket = new Socket()

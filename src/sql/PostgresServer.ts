@@ -13,7 +13,7 @@ import * as Failure from "./Failure.ts"
 import * as PostgresPool from "./PostgresPool.ts"
 
 export interface PostgresServer extends ConnectionString.Host {
-  /** As the server writes it: `18.1`. */
+  /** The version as the server writes it, such as `18.1`. */
   readonly version: string
   readonly isOlderThanPromised: boolean
   readonly isStandby: boolean
@@ -103,8 +103,8 @@ const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A,
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
 /**
- * `current_setting(…, true)` does not fail for a setting that another engine with PostgreSQL's
- * protocol lacks.
+ * `current_setting(…, true)` does not fail when a setting is missing, as on other engines with
+ * PostgreSQL's protocol.
  */
 const questions = `
   SELECT

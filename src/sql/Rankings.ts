@@ -94,7 +94,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/** The number of one of the two tables. */
+/** Which of the two tables: its index in `tables`. */
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
@@ -149,7 +149,8 @@ const staged =
     return Effect.gen(function* () {
       // The staged rows may be larger than memory.
       yield* orDie(sql`PRAGMA temp_store = FILE`)
-      // In KiB. This cache takes memory in addition to the cache of the database.
+      // A negative size is in KiB. This cache takes memory in addition to the cache of the
+      // database.
       yield* orDie(sql`PRAGMA temp.cache_size = -2000`)
       yield* orDie(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
       yield* Stream.runForEach(rows, (some) => orDie(stage(some)))
@@ -171,7 +172,10 @@ const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
 /** How many rows one statement copies. */
 const pieceSize = 10_000
 
-/** Between two statements, so that others can write: SQLite allows one writer at a time. */
+/**
+ * The pause between two statements, so that other processes can write: SQLite allows one writer at
+ * a time.
+ */
 const pause = Effect.sleep("5 millis")
 
 const Row = Schema.Struct({

@@ -89,7 +89,7 @@ const damageOf = (filename: string) =>
     return check?.integrity_check === "ok" ? undefined : String(check?.integrity_check)
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 
-/** VACUUM INTO does not sync the copy to disk. */
+/** Syncs a file to disk. VACUUM INTO does not do so. */
 const syncFile = (filename: string) => {
   const descriptor = openSync(filename, "r+")
   fsyncSync(descriptor)
@@ -98,7 +98,7 @@ const syncFile = (filename: string) => {
 
 /**
  * Gives only the owner access to the files and folders that are created during `creating`. WAL and
- * shm take the mode of their database. A worker thread cannot change the umask, so there it stays.
+ * shm take the mode of their database. A worker thread cannot change its umask.
  */
 const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
@@ -158,10 +158,11 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
-    // Suspended, so that an exception occurs inside the transaction, which releases its connection.
+    // Suspended, so that an exception occurs inside the transaction; that then releases its
+    // connection.
     Effect.suspend(() => connection.execute(statement, [], undefined)),
   )
-  // Retries outside of the transaction, so that readers can use the connection between attempts.
+  // Retry outside of the transaction, so that readers can use the connection between attempts.
   return (effect) =>
     retry({ while: Failure.isBusy, schedule: waitForLock })(withTransaction(effect))
 }

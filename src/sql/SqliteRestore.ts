@@ -113,7 +113,7 @@ const parts = ["", "-wal", "-journal"]
 
 /**
  * Locks the file until the scope closes, and checkpoints its WAL. In WAL mode every open connection
- * holds a lock on the file, so this fails with SQLITE_BUSY beside an idle connection too.
+ * holds a lock on the file, so this fails with SQLITE_BUSY even when the other connection is idle.
  */
 const lock = (filename: string) =>
   Effect.gen(function* () {

@@ -18,8 +18,8 @@ export const rowsOf = (
 }
 
 /**
- * Makes the SQL condition "is one of `texts`" for the column before it. All texts are one
- * parameter.
+ * Makes the SQL condition "is one of `texts`" for the column that stands before it in the
+ * statement. All texts are one parameter.
  */
 export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) => {
   const json = JSON.stringify(texts)
@@ -79,7 +79,7 @@ export const inserter = (
 
 /**
  * How many rows one statement of SQLite inserts. Any number up to 64 takes at most two statements.
- * With a statement for each number, most would be used too rarely to be fast.
+ * With one statement per number of rows, most statements would be used too rarely to be fast.
  */
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 

@@ -55,7 +55,7 @@ const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 /**
- * Decodes an entry. Returns a sentence when it cannot, because somebody may have tampered with it.
+ * Decodes an entry. When that fails, returns a sentence: somebody may have tampered with the entry.
  */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
@@ -64,7 +64,7 @@ const decodeBooks = Schema.decodeUnknownEither(
   Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int, lastEntry: Schema.Int }),
 )
 
-/** Decodes the balance and the sums of an account. Returns a sentence when it cannot. */
+/** Decodes the balance and the sums of an account. When that fails, returns a sentence. */
 export const readBooks = (row: typeof BooksRow.Type) =>
   Either.mapLeft(
     decodeBooks(row),
@@ -119,9 +119,7 @@ export const entryInserter = (sql: SqlClient.SqlClient) => {
 
 export type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
 
-/**
- * `owner`: the id of the process, stored with the holds that it opens; null without a Heartbeat.
- */
+/** `owner`: the id of this process, which its holds store; null without a Heartbeat. */
 export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
   const balanceColumns = sql.literal(
     `account_id AS "accountId", granted, charged, held, entries, head`,
@@ -250,8 +248,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * One statement reads balance, holds and last entry, so that all are of one moment. It scans
-     * the holds: an index by account would slow down every request.
+     * One statement reads balance, holds and last entry, so that all three are of the same moment.
+     * It scans the holds: an index by account would slow down every request.
      */
     booksAfter: SqlSchema.findAll({
       Request: Schema.String,
@@ -292,9 +290,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       ),
 
     /**
-     * Returns true when the transaction that wrote these books was committed. Finding one of its
-     * changes is proof. A commit that only freed keys leaves no proof, but may run again without
-     * harm.
+     * Returns true when the transaction that wrote these books was committed. Finding one change of
+     * the books in the database is proof. A commit that only freed keys leaves no proof, but may
+     * run again without harm.
      */
     isWritten: (books: Books) => {
       const [entry] = books.newEntries

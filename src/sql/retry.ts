@@ -6,7 +6,7 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Retries while `while` accepts the error: the first time at once, then on `schedule`. It is
+ * Retries while `while` accepts the error: the first time at once, then on `schedule`. `retry` is
  * cheaper than `Effect.retry` on success, because it sets up the schedule only after a failure.
  */
 export const retry =
@@ -33,8 +33,8 @@ interface Limit {
 }
 
 /**
- * Retries after a lost connection until the ReconnectLimit. Only for statements that may run twice:
- * the first run may have succeeded, with only its answer lost.
+ * Retries after a lost connection until the ReconnectLimit. Use it only for statements that may run
+ * twice: perhaps the first run succeeded and only its answer was lost.
  */
 export const retryAfterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

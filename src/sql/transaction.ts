@@ -18,7 +18,7 @@ export const make = (
   begin: string,
   run: (connection: Connection, statement: string) => Effect.Effect<unknown, SqlError>,
 ): SqlClient.SqlClient["withTransaction"] => {
-  // Ignores errors, because the database may have rolled back by itself.
+  // Rolls back and ignores errors, because the database may have rolled back by itself.
   const rollback = (connection: Connection) => Effect.ignore(run(connection, "ROLLBACK"))
 
   const runOn = <A, E, R>(connection: Connection, effect: Effect.Effect<A, E, R>) =>
@@ -50,7 +50,7 @@ export const make = (
       ),
     )
 
-  /** A transaction within a transaction: the client's own method uses a savepoint. */
+  /** Runs a transaction within a transaction: the client's own method uses a savepoint. */
   const nested = sql.withTransaction
 
   return (effect) =>
