@@ -53,7 +53,7 @@ export class AccountExists extends Data.TaggedError("AccountExists")<{
   readonly name: string
 }> {
   override get message() {
-    return `an account named "${this.name}" exists already`
+    return `an account named "${this.name}" exists already; choose another name, or create a key for it with 'authority key create --account ${this.name}'`
   }
 }
 

@@ -71,14 +71,17 @@ export const layer = (options: {
           }),
           Effect.catchAll((error) =>
             Effect.as(
-              Effect.logWarning("The provider gave no answer.", error.message),
+              Effect.logWarning(
+                "The provider gave no answer. If this repeats, run 'authority doctor'.",
+                error.message,
+              ),
               targets.map(() => providerFailed(error.message)),
             ),
           ),
           Effect.catchAllDefect((defect) =>
             Effect.as(
               Effect.logError(
-                "The lookup of figures failed because of a defect. Its URLs got SERVER_ERROR.",
+                "A bug made a lookup of figures fail. Its URLs got SERVER_ERROR and are not charged. Please report the stack in 'cause'.",
                 Cause.die(defect),
               ),
               targets.map(() => broken),

@@ -6,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import { counted } from "../counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
+import * as Failure from "../sql/Failure.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
@@ -29,9 +30,9 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
       Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
       Effect.catchTag(
         "StoreFailure",
-        ({ message }) =>
+        (error) =>
           new BackupFailed({
-            message: `the copy ${file} could not be verified and is deleted: ${message}`,
+            message: `the copy ${file} could not be verified and is deleted: ${Failure.isDiskFull(error) ? Sqlite.fullDiskOf(file) : error.message}`,
           }),
       ),
       Effect.catchTag(

@@ -261,7 +261,7 @@ const reason = (
     case "Unauthorized":
       return "the service rejects the key; set AUTHORITY_API_KEY or --key to a valid one"
     case "InsufficientCredits":
-      return `the account is out of credits: ${said}; grant more credits`
+      return `the account is out of credits: ${said}; ask the operator of the service to grant more`
     case "InvalidBaseUrl":
       return `${said}; set the service's address with --url`
     case "ConnectionFailed":

@@ -95,7 +95,7 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
 export const open = (file: string) => {
   const unreadable = (cause: unknown) =>
     new UnreadableFile({
-      message: `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
+      message: `${file} cannot be read; check its path and permissions, or download it again (${cause instanceof Error ? cause.message : String(cause)})`,
     })
   return Effect.gen(function* () {
     const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable })

@@ -70,7 +70,7 @@ const settings = Effect.sync(() => [
   ...Settings.unknownNames(process.env).map(({ name, nearest }) =>
     warning(
       name,
-      `unknown, and has no effect${nearest === undefined ? "" : `; did you mean ${nearest}?`}`,
+      `unknown, and has no effect${nearest === undefined ? "; correct or remove it" : `; did you mean ${nearest}?`}`,
     ),
   ),
 ])
@@ -122,7 +122,9 @@ const ledger = Effect.gen(function* () {
           `${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} verified`,
         ),
       ]
-    : problems.map((problem) => failure("ledger", problem))
+    : problems.map((problem) =>
+        failure("ledger", `${problem}; grant no more credits, and restore a backup`),
+      )
 })
 
 const keys = Effect.gen(function* () {
@@ -196,7 +198,7 @@ const poolers: Record<PostgresServer["pooler"], string> = {
   transaction: "in transaction mode",
   statement:
     "in statement mode, which does not allow transactions; set it to transaction or session mode",
-  unknown: "in an unknown mode",
+  unknown: "in an unknown mode; the service needs session or transaction mode",
 }
 
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
@@ -226,7 +228,11 @@ const fixes: Record<ProviderError["reason"], string> = {
 const examineProvider = Effect.gen(function* () {
   const { check, name, quota } = yield* MetricsProvider
   const subject = `provider ${name}`
-  if (name === "sandbox") return warning(subject, "its figures are synthetic")
+  if (name === "sandbox")
+    return warning(
+      subject,
+      "its figures are synthetic; for real figures set AUTHORITY_PROVIDER and its token",
+    )
   if (quota === undefined) {
     if (check === undefined) return ok(subject, "configured; it reports no quota")
     yield* check

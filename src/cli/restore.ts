@@ -40,8 +40,15 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     const { accounts, entries } = yield* Sqlite.examine(copy).pipe(
       Effect.zipRight(booksOf(copy)),
       Effect.catchTag(
+        "BooksBroken",
+        ({ message }) => new RestoreFailed({ message: `${message}; restore another backup` }),
+      ),
+      Effect.catchTag(
         "NoDatabase",
-        () => new RestoreFailed({ message: "it has no tables of authority-metrics" }),
+        () =>
+          new RestoreFailed({
+            message: "it has no tables of authority-metrics; name a backup of its database",
+          }),
       ),
       Effect.mapError(
         ({ message }) => new RestoreFailed({ message: `${source} cannot be restored: ${message}` }),
@@ -52,7 +59,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
       Effect.mapError(
         ({ message }) =>
           new RestoreFailed({
-            message: `${database} was replaced, but its verification failed (${message}); ${former === undefined ? "there was no old database" : `the old database is ${former}`}`,
+            message: `${database} was replaced, but its verification failed (${message}); restore another backup${former === undefined ? "" : `, or the old database, which is ${former}`}`,
           }),
       ),
     )

@@ -36,7 +36,8 @@ export const keyHeader = (apiKey: string) => {
   return /^[\x21-\x7e]*$/.test(key) ? { "x-api-key": key } : undefined
 }
 
-export const invalidKey = "The API key contains invalid characters."
+export const invalidKey =
+  "The API key contains characters that no key has. Copy the whole key again."
 
 /**
  * Returns the idempotency header of a batch, or an error that lists every violation of the

@@ -282,6 +282,6 @@ const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unk
         ? "this user may not use that port; set AUTHORITY_PORT to one above 1023"
         : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
           ? "this machine has no such address; set AUTHORITY_HOST to one that it has"
-          : code
+          : `${code}; check AUTHORITY_HOST and AUTHORITY_PORT`
   return new CannotListen({ message: `cannot listen on ${host}:${port}: ${advice}` })
 }

@@ -27,7 +27,7 @@ export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
       const { account, id, report } = current
       const durationMs = Math.round((performance.now() - startedAt) * 10) / 10
       runFork(
-        Effect.annotateLogs(Effect.logDebug("Answered."), {
+        Effect.annotateLogs(Effect.logDebug("Answered a request."), {
           requestId: id,
           endpoint,
           ...(account !== undefined && { account }),

@@ -87,10 +87,10 @@ const askForCredits = async (asked: string): Promise<boolean> => {
     } else {
       keyProblem.value =
         answer._tag === "Refused"
-          ? `The service could not check the key: ${answer.message}`
+          ? `The service could not check the key. Try again in a moment, or ask your operator. Its answer: ${answer.message}`
           : navigator.onLine
             ? "The service does not answer. Try again in a moment."
-            : "This device is offline."
+            : "This device is offline. Connect it and try again."
     }
   })
   return answer._tag === "Answered"
@@ -246,7 +246,7 @@ const readHistory = async () => {
     if (list === undefined) return
     past.value = list.summaries.filter(({ id }) => runs.value.every((run) => run.id !== id))
     if (list.unreadable > 0) {
-      storeProblem.value = `${count(list.unreadable, "kept run")} cannot be read by this console.`
+      storeProblem.value = `${count(list.unreadable, "kept run")} cannot be read. Reload the page: a newer version of the console may read it.`
     }
   } catch (error) {
     report(error)
@@ -261,7 +261,8 @@ export const openRun = async (id: string) => {
   const kept = await opening.then((store) => store?.load(id)).catch(() => undefined)
   if (runs.value.some((run) => run.id === id)) return
   if (kept === undefined) {
-    storeProblem.value = "This run cannot be read. It may have been deleted in another window."
+    storeProblem.value =
+      "This run cannot be read. It may have been deleted in another window. Reload the page to update the list of runs."
     return
   }
   const run: Run = Run.from(

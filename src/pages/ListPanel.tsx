@@ -60,7 +60,7 @@ const take = async (file: File | undefined) => {
     }
     attach(file.name, text)
   } catch {
-    problem.value = `${file.name} could not be read.`
+    problem.value = `${file.name} could not be read. Check that it still exists and choose it again, or paste the list.`
   }
 }
 

@@ -70,7 +70,7 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
     case "refused":
       return {
         title: "The service refused a request",
-        text: `${halt.message.replace(/\.?$/, ".")} ${left}. ${kept}`,
+        text: `${halt.message.replace(/\.?$/, ".")} ${left}. ${kept} Ask your operator, then continue.`,
       }
   }
 }

@@ -151,7 +151,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
                 restsUntil = now + restMs
                 return Effect.as(
                   Effect.logWarning(
-                    "The stored figures cannot be read or written. The service goes on without them for 5 seconds.",
+                    "The cached figures in the database cannot be read or written. The service goes on without them for 5 seconds. To check the database, run 'authority doctor'.",
                     cause,
                   ),
                   otherwise,

@@ -130,7 +130,7 @@ export const make = (
         Effect.catchAllCause((cause) =>
           Effect.as(
             Effect.logError(
-              "The lookup of figures failed because of a defect. Its URLs got SERVER_ERROR.",
+              "A bug made a lookup of figures fail. Its URLs got SERVER_ERROR and are not charged. Please report the stack in 'cause'.",
               cause,
             ),
             batch.map(() => broken),

@@ -95,7 +95,7 @@ type Figures = ReadonlyMap<string, number>
 const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
   Effect.as(
     Effect.logWarning(
-      "The call for spam scores failed. The figures have no spam scores.",
+      "DataForSEO gave no spam scores, so these figures have none. If this repeats, run 'authority doctor'.",
       error.message,
     ),
     new Map(),

@@ -71,7 +71,10 @@ const valued =
   (targets: Arr.NonEmptyReadonlyArray<Target>): Effect.Effect<ReadonlyArray<Outcome>> =>
     Effect.catchAll(lookup(targets), (error) =>
       Effect.as(
-        Effect.logWarning("The provider gave no answer.", error.message),
+        Effect.logWarning(
+          "The provider gave no answer. If this repeats, run 'authority doctor'.",
+          error.message,
+        ),
         targets.map(() => providerFailed(error.message)),
       ),
     )

@@ -55,7 +55,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
           }),
         onFailure: ({ message, reason }) => {
           meters.failedCalls(reason)
-          return Effect.logWarning("A call to the provider failed.", message)
+          return Effect.logWarning(
+            "A call to the provider failed. If this repeats, run 'authority doctor'.",
+            message,
+          )
         },
       }),
       breaker.guard,

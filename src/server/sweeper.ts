@@ -16,7 +16,7 @@ export const layer = Layer.scopedDiscard(
           return count === 0
             ? Effect.void
             : Effect.logWarning(
-                `Returned the held credits of requests that did not finish: ${count}.`,
+                `Returned the held credits of requests that did not finish: ${count}. This is normal after a process was killed.`,
               )
         },
         onFailure: (cause) => {
@@ -25,7 +25,7 @@ export const layer = Layer.scopedDiscard(
           return isKnown
             ? Effect.void
             : Effect.logError(
-                "The held credits of unfinished requests cannot be returned now. The service tries again every second.",
+                "The held credits of unfinished requests cannot be returned now. The service tries again every second. To check the database, run 'authority doctor'.",
                 cause,
               )
         },

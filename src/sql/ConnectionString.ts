@@ -216,7 +216,9 @@ const hostsOf = (
     host,
     port: ports[ports.length === 1 ? 0 : index] ?? 5432,
   }))
-  return first === undefined ? refuse("it has no host") : Either.right([first, ...rest])
+  return first === undefined
+    ? refuse("it has no host; write postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+    : Either.right([first, ...rest])
 }
 
 const sessionAttributeOf = (value: string = "any"): Parsed<TargetSessionAttrs> => {
@@ -225,7 +227,7 @@ const sessionAttributeOf = (value: string = "any"): Parsed<TargetSessionAttrs> =
   return refuse(
     /^(read-only|standby|prefer-standby)$/.test(value)
       ? `target_session_attrs=${value} finds a server that cannot be written to; use read-write`
-      : `target_session_attrs is one of ${sessionAttributes.join(", ")}`,
+      : `target_session_attrs must be one of ${sessionAttributes.join(", ")}`,
   )
 }
 
@@ -238,7 +240,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
       return yield* refuse(
         given === "no-verify"
           ? "sslmode=no-verify is not a mode of libpq; use require, which encrypts without verifying"
-          : `sslmode is one of ${sslModes.join(", ")}`,
+          : `sslmode must be one of ${sslModes.join(", ")}`,
       )
     }
     if (sslRootCert === "system" && sslMode !== "verify-full") {
@@ -263,7 +265,7 @@ const timeoutOf = (value?: string): Parsed<number | undefined> => {
   const seconds = /^\d{1,4}$/.test(value) ? Number(value) : 0
   return seconds >= 1 && seconds <= maxTimeoutSeconds
     ? Either.right(seconds * 1000)
-    : refuse(`connect_timeout is a whole number of seconds from 1 to ${maxTimeoutSeconds}`)
+    : refuse(`connect_timeout must be a whole number of seconds from 1 to ${maxTimeoutSeconds}`)
 }
 
 const maxTimeoutSeconds = 600
@@ -328,11 +330,11 @@ const refused: ReadonlyMap<string, string> = new Map([
   ["servicefile", "put the service's parameters into the string"],
   ["passfile", "name the file in the environment variable PGPASSFILE"],
   ["channel_binding", "use channel_binding=prefer, or sslmode=verify-full"],
-  ["load_balance_hosts", "hosts are tried in order"],
-  ["client_encoding", "the program always uses UTF-8"],
+  ["load_balance_hosts", "leave it out, because hosts are tried in order"],
+  ["client_encoding", "leave it out, because the program always uses UTF-8"],
   ...each(
     "keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout",
-    "a silent connection is given up after 15 s",
+    "leave it out, because a silent connection is always given up after 15 s",
   ),
   ...each(
     `replication requirepeer require_auth gssencmode gsslib gssdelegation krbsrvname sslcompression

@@ -26,7 +26,10 @@ export const describe = (error: unknown): StoreFailure => {
   const original = wordsOf(error)
   const known = adviceFor(error)
   return new StoreFailure({
-    message: known === undefined ? `the database failed: ${original}` : `${known} (${original})`,
+    message:
+      known === undefined
+        ? `the database failed; check its server or disk (${original})`
+        : `${known} (${original})`,
     cause: error,
   })
 }
@@ -59,6 +62,12 @@ export const isBusy = (error: unknown): boolean => {
 export const isDamage = (error: unknown): boolean => {
   const cause = rootCause(error)
   return Predicate.hasProperty(cause, "code") && damage.test(String(cause.code))
+}
+
+/** True when the disk has no space left. */
+export const isDiskFull = (error: unknown): boolean => {
+  const cause = rootCause(error)
+  return Predicate.hasProperty(cause, "code") && diskFull.test(String(cause.code))
 }
 
 /** True when a row with the same unique value exists. */
@@ -149,6 +158,8 @@ const connectionLost =
 
 const statementPooling = /statement pooling mode/
 
+const diskFull = /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/
+
 const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 
 /**
@@ -156,10 +167,7 @@ const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
  * PostgreSQL's SQLSTATEs, and those of Node.js and the operating system.
  */
 const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
-  [
-    /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/,
-    "the disk of the database is full; free some space",
-  ],
+  [diskFull, "the disk of the database is full; free some space"],
   [
     /^SQLITE_READONLY/,
     "the database cannot be written; check the permissions of its file and folder",

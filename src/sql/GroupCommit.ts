@@ -158,7 +158,7 @@ export const make = <Command, E>(
       yield* callBack(withdrawn, Exit.fail("withdrawn"))
       yield* callBack(undecided, Exit.fail("undecided"))
       yield* Effect.logWarning(
-        `The database is too slow. Changes that were dropped before they began: ${withdrawn.length}. Changes that may still be committed: ${undecided.length}. Their requests got 503 or 500.`,
+        `The database is too slow. Changes that were dropped before they began: ${withdrawn.length}. Changes that may still be committed: ${undecided.length}. Their requests got 503 or 500. Check the database's disk, locks and network.`,
       )
     })
     const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))
@@ -248,7 +248,11 @@ const callBack = <Command>(
     }
     return Effect.forEach(
       thrown,
-      (defect) => Effect.logError("A request could not be answered after its commit.", defect),
+      (defect) =>
+        Effect.logError(
+          "A bug kept a request from getting the result of its commit. Please report the stack in 'cause'.",
+          defect,
+        ),
       {
         discard: true,
       },

@@ -58,9 +58,21 @@ export const backup = (
             message: `the copy ${destination} was damaged and is deleted: ${damage}; check the disk and run the backup again`,
           }),
       ),
+      Effect.mapError((error) =>
+        Failure.isDiskFull(error)
+          ? new StoreFailure({
+              message: `${fullDiskOf(destination)} (${Failure.wordsOf(error)})`,
+              cause: error,
+            })
+          : error,
+      ),
       Effect.onError(() => remove(destination)),
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
+
+/** Describes a full disk of a new copy, and the remedy. */
+export const fullDiskOf = (destination: string): string =>
+  `the disk of ${destination} is full; free some space, or name a file on another disk`
 
 /** Deletes the file, its WAL and its shm file. Ignores those that do not exist. */
 export const remove = (filename: string): Effect.Effect<void> =>
@@ -75,7 +87,8 @@ export const examine = (
   damageOf(filename).pipe(
     Effect.filterOrFail(
       (damage) => damage === undefined,
-      (damage) => new StoreFailure({ message: `the file is damaged: ${damage}` }),
+      (damage) =>
+        new StoreFailure({ message: `the file is damaged; restore another backup (${damage})` }),
     ),
     Effect.asVoid,
     failing,

@@ -88,7 +88,11 @@ describe.each(modes)("faults with %s", (mode) => {
       assert.strictEqual(answer.headers["content-type"], "application/json")
       const [failure, answered, ...rest] = linesOf(log, answer)
       assert.deepStrictEqual(rest, [])
-      assert.deepInclude(failure, { message: "The request failed.", logLevel: "ERROR" })
+      assert.deepInclude(failure, {
+        message:
+          "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+        logLevel: "ERROR",
+      })
       assert.include(failure.cause, "the disk is on fire")
       assert.strictEqual(answered.annotations.status, 500)
       assert.deepStrictEqual(yield* books, before)
@@ -111,7 +115,10 @@ describe.each(modes)("faults with %s", (mode) => {
       const answer = yield* Effect.timeout(send(known("a")), "10 seconds")
       assert.strictEqual(answer.status, 500)
       assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
-      assert.strictEqual(linesOf(log, answer)[0].message, "The request failed.")
+      assert.strictEqual(
+        linesOf(log, answer)[0].message,
+        "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+      )
       assert.deepStrictEqual(yield* books, before)
       isAnsweredBy(mode, service, 2)
     }),

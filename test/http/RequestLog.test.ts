@@ -10,7 +10,7 @@ import type { Answer } from "../../scripts/support/RawHttp.ts"
 const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
   const lines = log
     .map((line) => JSON.parse(line))
-    .filter(({ message }) => message === "Answered.")
+    .filter(({ message }) => message === "Answered a request.")
     .filter(({ annotations }) => annotations.requestId === headers["x-request-id"])
   assert.lengthOf(lines, 1)
   const { durationMs, ...fields } = lines[0].annotations

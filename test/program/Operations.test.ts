@@ -151,7 +151,12 @@ describe("a running service", () => {
 
         running.signal("SIGTERM")
         assert.strictEqual(yield* exited(running), 0)
-        assert.isTrue(collector.received("/v1/logs", "A call to the provider failed."))
+        assert.isTrue(
+          collector.received(
+            "/v1/logs",
+            "A call to the provider failed. If this repeats, run 'authority doctor'.",
+          ),
+        )
         assert.isTrue(collector.received("/v1/logs", "Stopping, because of SIGTERM."))
         assert.isTrue(collector.received("/v1/traces", "AuthorityCheck.check"))
         assert.isTrue(collector.received("/v1/metrics", "authority_provider_failed_calls"))

@@ -330,7 +330,10 @@ const routed = (ask: Ask, requestId: RequestId) =>
     Effect.catchAllCause((cause) => {
       if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
       const internal = new InternalServerError({ message: internalErrorMessage })
-      const log = Effect.logError("The request failed.", cause)
+      const log = Effect.logError(
+        "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+        cause,
+      )
       return Effect.as(log, answerOf(errorAnswer.of(internal)))
     }),
     (answer) =>
