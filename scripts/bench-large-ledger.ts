@@ -1,8 +1,8 @@
 /**
  * Compares the cost of a request on a ledger with ten million entries and on an empty one. Runs
  * hold/settle pairs on both databases in turn, so that both see the same conditions. Half of the
- * entries belong to the measured account. Their hashes do not form a chain, because no request
- * reads them again. `credits verify` would fail on this ledger.
+ * entries belong to the measured account. The hashes of the entries do not form a chain, because no
+ * request reads the hashes again. `credits verify` would fail on this ledger.
  *
  *     node scripts/bench-large-ledger.ts [--entries 10000000] [--database sqlite|postgres]
  *       [--pairs 2000] [--turns 20]

@@ -1,7 +1,7 @@
 /**
  * Measures hold/settle pairs on one hot account, many at a time, on each store. The final balance
- * must be exact. Also measures one transaction per operation, on the same database before and
- * after, and prints the ratio. With other load on the computer, only the ratio is meaningful.
+ * must be exact. Before and after that, measures one transaction per operation on the same
+ * database, and prints the ratio. With other load on the computer, only the ratio is meaningful.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
  *       [--stores memory,sqlite,postgres] [--slow-disk]
@@ -43,8 +43,8 @@ const { values: options } = parseArgs({
 const pairs = Number(options.pairs)
 const concurrency = Number(options.concurrency)
 /**
- * The number of pairs with one transaction per operation. Half of them run before the others, half
- * after.
+ * The number of pairs with one transaction per operation. Half of them run before the pairs that
+ * share transactions, half after.
  */
 const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
 /** The number of charges in `count` pairs: every second hold is charged. */

@@ -1,4 +1,6 @@
-/** Writes `dist/pages.json`, which the program reads its pages from when it runs from sources. */
+/**
+ * Writes `dist/pages.json`. The program reads its pages from this file when it runs from sources.
+ */
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 

@@ -1,6 +1,6 @@
 /**
- * Builds the typed client for the package. It is JavaScript, because neither browsers nor Node (in
- * node_modules) strip types. It has none of the service's dependencies, such as SQLite.
+ * Builds the typed client for the package. The client is JavaScript, because browsers, and Node in
+ * node_modules, do not strip types. The client has no dependency of the service, such as SQLite.
  */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"

@@ -57,15 +57,14 @@ const packageOf = ({
   engines,
   exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
   files: ["client.js", "client-effect.js", ...files, "provider", "types"],
-  // Peers, because layers of the application and of this package must share one copy of Effect.
-  // npm installs a missing peer, and refuses one that does not fit. A dependency could be a second
-  // copy, which fails at run time.
+  // The application and this package must share one copy of Effect, so it is a peer dependency: npm
+  // installs a missing peer and refuses a wrong one. A dependency could be a failing second copy.
   peerDependencies: {
     "@effect/platform": `^${dependencies["@effect/platform"]}`,
     effect: `^${dependencies.effect}`,
   },
   dependencies: {
-    // Exact, because the service is tested with this addon only.
+    // An exact version, because the service is tested with this one only.
     "better-sqlite3": overrides["better-sqlite3"],
     uuid: `^${dependencies.uuid}`,
   },

@@ -43,7 +43,7 @@ export const bundle = async (options: {
     ...options.rest,
   })
   if (!has("young functions")) return
-  // This must be the last step, because the bundler would remove the extra commas.
+  // This must be the last step, because the bundler would change `(0, () => …)` back to `() => …`.
   await writeFile(options.outfile, allocateYoung(await readFile(options.outfile, "utf8")))
 }
 

@@ -1,6 +1,6 @@
 /**
  * Writes V8's code cache for a script: the compiled code of the functions that a start needs. To
- * find these functions, it runs the program: it prints the help, serves a batch and stops.
+ * find these functions, it runs the program, which prints the help, serves a batch and stops.
  *
  *     code-cache.ts SCRIPT CACHE ADDON    (run with `flags`)
  */

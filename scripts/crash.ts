@@ -31,14 +31,14 @@ export interface Options {
 export interface Outcome {
   readonly kills: number
   readonly acknowledged: number
-  /** How many of them charged in one commit, because their figures were cached. */
+  /** How many acknowledged requests charged in one commit, because their figures were cached. */
   readonly atOnce: number
-  /** How many of them held credits in one commit and settled in a second one. */
+  /** How many acknowledged requests held credits in one commit and settled in a second one. */
   readonly inTwoSteps: number
   readonly inFlight: number
   /** Requests that were charged and whose client got no answer. */
   readonly unacknowledged: number
-  /** How many of them gave their answer later, to a repeat with the idempotency key. */
+  /** How many of the unacknowledged requests gave their answer later, to a repeat of the key. */
   readonly collected: number
   /** The credits that were held after the last process was killed. */
   readonly heldAtLast: number
@@ -123,7 +123,7 @@ const crashOn = async (
   }
 
   /**
-   * A request with an idempotency key or a new host takes two commits. Without both, it takes one.
+   * A request with an idempotency key or a new host takes two commits. Any other request takes one.
    */
   const ask = async (life: Life, request: Request) => {
     const isKnown = request.urls.every((host) => life.known.has(host))

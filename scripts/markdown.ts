@@ -8,8 +8,8 @@ export interface Document {
 }
 
 /**
- * Converts Markdown to HTML. `linkOf` returns the address of a link in the service; for undefined,
- * only the link's text remains.
+ * Converts Markdown to HTML. `linkOf` returns the address of a link in the service. When it returns
+ * undefined, only the link's text remains.
  */
 export const toHtml = (
   markdown: string,

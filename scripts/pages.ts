@@ -68,8 +68,8 @@ const readGuide = async (name: string) => {
 }
 
 /**
- * Maps a link between files of the repository to a link between pages. Undefined for files that are
- * not served.
+ * Maps a link between files of the repository to a link between pages. Returns undefined for files
+ * that are not served.
  */
 const servedLink = (href: string): string | undefined => {
   if (href.startsWith("#") || /^https?:/.test(href)) return href

@@ -71,7 +71,7 @@ const checkTypes = async (folder: string) => {
 
 /**
  * A program with type errors. If a type of the package were missing, TypeScript would not find
- * them.
+ * these errors.
  */
 const wrong = `
 import { Outcome, vendor } from "authority-metrics/provider"

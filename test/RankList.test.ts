@@ -131,7 +131,7 @@ describe("RankList", () => {
   )
 
   it.effect.prop(
-    "chunk borders and the row limit do not change the rows of a rank list",
+    "a rank list read in any chunks with a row limit gives the first rows of the whole list",
     {
       pieceSize: FastCheck.integer({ min: 1, max: 50 }),
       top: FastCheck.integer({ min: 1, max: 20 }),

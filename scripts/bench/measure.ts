@@ -38,7 +38,9 @@ export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
       .join("\n") + "\n",
   )
 
-/** Puts load on the server for some seconds. Fails with its message unless every answer is 200. */
+/**
+ * Puts load on the server for some seconds. Fails with the message of an answer that is not 200.
+ */
 export const load = async (server: Server, options: Load): Promise<Measure> => {
   const cpuBefore = cpuSeconds(server.pid)
   const { lost, refused, seconds, ...figures } = await wrk(server, options)

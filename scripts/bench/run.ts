@@ -150,7 +150,7 @@ const memoryOf = async (contender: Contender, file: string): Promise<Memory> => 
   return { ...memory, loadSeconds: contender.loadSeconds }
 }
 
-/** Mixes the requests of several rows in turn. */
+/** Takes requests from several rows in turn. */
 const mixed = (rows: ReadonlyArray<Row>) =>
   Array.from({ length: 1000 }, (_, i) =>
     rows.flatMap(({ requests }) => requests[i % requests.length] ?? []),

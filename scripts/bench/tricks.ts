@@ -22,7 +22,7 @@ export interface Trick {
   readonly workloads: ReadonlyArray<keyof typeof workloads>
   /** A build step that is left out. */
   readonly step?: Step
-  /** Modules that the bundler replaces with plain twins. */
+  /** Modules that the bundler replaces with plain code. */
   readonly twins?: ReadonlyArray<Twin>
   /** A piece of a module, and the plain code that replaces it. */
   readonly edit?: { readonly module: string; readonly piece: RegExp; readonly plain: string }
@@ -33,9 +33,9 @@ export interface Trick {
 interface Twin {
   /** Matches the import path of the module. */
   readonly module: RegExp
-  /** A file in `plain/`. */
+  /** The file in `plain/` with the plain code. */
   readonly file: string
-  /** The only module that gets the twin. Default: the whole program. */
+  /** The only module that imports the plain code. Default: every module does. */
   readonly importer?: string
 }
 
@@ -105,7 +105,7 @@ export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plug
     name: `${name}: ${file}`,
     setup: ({ onResolve }) =>
       onResolve({ filter: module }, (found) => {
-        // Replace only imports from `src/`, because a twin may import its original.
+        // Replace only imports from `src/`, because plain code may import the replaced module.
         const isOurs = found.importer.startsWith(join(root, importer ?? "src/"))
         return isOurs ? { path: join(import.meta.dirname, "plain", file) } : undefined
       }),

@@ -4,8 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 
 /**
- * The failure of a COMMIT. "answer lost": it arrives, then the connection breaks. "request lost":
- * the connection breaks before it arrives. "silence": it arrives, but no answer does.
+ * How a COMMIT fails. "answer lost": the connection breaks after it arrives. "request lost": the
+ * connection breaks before. "silence": it arrives, but no answer comes.
  */
 export type Fate = "answer lost" | "request lost" | "silence"
 

@@ -31,7 +31,7 @@ export const hold = (account: AccountId, amount: number) =>
     return Effect.as(Effect.catchTags(open(hold), keyErrors), hold)
   })
 
-/** These errors need an idempotency key or a deadline, so this request cannot fail with them. */
+/** These errors occur only with an idempotency key or a deadline. These requests have neither. */
 const keyErrors = {
   IdempotencyKeyReused: Effect.die,
   IdempotencyKeyInUse: Effect.die,

@@ -1,7 +1,8 @@
 /**
  * The port to the journal of a bulk check. It stores the answer to each batch of a list, so that a
- * run can resume after any stop, even a crash. A batch is recorded before it is sent. Its
- * idempotency key comes from the run id and its number, so sending it again is not charged again.
+ * run can resume after any stop, even a crash. A batch is recorded before it is sent. The run id
+ * and the batch's number make its idempotency key, so a batch that is sent again is not charged
+ * again.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -57,7 +58,9 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
   }
 >() {}
 
-/** A journal that stores nothing, for input that cannot be read again and so cannot be resumed. */
+/**
+ * A journal that stores nothing. It is for input that can be read only once: no run can resume it.
+ */
 export const forgetful: Layer.Layer<CheckJournal> = Layer.effect(
   CheckJournal,
   Effect.map(Clock.currentTimeMillis, (startedAt) => ({

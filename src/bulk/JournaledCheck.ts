@@ -44,8 +44,8 @@ export const make = (
       )
 
     /**
-     * Other batches may hold the missing credits, so after a 402 retry once with no other in
-     * flight.
+     * After a 402, retries once while no other batch is in flight, because other batches may hold
+     * the missing credits.
      */
     const sendInTurn = (batch: number, urls: ReadonlyArray<string>) =>
       slots
@@ -90,7 +90,9 @@ export const make = (
 const fingerprintOf = (urls: ReadonlyArray<string>) =>
   createHash("sha256").update(JSON.stringify(urls)).digest("base64")
 
-/** Counts the outcomes of a finished run, and sends nothing. Fails when it had another list. */
+/**
+ * Counts the outcomes of a finished run, and sends nothing. Fails when that run had another list.
+ */
 export const tallyOf = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
   Effect.gen(function* () {
     const journal = yield* CheckJournal

@@ -11,7 +11,7 @@ import * as Either from "effect/Either"
 import { counted } from "../counted.ts"
 import { Target } from "../Target.ts"
 
-/** The list cannot be read. `message` says why; from this module, it lacks the list's name. */
+/** The list cannot be read. `message` says why. Messages of this module do not name the list. */
 export class UnreadableList extends Data.TaggedError("UnreadableList")<{
   readonly message: string
 }> {}
@@ -104,7 +104,7 @@ async function* cells({ delimiter, whole }: Sniffed, { column, onColumn }: Optio
     skip_empty_lines: true,
     max_record_size: maxLineLength,
   })
-  // The loop below throws the errors of the pipeline.
+  // The callback ignores errors, because the loop below throws them.
   pipeline(Readable.from(whole), parser, () => {})
   let index: number | undefined
   let sample: Array<ReadonlyArray<string>> = []

@@ -23,7 +23,7 @@ import { statement } from "./statement.ts"
 import * as Stores from "./Stores.ts"
 import { version } from "./version.ts"
 
-// A verb's own modules are imported when it runs, so that other verbs and `--help` start faster.
+// The modules of a verb are imported when the verb runs, so other verbs and `--help` start faster.
 const serve = Command.make("serve", { json }, (options) =>
   Effect.flatMap(
     Effect.promise(() => import("./serve.ts")),
@@ -170,7 +170,7 @@ const dataset = Command.make("dataset").pipe(
   Command.withDescription('Data of the provider "dataset"'),
   Command.withSubcommands([
     createsDatabase(datasets.load).pipe(
-      // Opens the file before the database: an unreadable file must not leave a new database
+      // Open the file before the database, so that an unreadable file does not leave a new database
       // behind.
       Command.provideEffectDiscard(({ file }) => datasets.open(file)),
     ),
@@ -199,7 +199,7 @@ export const authority = Command.make("authority").pipe(
 
 /** Runs the verb that `argv` names. Prints usage errors and fails with WrongUsage. */
 export const run = (argv: ReadonlyArray<string>) =>
-  // The parser rejects a lone dash as an option. It means stdin, which is also the default.
+  // A lone dash means stdin, which is also the default. The parser would reject the dash.
   CommandLine.run(authority, { examples, version })(
     argv.slice(2).filter((word) => word !== "-"),
   ).pipe(Effect.provide(Layer.mergeAll(NodeFileSystem.layer, NodePath.layer, NodeTerminal.layer)))

@@ -46,7 +46,10 @@ export const run =
       return yield* builtIn(program, about, words, directive.option)
     })
 
-/** Returns what is wrong with the arguments, or undefined when they are valid. Runs nothing. */
+/**
+ * Returns what is wrong with the arguments, or undefined when they are valid. Does not run the
+ * verb.
+ */
 export const problemOf = <E, R, A>(program: Program<E, R, A>, words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const parsed = yield* parse(program, yield* verbs(program), words)
@@ -89,8 +92,8 @@ const help = <E, R, A>(program: Program<E, R, A>, about: About, path: ReadonlyAr
   })
 
 /**
- * Finds the verb with the most words, such as `account create`, and its subcommands. Without a
- * match, the subcommands are all top-level verbs.
+ * Finds the longest verb that the words begin with, such as `account create`, and its subcommands.
+ * When no verb matches, the subcommands are all top-level verbs.
  */
 const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => {
   const verb = all.findLast(({ path }) => path.every((name, i) => name === words[i]))
@@ -162,7 +165,7 @@ const unknownOption = (words: ReadonlyArray<string>, options: ReadonlyArray<Help
 const suggestion = (nearest: string | undefined) =>
   nearest === undefined ? ": t" : `: did you mean ${nearest}? T`
 
-/** Rewrites a message of the library in plain words. Messages of this program stay unchanged. */
+/** Rewrites a message of @effect/cli in plain words. Messages of this program stay unchanged. */
 const plainly = (message: string, options: ReadonlyArray<Help.Parameter>): string => {
   const [, kind, name = ""] =
     /^(Expected to find option|Expected a value following option|Missing argument):? '?<?([\w-]+)/.exec(

@@ -25,8 +25,8 @@ export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effe
   )
 
 /**
- * Adds error listeners, because an error of stdout or stderr, such as a closed pipe, otherwise ends
- * the process. The service continues without its log. A verb reports the failed write itself.
+ * Keeps the process alive after an error of stdout or stderr, such as a closed pipe. The service
+ * then continues without its log, and a verb reports the failed write itself.
  */
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})

@@ -1,7 +1,7 @@
 /**
- * Limits the heap: the young generation to 16 MB, the old generation to twice the live data. By
- * default, V8 of Node 24 lets the young generation grow to 128 MB under load, and the old one to
- * four times the live data. This module has no effect on Deno.
+ * Limits V8's heap: the young generation (new objects) to 16 MB, the old generation to twice the
+ * live data. By default, V8 of Node 24 lets the young generation grow to 128 MB under load, and the
+ * old generation to four times the live data. This module has no effect on Deno.
  */
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8"
 import * as Effect from "effect/Effect"
@@ -10,7 +10,9 @@ import * as Schedule from "effect/Schedule"
 
 const maxYoungBytes = 16 * 1024 * 1024
 
-/** A running V8 ignores a new size limit, but it reads this factor before each growth. */
+/**
+ * Sets the growth factor, which V8 reads before each growth. A running V8 ignores new size limits.
+ */
 const limitYoungGrowth = Effect.sync(() => {
   const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")
   const isFull = young !== undefined && young.space_size >= maxYoungBytes

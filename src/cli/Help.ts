@@ -74,7 +74,7 @@ const parameter = ([span, doc]: readonly [Span, HelpDoc.HelpDoc]): Parameter => 
   return { name, placeholder, description: description ?? "", isOptional: others.length > 0 }
 }
 
-/** The library writes `--format table | csv`. This makes it `--format FORMAT`. */
+/** Changes the library's `--format table | csv` to `--format FORMAT`. */
 const withoutChoices = (usage: string) =>
   usage.replaceAll(
     /--([\w-]+) [\w-]+(?: \| [\w-]+)+/g,

@@ -37,7 +37,7 @@ const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
 const withoutEmpty = (fields: object) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => present(value) !== undefined))
 
-/** Maps null and an object without fields to undefined, which JSON leaves out. */
+/** Returns undefined, which JSON leaves out, for null and for an object without fields. */
 const present = (value: unknown): unknown =>
   value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)
     ? undefined

@@ -41,8 +41,8 @@ export const print = (asJson: boolean, document: unknown, text: string) =>
   line(asJson ? JSON.stringify(document) : text)
 
 /**
- * Adds to the error of a failed print that the change was made. Otherwise the user might repeat the
- * verb.
+ * When the result cannot be printed, the error also says that the change was made, so that the user
+ * does not repeat the verb.
  */
 export const although = (done: string) =>
   Effect.mapError(

@@ -65,8 +65,8 @@ interface Sample {
 }
 
 /**
- * Keeps the samples of the last 30 seconds, so that the speed leaves out rows from the journal,
- * which were faster.
+ * Keeps only the samples of the last 30 seconds. So rows that came from the journal, which is
+ * faster than the service, soon stop counting in the speed.
  */
 const remember = (samples: Array<Sample>, sample: Sample) => {
   samples.push(sample)

@@ -12,10 +12,13 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
   readonly message: string
 }> {}
 
-/** A provider may use the database. It fails when one of its settings is missing. */
+/** The layer of a provider. The layer may use the database. It fails when a setting is missing. */
 type ProviderLayer = Layer.Layer<MetricsProvider, ProviderNotConfigured, Settings | SqlClient>
 
-/** Builds the chain of providers from the settings, each with its decorators. */
+/**
+ * Builds the chain of providers from the settings. Each vendor gets its decorators, such as a
+ * cache.
+ */
 export const layer = Effect.flatMap(Settings, (settings) => {
   const [first, ...others] = settings.providers
   if (others.length === 0) return Effect.succeed(provider(settings, first))
@@ -34,7 +37,8 @@ export const named = (name: ProviderName) =>
 
 const provider = (settings: Settings["Type"], name: ProviderName): ProviderLayer => {
   switch (name) {
-    // These two are local and get no decorators: an imported list takes effect at once.
+    // The sandbox and the dataset are local, so they get no decorators such as a cache. An imported
+    // list takes effect at once.
     case "sandbox":
       return loaded(async () => (await import("../providers/Sandbox.ts")).layer)
     case "dataset":
@@ -53,7 +57,7 @@ const provider = (settings: Settings["Type"], name: ProviderName): ProviderLayer
 
 const loaded = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>) => loadedWith(Effect.void, load)
 
-/** Loads a provider's module after its settings are found to be present. */
+/** Loads a provider's module, but only when the settings that the provider needs are present. */
 const loadedWith = <Given, E1, A, E, R>(
   settings: Effect.Effect<Given, E1>,
   load: (given: Given) => Promise<Layer.Layer<A, E, R>>,

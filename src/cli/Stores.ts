@@ -1,6 +1,6 @@
 /**
  * Opens the stores for verbs. Adapters are imported when a verb needs them: `--help` loads none,
- * and SQLite does not load PostgreSQL.
+ * and a verb on SQLite does not load PostgreSQL's.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -11,7 +11,10 @@ import * as Logging from "./Logging.ts"
 /** Opens the database. Fails with NoDatabase when it does not exist, and creates nothing. */
 export const existingDatabase = DatabaseStores.databaseOr("fail")
 
-/** Opens the database, or an empty one in memory when it cannot be opened, to check providers. */
+/**
+ * The database for `authority doctor`, which checks providers. When the database cannot be opened,
+ * an empty one in memory takes its place.
+ */
 export const databaseOrEmpty = Layer.catchAll(existingDatabase, () => emptyDatabase)
 
 const emptyDatabase = Effect.promise(async () => {

@@ -102,8 +102,8 @@ export const check = (options: Options) =>
   }).pipe(Effect.onInterrupt(() => failShell))
 
 /**
- * Finds out whether an earlier run finished the list. "new": no run did. "finished": the outcomes
- * are in the journal only. "complete": the output has them too; then this prints the summary.
+ * Finds out whether an earlier run finished the list. "new": no earlier run did. "finished": only
+ * the journal has the outcomes. "complete": the output has them too, and the summary is printed.
  */
 const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
   Effect.gen(function* () {
@@ -111,7 +111,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
     if (finishedAt === undefined) return "new"
     const output = Option.getOrUndefined(options.output)
     const hasOutput = output !== undefined && existsSync(output)
-    // Standard input can be read only once.
+    // The tally would read the list, but standard input can be read only once.
     if (!hasOutput && input.file === undefined) return "finished"
     const tally = yield* JournaledCheck.tallyOf(input.batches)
     const done = `This list was done at ${new Date(finishedAt).toISOString()}.`

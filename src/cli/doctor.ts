@@ -146,7 +146,7 @@ const demo = Effect.gen(function* () {
     : []
 })
 
-/** Checks the version and settings of the PostgreSQL server. No finding for SQLite. */
+/** Checks the version and settings of the PostgreSQL server. Returns no finding for SQLite. */
 const server = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings.Settings
   if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []

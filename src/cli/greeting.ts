@@ -1,4 +1,6 @@
-/** Prints the address when the server starts, and on the first start a demo key or what to do next. */
+/**
+ * Prints the address when the server starts. The first start also prints a demo key, or what to do.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
@@ -53,7 +55,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
   }).pipe(Layer.effectDiscard)
 
-/** Revokes the demo key, because it was not shown. The service continues without stdout. */
+/** Revokes the demo key, because stdout failed and nobody saw the key. The service continues. */
 const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
   Effect.gen(function* () {
     if (Option.isSome(key)) yield* (yield* ApiKeys).undoIssue(key.value)

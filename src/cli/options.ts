@@ -28,7 +28,7 @@ export const decoded = <A>(name: string, schema: Schema.Schema<A, string>) => {
     })
 }
 
-/** A whole number of at least `min`. `of` is what it counts, for the error message. */
+/** A whole number of at least `min`. `of` names what the number counts, for the error message. */
 export const wholeNumber = (min: 0 | 1, of: string) =>
   Schema.NumberFromString.pipe(
     Schema.compose(Credits),

@@ -6,8 +6,8 @@ import * as Runtime from "effect/Runtime"
 import { Settings } from "../Settings.ts"
 
 /**
- * Provide this layer to the layers of the service. They are released first, so "Stopped." is the
- * last line.
+ * Provide this layer to the layers of the service. It is released after them, so "Stopped." is the
+ * last line of the log.
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {

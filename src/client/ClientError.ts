@@ -111,8 +111,8 @@ export class ServiceFailed extends ClientError {
 }
 
 /**
- * The service does not know whether it charged a request without an idempotency key. If it did, the
- * account's statement lists the charge under the request id.
+ * The service does not know whether it charged a request without an idempotency key. If the service
+ * charged the request, the account's statement lists the charge under the request id.
  */
 export class ChargeUndecided extends ClientError {
   readonly _tag = "ChargeUndecided"
@@ -134,8 +134,8 @@ export class TimedOut extends ClientError {
 }
 
 /**
- * The answer is not from this service but from another program or a proxy, or the client failed to
- * read it. `answer` has its body.
+ * Another program or a proxy answered, or the client cannot read the service's answer. `answer` has
+ * the body of the answer.
  */
 export class UnexpectedAnswer extends ClientError {
   readonly _tag = "UnexpectedAnswer"
@@ -147,7 +147,7 @@ export class UnexpectedAnswer extends ClientError {
   }
 }
 
-/** The base URL given to the client is not one. Only making a client fails with this error. */
+/** The base URL is not valid. Only making a client fails with this error. */
 export class InvalidBaseUrl extends ClientError {
   readonly _tag = "InvalidBaseUrl"
   readonly status = undefined

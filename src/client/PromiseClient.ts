@@ -126,8 +126,8 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
       ended.forget()
       // Aborts the requests in flight.
       ended.abort(new Error("The results are no longer read."))
-      // Ends the iteration of the list, so that it can clean up. Not awaited: the list may never
-      // return.
+      // Ends the iteration of the list, so that the list can clean up. Does not wait, because the
+      // list may never return.
       batches.return().catch(() => undefined)
     }
   }

@@ -14,7 +14,7 @@ export const baseUrlOf = (baseUrl: string | URL): string | InvalidBaseUrl => {
   return isBase
     ? url.href.replace(/\/+$/, "")
     : new InvalidBaseUrl({
-        // Shown without the part before an @, which may be a password.
+        // Hide the part before an @, because that part may contain a password.
         message: `The base URL must be like https://authority.example.com, without user name, query and fragment; this is not: ${JSON.stringify(text.replace(/.*@/, "…@"))}.`,
       })
 }
@@ -50,7 +50,7 @@ export const batchHeader = (urls: ReadonlyArray<string>, idempotencyKey: string)
   ]
   return issues.length > 0
     ? new ValidationError({ message: issues.map(({ message }) => message).join("; "), issues })
-    : // A string as in RFC 8941.
+    : // A quoted string with escapes, as RFC 8941 defines it.
       { "idempotency-key": `"${idempotencyKey.replaceAll(/["\\]/g, "\\$&")}"` }
 }
 
@@ -92,7 +92,7 @@ const typeIssue = (expected: string, value: unknown, path: ReadonlyArray<string>
 /** The version, which the build inserts. Undefined when the client runs from source. */
 declare const VERSION: string | undefined
 
-/** The header `user-agent`. Absent in browsers, where CORS does not allow it. */
+/** Returns the header `user-agent`; no header in browsers, where CORS does not allow this one. */
 export const userAgentHeader = (): Readonly<Record<string, string>> =>
   globalThis.navigator?.userAgent?.startsWith("Mozilla/")
     ? {}

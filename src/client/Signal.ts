@@ -2,7 +2,7 @@
 
 /**
  * Makes a controller that aborts together with `signal`, until `forget` is called.
- * `AbortSignal.any` needs Node 20.3.
+ * `AbortSignal.any` would do the same, but needs Node 20.3.
  */
 export const following = (signal: AbortSignal | undefined) => {
   const controller = new AbortController()

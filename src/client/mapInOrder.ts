@@ -35,7 +35,7 @@ export async function* mapInOrder<A, B>(
         result,
       }))
       // The loop below throws this failure in its turn. Without this handler, Node would end the
-      // process before.
+      // process before that.
       started.catch(() => undefined)
       calls.push(started)
     }

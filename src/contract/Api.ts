@@ -24,8 +24,8 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // A 400 reports the innermost bound together with invalid elements. `minItems` can be outside,
-  // because an empty list has no elements.
+  // Only the innermost bound is reported together with invalid elements, so `maxItems` comes first.
+  // `minItems` can follow, because an empty list has no elements.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({
@@ -37,7 +37,9 @@ export const BatchRequest = Schema.Struct({
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
-/** Accepts any value. The handler validates the key, so that its error has our envelope. */
+/**
+ * Accepts any value. The handler validates the key, so that its error has the contract's envelope.
+ */
 const IdempotencyHeaders = Schema.Struct({
   "idempotency-key": Schema.optionalWith(
     Schema.String.annotations({

@@ -31,8 +31,8 @@ export const undecidedMessage =
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
 /**
- * The `Retry-After` of a 409 and a 503, in seconds. Short, because most causes end within a second.
- * A client repeats for up to 8 seconds when the process with its idempotency key was killed.
+ * The `Retry-After` of a 409 and a 503, in seconds. One second is enough for most causes. After a
+ * process was killed, its idempotency keys may stay in use for up to 8 seconds.
  */
 export const retryAfterSeconds = 1
 

@@ -1,7 +1,7 @@
 /**
  * The issues of a 400: every violation of the contract in a request, with its path. `http/Body`
  * decodes the body and fails with `Envelope.InvalidRequest`, whose schema encodes the 400.
- * `http/HeaderCheck` answers for headers. Both use `Envelope.invalidRequestBody`.
+ * `http/HeaderCheck` answers requests with invalid headers. Both use `Envelope.invalidRequestBody`.
  */
 import * as Option from "effect/Option"
 import type { ParseIssue } from "effect/ParseResult"

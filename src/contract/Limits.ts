@@ -13,7 +13,7 @@ export const maxUrlLength = 1000
 export const maxBodyBytes = 512 * 1024
 
 /**
- * At most this many items of a list are validated. More than `maxUrls`, so that a list with too
- * many items is still reported.
+ * At most this many items of a list are validated. The number is larger than `maxUrls`, so that a
+ * list with too many items is still reported.
  */
 export const maxJudgedItems = 100

@@ -68,10 +68,11 @@ const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): b
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||
-  // Titles are filter names. Objects are not closed, because unknown fields are ignored.
+  // Titles are names of filters in the code. Closed objects would be wrong, because the service
+  // ignores unknown fields.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
-  // An empty `security` would remove the API key that every endpoint requires.
+  // An empty `security` would mean that the endpoint needs no API key, but every endpoint does.
   ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
 
 const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown>]> =>

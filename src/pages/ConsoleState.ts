@@ -63,8 +63,8 @@ export const refreshCredits = () =>
   key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
 
 /**
- * The number of the latest credit request. Older answers are ignored, and all of them after
- * `forgetKey`.
+ * The number of the latest request for the credits. Answers to earlier requests are ignored.
+ * `forgetKey` increases the number, so that all answers are ignored.
  */
 let questions = 0
 
@@ -316,7 +316,8 @@ const keepMissed = (run: Run) => {
 }
 
 /**
- * How many results of each run were exported. The page warns before it closes with unsaved ones.
+ * How many results of each run were exported. The page warns before it closes if some results were
+ * not exported.
  */
 const exported = new WeakMap<Run, number>()
 export const markExported = (run: Run) => exported.set(run, run.checked)

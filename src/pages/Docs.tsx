@@ -288,8 +288,8 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
 )
 
 /**
- * True for an error that has only a message, as most have. It gets no field table, because the
- * example shows everything.
+ * True for an error body with no fields but `success` and `message`. Such an error gets no field
+ * table, because the example shows everything.
  */
 const isPlainError = ({ properties = {} }: Schema) =>
   Object.keys(properties).join() === "success,message"

@@ -2,7 +2,7 @@
 import { renderToStaticMarkup } from "preact-render-to-string"
 
 export interface GuideLink {
-  /** Relative to the page that shows the link. */
+  /** The address, relative to the page that shows the link. */
   readonly href: string
   readonly title: string
 }

@@ -3,7 +3,7 @@ import { effect, signal } from "@preact/signals"
 const themes = ["auto", "light", "dark"] as const
 type Theme = (typeof themes)[number]
 
-/** The theme in localStorage, `auto` without one. Also `auto` when the browser forbids storage. */
+/** Returns the stored theme, or `auto` when no theme is stored or the browser forbids storage. */
 const kept = (): Theme => {
   try {
     return themes.find((theme) => theme === localStorage.getItem("theme")) ?? "auto"

@@ -96,7 +96,7 @@ const Delete = ({
   )
 }
 
-/** Moves the focus to this button, the safe answer, because the pressed button has disappeared. */
+/** Moves the focus to this button, which deletes nothing. The pressed button has disappeared. */
 const focus = (button: HTMLButtonElement | null) => button?.focus()
 
 const when = (at: Date) =>

@@ -26,7 +26,7 @@ export const isListEmpty = computed(() => attached.value === undefined && typed.
 
 const length = computed(() => list.value.items.length)
 
-/** In characters. Browsers become slow with a longer text in a field. */
+/** Maximum length of the text in the field. Browsers become slow with longer texts. */
 const maxTypedLength = 100_000
 const maxFileBytes = 100 * 1024 * 1024
 

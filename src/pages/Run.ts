@@ -410,7 +410,9 @@ export class Run {
     return this.checked === 0 ? 1 : Math.max(1, this.creditsUsed / this.checked)
   }
 
-  /** Both lists keep the order of the request, so one pass assigns them to the rows. */
+  /**
+   * Stores an answer. Both of its lists have the order of the request, so one pass fills the rows.
+   */
   #keep(parcel: Parcel, { data, quota }: Batch) {
     const successes = data.successUrls.values()
     const failures = data.failedUrls.values()

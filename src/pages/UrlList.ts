@@ -42,7 +42,7 @@ export const read = (text: string, options: Options): UrlList => {
   return { items: kept, duplicates: all.length - kept.length, columns, reading, others }
 }
 
-/** Removes repeated addresses. The first occurrence gets the lines of the others. */
+/** Removes repeated addresses. The first occurrence gets the table lines of the later ones. */
 const withoutDuplicates = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
   const linesOf = new Map<string, Array<ReadonlyArray<string>>>()
   for (const { lines = [], url } of items) {
@@ -133,7 +133,7 @@ const parse = (text: string, delimiter: string, preview: number) =>
 const hasOnlyAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): boolean =>
   table.slice(0, sampled).every((row) => row.every((cell) => cell === "" || isAddress(cell)))
 
-/** Stricter than `isAddressLike`, which accepts a number such as 2.35 as an address. */
+/** True for an address, but not for a number such as 2.35, which `isAddressLike` accepts. */
 const isAddress = (cell: string) => isAddressLike(cell) && /\.\p{L}/u.test(cell)
 
 const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {

@@ -1,7 +1,7 @@
 /**
- * Compiles a schema to a fast type guard. Nearly every value is valid, and the guard finds that
- * with a few comparisons. The schema's decoder can explain what is wrong, but it is many times
- * slower, also for valid values.
+ * Compiles a schema to a fast type guard. Nearly every value is valid, and the guard confirms that
+ * with a few comparisons. The schema's decoder is many times slower, even for valid values, but it
+ * can explain what is wrong.
  */
 import * as Either from "effect/Either"
 import { constTrue } from "effect/Function"
@@ -31,7 +31,7 @@ export const decoder = <A, I>(
   return (value) => (isAsItShouldBe(value) ? Either.right(value) : decode(value))
 }
 
-/** `size`: the lengths that the refinements around a string or an array allow. */
+/** Makes the test of a schema. `size` limits the length of a string or an array. */
 const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
   switch (ast._tag) {
     case "StringKeyword":
@@ -83,8 +83,8 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
 }
 
 /**
- * Supports only unions of types without transformations: the decoder may transform a value by an
- * earlier member.
+ * Supports only unions without transformations. Otherwise an earlier member of the union could
+ * match the value and transform it.
  */
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))
@@ -106,7 +106,7 @@ const narrowed = (one: Size, other: Size): Size => ({
   max: Math.min(one.max, other.max),
 })
 
-/** The size that a refinement allows, if it only limits a length; undefined for others. */
+/** Returns the lengths that a refinement allows; undefined when it does not limit a length. */
 const boundOf = (ast: SchemaAST.Refinement): Size | undefined => {
   const name = boundNames.get(Option.getOrUndefined(SchemaAST.getSchemaIdAnnotation(ast)))
   const bounds = Option.getOrUndefined(SchemaAST.getJSONSchemaAnnotation(ast))

@@ -49,7 +49,7 @@ const server = (settings: Settings.Settings["Type"]) =>
     ),
   ).pipe(Layer.unwrapEffect)
 
-/** The only use of `express/`, the fast path. Without it, the answers are the same but slower. */
+/** The fast path of `express/`, used only here. Without it, the answers are the same but slower. */
 const express = ({
   corsOrigins = [],
   creditPrice,

@@ -1,6 +1,6 @@
 /**
- * Opens the database of the settings. Adapters are imported when they are opened, so SQLite does
- * not load PostgreSQL.
+ * Opens the database that the settings name. Imports only the adapter of that database, so a
+ * program on SQLite does not load PostgreSQL's.
  */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"

@@ -18,8 +18,8 @@ import * as Settings from "../Settings.ts"
 export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
 
 /**
- * A lease is longer than the request timeout by this time, so that a slow disk can still settle the
- * hold.
+ * The lease of a hold is the request timeout plus this time, so that a request on a slow disk can
+ * still settle its hold.
  */
 const settleTime = Duration.seconds(30)
 

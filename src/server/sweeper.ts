@@ -1,5 +1,6 @@
 /**
- * Releases expired holds, the holds of dead processes, and their idempotency keys, every second.
+ * Every second, releases expired holds and the holds of dead processes, with their idempotency
+ * keys.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -31,7 +32,7 @@ export const layer = Layer.scopedDiscard(
         },
       }),
       Effect.repeat(Schedule.spaced("1 second")),
-      // The delay keeps this work out of the start.
+      // Wait a little, so that this work does not slow the start.
       Effect.delay("100 millis"),
       Effect.forkScoped,
     )

@@ -30,13 +30,13 @@ const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>)
   ].join("")
 }
 
-/** The amounts of credits for which the accounts with less are counted. */
+/** For each of these amounts, a gauge counts the accounts with fewer credits. */
 const lowAmounts = [1, 10, 100, 1000, 10_000].map((amount) => Credits.make(amount))
 
 /** Sums over the accounts, read at each scrape. Empty when the database does not answer. */
 const ledgerGauges = Effect.map(CreditLedger, ({ totals }) =>
   totals(lowAmounts).pipe(
-    // The scrape does not wait for a database that cannot be interrupted.
+    // End the scrape at the timeout, even if the database call cannot be interrupted.
     Effect.disconnect,
     Effect.timeout("2 seconds"),
     Effect.map(({ accountsBelow, held }) =>

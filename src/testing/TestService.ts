@@ -19,7 +19,9 @@ export interface Options {
   readonly figures?: Readonly<Record<string, Metrics>>
   /** The credits of the account. Default: 1,000. */
   readonly credits?: number
-  /** More settings, by the names of their environment variables. The environment does not count. */
+  /**
+   * More settings, by the names of their environment variables. The environment itself is ignored.
+   */
   readonly settings?: Settings.Environment
 }
 

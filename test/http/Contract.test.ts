@@ -486,7 +486,7 @@ describe("status 401", () => {
 
 describe("status 402", () => {
   it.scopedLive(
-    "a batch that the account cannot pay gets 402 with both amounts, and no provider is called",
+    "a batch that the account cannot pay for gets 402 with the credits needed and available, and no provider is called",
     () =>
       Effect.gen(function* () {
         const provider = make(succeeding)

@@ -1,4 +1,4 @@
-/** What can go wrong, and how often. Each seed draws which faults it has. */
+/** The faults. The seed decides which of them occur, and how often. */
 import { Random } from "./Random.ts"
 import type { World } from "./World.ts"
 
@@ -33,7 +33,10 @@ const chances = {
   "client: sends another body with the same key": 0.1,
 } as const
 
-/** Faults of a whole process or the whole store. A seed that has one has it once or twice. */
+/**
+ * Faults of a whole process or the whole store. If a seed has such a fault, it occurs once or
+ * twice.
+ */
 const events = [
   "crash",
   "freeze",
@@ -47,10 +50,13 @@ const events = [
 export type Fault = keyof typeof chances
 export type Event = (typeof events)[number]
 
-/** All kinds of faults, for the coverage. */
+/** All kinds of faults. The simulator prints how often each kind occurred. */
 export const kinds: ReadonlyArray<string> = [...Object.keys(chances), ...events]
 
-/** This share of the seeds has faults of a single kind. Their traces are easier to understand. */
+/**
+ * This share of the seeds has faults of a single kind. The traces of these seeds are easier to
+ * understand.
+ */
 const quietShare = 0.2
 
 export class Faults {
@@ -62,7 +68,7 @@ export class Faults {
   private readonly world: World
   private readonly random: Random
   private readonly rates: ReadonlyMap<string, number>
-  /** What happens once or twice, with the time in milliseconds from the start. */
+  /** The faults of a whole process or store, with their times in milliseconds from the start. */
   readonly events: ReadonlyArray<{ readonly event: Event; readonly atMs: number }>
 
   /** Faults happen within the first `lengthMs`. */
@@ -89,7 +95,7 @@ export class Faults {
     )
   }
 
-  /** True when the fault happens now. Counts it. */
+  /** Decides whether the fault happens now. Counts the fault if so. */
   strikes(fault: Fault, process: string): boolean {
     const rate = this.rates.get(fault)
     if (rate === undefined || this.isOver || !this.random.chance(rate)) return false

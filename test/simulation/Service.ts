@@ -102,7 +102,7 @@ export interface Options {
   readonly outside: Process
   readonly outage: () => Store.Outage | undefined
   readonly problem: (text: string) => void
-  /** Learns the id of each request that reaches a process. */
+  /** Called with the id of each request that reaches a process. */
   readonly onRequestId: (ask: Ask, requestId: RequestId) => void
 }
 
@@ -131,8 +131,8 @@ export class Replica {
   }
 
   /**
-   * Sends a request over the simulated network, which takes `latencyMs` each way. Calls back once,
-   * unless the client hangs up, which it does by calling the result.
+   * Sends a request over the simulated network, which takes `latencyMs` each way. Calls `callback`
+   * once, unless the client hangs up first. To hang up, the client calls the returned function.
    */
   send(ask: Ask, latencyMs: number, callback: (reply: Reply) => void): () => void {
     const { outside, world } = this.options
@@ -274,7 +274,7 @@ export class Replica {
     return RequestId.make(`${this.name}-${this.requests++}`)
   }
 
-  /** As `http/Server.ts` does: the fast path first, then the router, here only its handler. */
+  /** Handles a request like `http/Server.ts`: by the fast path, or else by the router's handler. */
   private handle(life: Life, ask: Ask, connection: Connection): void {
     const { onRequestId } = this.options
     const before = this.requests

@@ -40,9 +40,9 @@ export const injectFaults = (options: Options) =>
     const { crash, faults, outage, problem, process, world } = options
     const { name } = process
     const sql = yield* SqlClient.SqlClient
-    // SQLite would block the whole world while it waits for a lock.
+    // Never wait for a lock: a waiting SQLite would block the whole world.
     yield* sql`PRAGMA busy_timeout = 0`
-    // Faster. The operating system keeps what a crashed process has written, so nothing is lost.
+    // Skip the slow flushes. The operating system keeps the writes of a crashed process.
     yield* sql`PRAGMA synchronous = OFF`
     const connection = yield* Effect.scoped(sql.reserve)
     const { execute } = connection
@@ -113,7 +113,8 @@ export const injectFaults = (options: Options) =>
 
     const statement = <A>(text: string, run: Effect.Effect<A, SqlError>) => {
       if (faults.strikes("store: connection lost at a statement", name)) return troubled(lost)
-      // Outside of a transaction a statement only reads, and a pause would let others in between.
+      // No other fault outside of a transaction: a statement there only reads, and a pause would
+      // let other fibers run in between.
       if (!isOpen) return run
       if (text.startsWith("INSERT INTO entries")) hasCharged = true
       if (faults.strikes("store: disk full at a statement", name)) return troubled(full)

@@ -1,4 +1,4 @@
-/** A file with accounts and API keys, of which each world gets a copy. */
+/** A database file with accounts and API keys. Each world gets a copy of the file. */
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

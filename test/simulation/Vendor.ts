@@ -31,7 +31,7 @@ const ttlMs = 10 * 60_000
 /** A call fails when it takes longer than this. */
 export const callTimeoutMs = 1200
 
-/** After this many refusals a vendor refuses no more. Too many would keep its circuit open long. */
+/** After this many refusals a vendor refuses no more. More would keep its circuit open for long. */
 const maxRefusals = 30
 
 /** A whole number from 0 to 100 that belongs to the name. */
@@ -76,7 +76,10 @@ export const make = ({ faults, problem, process, world }: Options) => {
   let refusals = 0
   /** When a vendor last had trouble; milliseconds of `World.now`. */
   let troubleAt = Number.NEGATIVE_INFINITY
-  /** Until when the process knows a page, by provider and page; its own time of day. */
+  /**
+   * When the cached figures of a page expire, by provider and page; in the process's own time of
+   * day.
+   */
   const known = new Map<string, number>()
   const inFlight = new Set<string>()
 
@@ -198,7 +201,10 @@ export const make = ({ faults, problem, process, world }: Options) => {
     Composed.decorated(watched(OpenPageRank.layer({ url: openPageRankUrl, key: secret })), options),
   ])
 
-  /** Notes which figures the process knows: it has them in memory before it writes them here. */
+  /**
+   * Notes which figures the process knows. It has them in memory before it writes them to this
+   * cache.
+   */
   const cache = Layer.map(SqlMetricsCache.layer, (context) => {
     const cache = Context.get(context, MetricsCache)
     const put: typeof cache.put = (figures) => {

@@ -1,5 +1,5 @@
 /**
- * Watches all requests and their replies, and knows what must hold: what a client was told is
+ * Watches all requests and their replies, and checks three rules: the credits in an answer are
  * charged, nothing else is charged, and no request fails without a reason.
  */
 import * as Either from "effect/Either"
@@ -35,7 +35,9 @@ const lateMs = 2000 + 800
 /** How long an idempotency key may be in use after the end of its request. */
 const keyGraceMs = 4000
 
-/** The same after trouble. It includes the time to find a process dead and release its holds. */
+/**
+ * The same limit after trouble. It includes the time to find a dead process and release its holds.
+ */
 const keyGraceAfterTroubleMs = 12_000
 
 /** How long after a vendor's trouble lookups may still fail, because its circuit is open. */
@@ -89,7 +91,7 @@ export class Witness {
     return this.attempts.filter(({ endedAt }) => endedAt === undefined)
   }
 
-  /** Compares the charges of a customer with what the clients were told. */
+  /** Compares the charges of a customer with the answers that the clients got. */
   audit(customer: Customer, entries: ReadonlyArray<LedgerEntry>): void {
     const charges = entries.filter(({ kind }) => kind === "charge")
     const charged = new Map<string, number>()
@@ -252,7 +254,7 @@ const creditsOf = (reply: Reply | undefined): number | undefined =>
     ? read(reply).quota.creditsUsed
     : undefined
 
-/** True when the client does not know that nothing is charged. */
+/** True unless the client's reply shows that nothing is charged. */
 const mayBeCharged = ({ reply, requestId }: Attempt): boolean =>
   !isAnswer(reply) ||
   (reply.status === 200 && !reply.isReplay) ||

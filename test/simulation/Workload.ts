@@ -52,7 +52,7 @@ export interface Clients {
   readonly replicas: readonly [Replica, ...ReadonlyArray<Replica>]
 }
 
-/** Sends a request once. Hangs up after `patienceMs`, which gives undefined. */
+/** Sends a request once. Hangs up after `patienceMs` and then returns undefined. */
 export const send = (
   { witness }: Pick<Clients, "witness">,
   name: string,
@@ -79,7 +79,10 @@ export const send = (
     )
   })
 
-/** A client: it repeats a request with a key until it has an answer, and any after a 503. */
+/**
+ * Runs a client. It repeats a request with a key until an answer comes, and any request after a
+ * 503.
+ */
 export const client = (clients: Clients, planned: Planned): Effect.Effect<void> => {
   const { faults, replicas, world } = clients
   const { customer, idempotencyKey, index } = planned

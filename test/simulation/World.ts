@@ -115,7 +115,7 @@ export class World {
     this.counts.set(event, (this.counts.get(event) ?? 0) + times)
   }
 
-  /** Adds an event to the trace. It must not depend on anything but the seed. */
+  /** Adds an event to the trace. The event must depend on the seed alone. */
   note(process: string, event: string): void {
     for (let i = 0; i < event.length; i++) this.mix(event.charCodeAt(i))
     this.notes?.push(`${(this.elapsedMs / 1000).toFixed(3).padStart(8)} s  ${process}: ${event}`)
@@ -145,7 +145,7 @@ export class World {
     this.mix(ms)
     const due = this.timers.filter(({ at, process }) => at <= this.now && process.isRunning)
     for (const timer of due) {
-      // An earlier one may have frozen or killed the process of this one.
+      // An earlier timer may have frozen or killed the process of this timer.
       if (!timer.process.isRunning) continue
       this.timers = this.timers.filter((other) => other !== timer)
       timer.run()
@@ -245,7 +245,10 @@ export class Process {
     },
   }
 
-  /** At least 40: yielding itself takes about twenty operations. Small limits are likelier. */
+  /**
+   * Draws a limit of at least 40, because a yield itself takes about twenty operations. Small
+   * limits are likelier.
+   */
   private draw() {
     return 40 + Math.floor(this.random.next() ** 3 * this.maxLimit)
   }

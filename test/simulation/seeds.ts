@@ -1,10 +1,14 @@
-/** Tests of the service in the simulated world. Two files call it, so that they run side by side. */
+/**
+ * Tests of the service in the simulated world. Two files call it, so that they run side by side.
+ */
 import { setImmediate } from "node:timers/promises"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { simulate } from "./Simulation.ts"
 import * as Template from "./Template.ts"
 
-/** Declares a test for each of the `firsts`: 25 seeds, beginning with it. */
+/**
+ * Declares a test for each number in `firsts`. A test runs 25 seeds, beginning with that number.
+ */
 export const testSeeds = (firsts: ReadonlyArray<number>) => {
   describe("the service in a simulated world", () => {
     let template: Template.Template

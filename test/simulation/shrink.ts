@@ -5,7 +5,7 @@ import type { Template } from "./Template.ts"
 /** The most runs that shrinking may take. */
 const maxRuns = 150
 
-/** Returns the recorded run with the fewest requests that was found. It may fail in another way. */
+/** Returns the recorded run of the fewest requests that still fail. It may fail in another way. */
 export const shrink = (template: Template, failed: Result): Result => {
   let runs = 0
   const fails = (requests: ReadonlyArray<number>) => {

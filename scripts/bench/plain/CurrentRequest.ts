@@ -1,4 +1,7 @@
-/** Plain twin of src/http/CurrentRequest.ts: it asks the system for random bytes for every id. */
+/**
+ * The plain code that the ablation benchmark puts in place of src/http/CurrentRequest.ts: it asks
+ * the system for random bytes for every id.
+ */
 import { v7 as uuid } from "uuid"
 import { RequestId } from "../../../src/RequestId.ts"
 

@@ -1,4 +1,7 @@
-/** Plain twin of src/cli/Heap.ts: V8 keeps its own defaults. */
+/**
+ * The plain code that the ablation benchmark puts in place of src/cli/Heap.ts: V8 keeps its own
+ * defaults.
+ */
 import * as Layer from "effect/Layer"
 
 export const layer = Layer.empty

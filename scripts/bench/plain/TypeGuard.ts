@@ -1,4 +1,7 @@
-/** Plain twin of src/schema/TypeGuard.ts: the schema's own decoder decides on every value. */
+/**
+ * The plain code that the ablation benchmark puts in place of src/schema/TypeGuard.ts: the schema's
+ * own decoder decides on every value.
+ */
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"

@@ -1,6 +1,6 @@
 /**
- * Plain twin of src/sql/bulkRows.ts: it passes all rows to SQLite as one parameter, as to
- * PostgreSQL.
+ * The plain code that the ablation benchmark puts in place of src/sql/bulkRows.ts: SQLite gets all
+ * rows as one parameter, as PostgreSQL does.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
