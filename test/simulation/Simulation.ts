@@ -127,6 +127,8 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     yield* within(60_000, answered, () =>
       witness.unanswered.forEach(({ name }) => problem(`${name} is not answered`)),
     )
+    // A slow statement or COMMIT that began before may last longer than the answers took.
+    yield* Effect.sleep(Math.max(0, faults.troubleAt - world.now))
     yield* calm({ world, witness, replicas, template, problem })
   })
 
