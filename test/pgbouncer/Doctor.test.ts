@@ -49,7 +49,10 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
         /TLS: not in use, up to the pooler; not in use from the pooler to the server\n/,
       )
       if (poolMode === "statement") {
-        assert.match(doctor.stdout, /failure +writing: PgBouncer's pool_mode=statement allows no /)
+        assert.match(
+          doctor.stdout,
+          /failure +writing: PgBouncer's pool_mode=statement does not allow /,
+        )
         assert.notInclude(doctor.stdout, "cannot be reached")
       }
     }),
