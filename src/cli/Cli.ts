@@ -157,7 +157,7 @@ const key = Command.make("key").pipe(
 )
 
 const credits = Command.make("credits").pipe(
-  Command.withDescription("Grant, show and verify credits"),
+  Command.withDescription("Grant credits, show balances, and verify the ledger"),
   Command.withSubcommands([
     needsDatabase(credit.grant),
     needsDatabase(credit.balance),
@@ -182,7 +182,7 @@ const dataset = Command.make("dataset").pipe(
  * themselves, when they run.
  */
 export const authority = Command.make("authority").pipe(
-  Command.withDescription("Authority metrics of domains and pages"),
+  Command.withDescription("Serve and check authority metrics of domains and pages"),
   Command.withSubcommands([
     serve,
     account,

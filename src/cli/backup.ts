@@ -22,7 +22,7 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
     if (!url.startsWith("sqlite:")) {
       return yield* new BackupFailed({
         message:
-          "AUTHORITY_DATABASE_URL names a PostgreSQL database, and this verb copies SQLite only; use pg_dump",
+          "AUTHORITY_DATABASE_URL names a PostgreSQL database, but 'authority backup' copies SQLite only; use pg_dump",
       })
     }
     yield* Sqlite.backup(url.slice("sqlite:".length), file)

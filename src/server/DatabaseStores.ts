@@ -13,7 +13,7 @@ import { lease } from "./Stores.ts"
 /** What to do when the database does not exist. */
 type Missing = "create" | "create and say so" | "fail"
 
-/** A verb needs only one connection. The service can use the rest of the server's limit. */
+/** A CLI verb opens one connection, to leave PostgreSQL's `max_connections` to the service. */
 const forOneVerb = (): PostgresOptions => ({ connections: 1 })
 
 /** Opens the database of the settings and runs the migrations. */

@@ -36,7 +36,7 @@ const decodeStatement = Schema.decodeUnknownSync(
 
 describe.skipIf(missing !== undefined)("a disk that is really full", () => {
   it.scopedLive(
-    "a full disk fails charges with 500, loses no charge, and charges succeed again with space",
+    "a full disk fails charges with 500, loses no charge, and charges succeed again with free space",
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)

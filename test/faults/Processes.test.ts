@@ -160,7 +160,7 @@ describe("two processes on one database", () => {
     }),
   )
 
-  it.scopedLive("a process continues when another one freezes in the middle of a commit", () =>
+  it.scopedLive("a process can charge an account whose row a frozen process has locked", () =>
     Effect.gen(function* () {
       const [one, other] = yield* processes
       const account = yield* Effect.provide(newAccountWith(10), one)

@@ -306,7 +306,7 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "the doctor exits with 1 when a part fails, and names that part alone",
+    "the doctor exits with 1 when parts fail, and names only those parts",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
