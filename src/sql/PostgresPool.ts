@@ -243,7 +243,7 @@ class ShrinkingPool extends Pg.Pool {
 
   /** Raises the limit by one, so that the next waiting caller tries to open a connection. */
   #grow() {
-    this.options.max++
+    this.options.max = Math.min(this.#configuredMax, this.options.max + 1)
     if (this.options.max < this.#configuredMax) {
       this.#growTimer = setTimeout(() => this.#grow(), growIntervalMs).unref()
     }

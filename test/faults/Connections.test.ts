@@ -107,6 +107,33 @@ describe("a PostgreSQL server with too few connections", () => {
   )
 
   it.scopedLive(
+    "a pool that may open one PostgreSQL connection never opens two, also after a refusal",
+    () =>
+      Effect.gen(function* () {
+        const url = Redacted.make(`${server.url}/postgres`)
+        const pool = yield* Layer.build(PostgresClient.layer(url, { connections: 1 }))
+        const sql = yield* Effect.provide(SqlClient.SqlClient, pool)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            // The pool closes idle connections after 3 seconds. Then the server refuses a new one.
+            yield* Effect.sleep("4 seconds")
+            yield* occupy(connections)
+            yield* Effect.forkDaemon(sql`SELECT 1`)
+            yield* Effect.sleep("1 second")
+          }),
+        )
+        // After 5 seconds without a refusal, the pool raises its limit.
+        yield* Effect.sleep("6 seconds")
+        const pid = sql<{
+          readonly pid: number
+        }>`SELECT pg_backend_pid() AS pid, pg_sleep(0.5)::text`
+        const pids = yield* Effect.all([pid, pid], { concurrency: 2 })
+        assert.strictEqual(new Set(pids.map(([row]) => row?.pid)).size, 1)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "a CLI verb waits for a free PostgreSQL connection, and fails when there is none in time",
     () =>
       Effect.gen(function* () {
