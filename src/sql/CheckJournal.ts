@@ -2,17 +2,15 @@
  * Stores the journal of a bulk check in its own SQLite file. One run at a time can open the file.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
-import type { SqlError } from "@effect/sql/SqlError"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { ParseError } from "effect/ParseResult"
-import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
 import { CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
 import { CompactOutcome } from "../Metrics.ts"
+import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
 /**
@@ -168,18 +166,12 @@ const decodeBatches = Schema.decodeUnknown(Batches)
 
 const failure =
   (filename: string) =>
-  (error: SqlError | ParseError | unknown): JournalFailed => {
-    const cause = rootCause(error)
-    const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : ""
-    const original = cause instanceof Error ? cause.message : String(cause)
-    const [, problem = original] = problems.find(([pattern]) => pattern.test(code)) ?? []
+  (error: unknown): JournalFailed => {
+    const code = Failure.codeOf(error)
+    const [, problem = Failure.wordsOf(error)] =
+      problems.find(([pattern]) => pattern.test(code)) ?? []
     return new JournalFailed({ message: `the journal ${filename}: ${problem}`, cause: error })
   }
-
-const rootCause = (error: unknown): unknown =>
-  Predicate.hasProperty(error, "cause") && error.cause !== undefined
-    ? rootCause(error.cause)
-    : error
 
 /** The problem and its remedy for SQLite's result codes. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [

@@ -35,14 +35,17 @@ export const describe = (error: unknown): StoreFailure => {
 }
 
 /** The original message of the database or the operating system. */
-export const wordsOf = (error: unknown): string => codeAndMessage(rootCause(error))[1]
+export const wordsOf = (error: unknown): string => codeAndMessage(error)[1]
+
+/** The original error code of the database or the operating system; "" when there is none. */
+export const codeOf = (error: unknown): string => codeAndMessage(error)[0]
 
 /** Describes an error without advice and without the original message, so anyone may read it. */
 export const summarize = (error: unknown): string =>
   adviceFor(error)?.replace(/;.*/, "") ?? "the database failed"
 
 const adviceFor = (error: unknown): string | undefined => {
-  const [code, message] = codeAndMessage(rootCause(error))
+  const [code, message] = codeAndMessage(error)
   return advice.find(([pattern]) => pattern.test(code) || pattern.test(message))?.[1]
 }
 
@@ -53,48 +56,27 @@ export const unreadable = (error: ParseResult.ParseError): string =>
     .join("; ")
 
 /** True when another connection holds SQLite's lock at the moment. A retry may succeed. */
-export const isBusy = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  return Predicate.hasProperty(cause, "code") && String(cause.code).startsWith("SQLITE_BUSY")
-}
+export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(codeOf(error))
 
 /** True when the file is damaged, or is not an SQLite database. */
-export const isDamage = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  return Predicate.hasProperty(cause, "code") && damage.test(String(cause.code))
-}
+export const isDamage = (error: unknown): boolean => damage.test(codeOf(error))
 
 /** True when the disk has no space left. */
-export const isDiskFull = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  return Predicate.hasProperty(cause, "code") && diskFull.test(String(cause.code))
-}
+export const isDiskFull = (error: unknown): boolean => diskFull.test(codeOf(error))
 
 /** True when a row with the same unique value exists. */
-export const isDuplicate = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  if (!Predicate.hasProperty(cause, "code")) return false
-  return /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(String(cause.code))
-}
+export const isDuplicate = (error: unknown): boolean =>
+  /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(codeOf(error))
 
 /**
  * True when the data is at fault, not the database: a constraint rejects it, or a stored row cannot
  * be decoded. The transaction was rolled back. A retry with the same data fails again.
  */
-export const isBadData = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  return (
-    Predicate.isTagged(error, "ParseError") ||
-    (Predicate.hasProperty(cause, "code") &&
-      /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(String(cause.code)))
-  )
-}
+export const isBadData = (error: unknown): boolean =>
+  Predicate.isTagged(error, "ParseError") || /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(codeOf(error))
 
 /** True when the role lacks a permission, which a GRANT would give. */
-export const isForbidden = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  return Predicate.hasProperty(cause, "code") && /^(42501|3F000)$/.test(String(cause.code))
-}
+export const isForbidden = (error: unknown): boolean => /^(42501|3F000)$/.test(codeOf(error))
 
 /** True when PgBouncer runs with pool_mode=statement, which does not allow transactions. */
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
@@ -103,10 +85,7 @@ export const isStatementPooling = (error: unknown): boolean => statementPooling.
  * True when PostgreSQL rolled back because of a serialization failure or a deadlock. A retry may
  * succeed.
  */
-export const isConflict = (error: unknown): boolean => {
-  const cause = rootCause(error)
-  return Predicate.hasProperty(cause, "code") && /^(40001|40P01)$/.test(String(cause.code))
-}
+export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error))
 
 /**
  * True when the connection is lost, or its server is read-only. Another connection may work. It is
@@ -132,26 +111,27 @@ export const isEncryptionRefused = (error: unknown): boolean =>
   matches(error, /^28000$|^The server does not support SSL|^SSL required/)
 
 const matches = (error: unknown, pattern: RegExp) =>
-  codeAndMessage(rootCause(error)).some((text) => pattern.test(text))
-
-const isSqlError = (error: unknown): error is SqlError => Predicate.isTagged(error, "SqlError")
+  codeAndMessage(error).some((text) => pattern.test(text))
 
 const isDatabaseError = (error: unknown): error is SqlError | ParseResult.ParseError =>
-  isSqlError(error) || Predicate.isTagged(error, "ParseError")
+  Predicate.isTagged(error, "SqlError") || Predicate.isTagged(error, "ParseError")
 
 const rootCause = (error: unknown): unknown =>
   Predicate.hasProperty(error, "cause") && error.cause !== undefined
     ? rootCause(error.cause)
     : error
 
-const codeAndMessage = (cause: unknown): readonly [code: string, message: string] => [
-  Predicate.hasProperty(cause, "code") ? String(cause.code) : "",
-  cause instanceof AggregateError
-    ? cause.errors.map((error) => codeAndMessage(error)[1]).join(", ")
-    : cause instanceof Error
-      ? cause.message
-      : String(cause),
-]
+const codeAndMessage = (error: unknown): readonly [code: string, message: string] => {
+  const cause = rootCause(error)
+  return [
+    Predicate.hasProperty(cause, "code") ? String(cause.code) : "",
+    cause instanceof AggregateError
+      ? cause.errors.map((each) => wordsOf(each)).join(", ")
+      : cause instanceof Error
+        ? cause.message
+        : String(cause),
+  ]
+}
 
 const connectionLost =
   /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ECONNRESET|EPIPE|57P0[1-5]|25P0[34]|08\w{3})$|^connect ENOENT|^Connection terminated|^Client (was closed|has encountered a connection error)|^timeout exceeded when trying to connect/

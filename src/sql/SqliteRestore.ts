@@ -21,7 +21,6 @@ import { basename, dirname, join } from "node:path"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Effect from "effect/Effect"
-import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
@@ -198,10 +197,10 @@ const attempt = <A>(act: () => A): Effect.Effect<A, StoreFailure> =>
   Effect.try({ try: act, catch: failure })
 
 const failure = (error: unknown): StoreFailure => {
-  const code = Predicate.hasProperty(error, "code") ? String(error.code) : ""
-  const known = advice.get(code)
-  if (known === undefined || !(error instanceof Error)) return Failure.describe(error)
-  return new StoreFailure({ message: `${known} (${error.message})`, cause: error })
+  const known = advice.get(Failure.codeOf(error))
+  return known === undefined
+    ? Failure.describe(error)
+    : new StoreFailure({ message: `${known} (${Failure.wordsOf(error)})`, cause: error })
 }
 
 const noPermission = "no permission; run this as the owner of the database"
