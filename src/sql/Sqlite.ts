@@ -43,9 +43,10 @@ export const backup = (
         message: `${destination} exists already; name another file`,
       })
     }
-    // VACUUM INTO copies one snapshot. A copy page by page starts again after every write.
+    // VACUUM INTO copies one snapshot, but does not sync it to disk. SQLite's copy page by page
+    // would start again after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
-      Effect.zipRight(Effect.sync(() => syncFile(destination))),
+      Effect.zipRight(Effect.sync(() => sync(destination))),
       Effect.zipRight(
         Effect.catchIf(damageOf(destination), Failure.isDamage, (error) =>
           Effect.succeed(Failure.wordsOf(error)),
@@ -102,11 +103,14 @@ const damageOf = (filename: string) =>
     return check?.integrity_check === "ok" ? undefined : String(check?.integrity_check)
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 
-/** Syncs a file to disk. VACUUM INTO does not do so. */
-const syncFile = (filename: string) => {
-  const descriptor = openSync(filename, "r+")
-  fsyncSync(descriptor)
-  closeSync(descriptor)
+/** Syncs a file or a folder to disk. A folder needs the flags `r`. */
+export const sync = (path: string, flags: "r" | "r+" = "r+") => {
+  const descriptor = openSync(path, flags)
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 /**

@@ -5,13 +5,10 @@ import {
   accessSync,
   chmodSync,
   chownSync,
-  closeSync,
   constants,
   existsSync,
-  fsyncSync,
   linkSync,
   mkdtempSync,
-  openSync,
   renameSync,
   rmSync,
   statSync,
@@ -24,6 +21,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
+import { sync } from "./Sqlite.ts"
 
 /**
  * Copies the file and its WAL to a private folder beside `database`, and returns the copy's path.
@@ -89,7 +87,7 @@ export const replace = (
       yield* attempt(() => takeOwner(copy, database))
     }
     return yield* attempt(() => {
-      sync(copy, "r+")
+      sync(copy)
       // Sync the folder before the change too: if it cannot be synced, nothing has changed yet.
       syncFolder(dirname(database))
       const former = swap(copy, database)
@@ -182,15 +180,6 @@ const stateOf = (file: string) =>
 /** Syncs a folder to disk, except on Windows, which cannot open a folder. */
 const syncFolder = (path: string) => {
   if (process.platform !== "win32") sync(path, "r")
-}
-
-const sync = (path: string, flags: string) => {
-  const descriptor = openSync(path, flags)
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
 }
 
 const attempt = <A>(act: () => A): Effect.Effect<A, StoreFailure> =>
