@@ -23,11 +23,9 @@ import * as LedgerCommit from "./LedgerCommit.ts"
 import { makeQueries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
 
-export interface Options {
+export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
   /** The longest lifetime of a hold, and of its idempotency key without an answer. */
   readonly lease: Duration.DurationInput
-  /** Whether the answer to a COMMIT can get lost. Default: true unless the database is SQLite. */
-  readonly answersAreLost?: boolean
 }
 
 /**

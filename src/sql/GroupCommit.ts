@@ -4,7 +4,6 @@
  * command waits only for the next turn of the event loop.
  */
 import { setImmediate } from "node:timers"
-import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
@@ -14,13 +13,8 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
-import * as Metric from "effect/Metric"
-import * as MetricBoundaries from "effect/MetricBoundaries"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import type { StoreFailure } from "../StoreFailure.ts"
-import * as Failure from "./Failure.ts"
-import { ReconnectLimit, retry, retryAfterDisconnection } from "./retry.ts"
+import { ReconnectLimit } from "./retry.ts"
 
 /** How many commands may share one transaction. */
 const batchSize = 512
@@ -182,53 +176,6 @@ export const make = <Command, E>(
       },
     }
   })
-
-/**
- * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
- * is. After a lost connection the statements run again. They must then check whether the previous
- * attempt was committed: perhaps only the answer to its COMMIT was lost.
- */
-export const inTransaction =
-  (sql: SqlClient.SqlClient) =>
-  <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
-    statements.pipe(
-      sql.withTransaction,
-      retry({ while: Failure.isConflict, schedule: afterConflict }),
-      retryAfterDisconnection,
-      Effect.catchAll((error) =>
-        Failure.isBadData(error)
-          ? Effect.fail(Failure.describe(error))
-          : Effect.die(Failure.describe(error)),
-      ),
-    )
-
-/** The back-off after a conflict. It is jittered, so that two processes do not conflict again. */
-const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
-  Schedule.intersect(Schedule.recurs(10)),
-)
-
-const commitSize = Metric.histogram(
-  "authority_ledger_commit_commands",
-  MetricBoundaries.exponential({ start: 1, factor: 2, count: 10 }),
-  "commands that shared a commit",
-)
-
-const commitSeconds = Metric.histogram(
-  "authority_ledger_commit_seconds",
-  MetricBoundaries.fromIterable([
-    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
-  ]),
-  "how long a commit took",
-)
-
-/** Records the size and the duration of a ledger commit when it succeeds. */
-export const measured =
-  (size: number) =>
-  <E>(commit: Effect.Effect<void, E>): Effect.Effect<void, E> =>
-    Effect.map(Effect.timed(commit), ([duration]) => {
-      commitSize.unsafeUpdate(size, [])
-      commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
-    })
 
 /** Calls all callbacks. Logs what a callback throws, so that it does not affect the others. */
 const callBack = <Command>(

@@ -5,17 +5,21 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
+import * as MetricBoundaries from "effect/MetricBoundaries"
+import * as Schedule from "effect/Schedule"
 import type { AccountId } from "../Account.ts"
 import { Books } from "../ledger/Books.ts"
 import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import type { RequestId } from "../RequestId.ts"
 import { StoreFailure } from "../StoreFailure.ts"
-import * as GroupCommit from "./GroupCommit.ts"
+import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
+import { retry, retryAfterDisconnection } from "./retry.ts"
 
 /** One change to one account's books. The change waits for its transaction. */
 export interface Command {
@@ -53,10 +57,9 @@ export const make = (
   heartbeat: Heartbeat["Type"] | undefined,
   options: Options,
 ) => {
-  const { leaseMs } = options
   // SQLite runs in this process, so the answer to its COMMIT cannot be lost.
   const areLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
-  const { answersAreLost = areLost } = options
+  const { answersAreLost = areLost, leaseMs } = options
 
   /**
    * Runs the commands once. The generator function is created once, not for each commit. V8 keeps
@@ -93,13 +96,13 @@ export const make = (
   return (commands: ReadonlyArray<Command>) => {
     const former: Former = { isUndecided: false }
     return attempt(commands, former).pipe(
-      GroupCommit.inTransaction(sql),
+      inTransaction(sql),
       Effect.catchAllDefect((defect) =>
         former.isUndecided && defect instanceof StoreFailure
           ? dieUndecided(defect)
           : Effect.die(defect),
       ),
-      GroupCommit.measured(commands.length),
+      measured(commands.length),
       Effect.zipRight(
         Effect.suspend(() => {
           const { written } = former
@@ -111,6 +114,53 @@ export const make = (
     )
   }
 }
+
+/**
+ * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
+ * is. After a lost connection the statements run again. They must then check whether the previous
+ * attempt was committed: perhaps only the answer to its COMMIT was lost.
+ */
+const inTransaction =
+  (sql: SqlClient.SqlClient) =>
+  <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>
+    statements.pipe(
+      sql.withTransaction,
+      retry({ while: Failure.isConflict, schedule: afterConflict }),
+      retryAfterDisconnection,
+      Effect.catchAll((error) =>
+        Failure.isBadData(error)
+          ? Effect.fail(Failure.describe(error))
+          : Effect.die(Failure.describe(error)),
+      ),
+    )
+
+/** The back-off after a conflict. It is jittered, so that two processes do not conflict again. */
+const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
+  Schedule.intersect(Schedule.recurs(10)),
+)
+
+const commitSize = Metric.histogram(
+  "authority_ledger_commit_commands",
+  MetricBoundaries.exponential({ start: 1, factor: 2, count: 10 }),
+  "commands that shared a commit",
+)
+
+const commitSeconds = Metric.histogram(
+  "authority_ledger_commit_seconds",
+  MetricBoundaries.fromIterable([
+    0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
+  ]),
+  "how long a commit took",
+)
+
+/** Records the size and the duration of a ledger commit when it succeeds. */
+const measured =
+  (size: number) =>
+  <E>(commit: Effect.Effect<void, E>): Effect.Effect<void, E> =>
+    Effect.map(Effect.timed(commit), ([duration]) => {
+      commitSize.unsafeUpdate(size, [])
+      commitSeconds.unsafeUpdate(Duration.toMillis(duration) / 1000, [])
+    })
 
 const creditsCharged = Metric.counter("authority_credits_charged", {
   description: "credits charged by this process",
