@@ -5,7 +5,6 @@
 import { Socket } from "node:net"
 import { ServerResponse } from "node:http"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -25,7 +24,7 @@ import * as sweeper from "../../src/server/sweeper.ts"
 import { batchPath } from "../../src/contract/Api.ts"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import { Deadline } from "../../src/Deadline.ts"
+import { within } from "../../src/Deadline.ts"
 import * as errorAnswer from "../../src/express/errorAnswer.ts"
 import * as Express from "../../src/express/Express.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
@@ -336,10 +335,7 @@ const routed = (ask: Ask, requestId: RequestId) =>
       )
       return Effect.as(log, answerOf(errorAnswer.of(internal)))
     }),
-    (answer) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) =>
-        Effect.provideService(answer, Deadline, now + timeoutMs),
-      ),
+    within(timeoutMs),
   )
 
 const answerOf = ([status, body]: readonly [number, string]): Answer => ({

@@ -29,7 +29,7 @@ const openPageRankUrl = "https://open-page-rank.invalid/"
 const ttlMs = 10 * 60_000
 
 /** A call fails when it takes longer than this. */
-export const callTimeoutMs = 1200
+const callTimeoutMs = 1200
 
 /** After this many refusals a vendor refuses no more. More would keep its circuit open for long. */
 const maxRefusals = 30

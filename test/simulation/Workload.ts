@@ -1,6 +1,7 @@
 /** The requests of a seed, and the clients that send them and repeat them. */
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import type { Faults } from "./Faults.ts"
 import { Random } from "./Random.ts"
 import type { Ask, Replica, Reply } from "./Service.ts"
@@ -74,9 +75,7 @@ export const send = (
       })
     })
     if (options.patienceMs === undefined) return reply
-    return Effect.map(Effect.timeoutOption(reply, options.patienceMs), (reply) =>
-      reply._tag === "Some" ? reply.value : undefined,
-    )
+    return Effect.map(Effect.timeoutOption(reply, options.patienceMs), Option.getOrUndefined)
   })
 
 /**
