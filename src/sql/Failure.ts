@@ -21,8 +21,12 @@ export const orDie = <A, E, R>(
       : Effect.fail(error as Exclude<E, SqlError | ParseResult.ParseError>),
   )
 
-/** Describes an error in one sentence: the advice, if there is any, and the database's message. */
+/**
+ * Describes an error in one sentence: the advice, if there is any, and the database's message.
+ * Returns a StoreFailure unchanged.
+ */
 export const describe = (error: unknown): StoreFailure => {
+  if (error instanceof StoreFailure) return error
   const original = wordsOf(error)
   const known = adviceFor(error)
   return new StoreFailure({
@@ -56,7 +60,7 @@ export const unreadable = (error: ParseResult.ParseError): string =>
     .join("; ")
 
 /** True when another connection holds SQLite's lock at the moment. A retry may succeed. */
-export const isBusy = (error: unknown): boolean => /^SQLITE_BUSY/.test(codeOf(error))
+export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQLITE_BUSY")
 
 /** True when the file is damaged, or is not an SQLite database. */
 export const isDamage = (error: unknown): boolean => damage.test(codeOf(error))

@@ -206,6 +206,6 @@ const refuseNewer = Effect.filterOrFail(
  */
 export const layer = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipRight(refuseNewer),
-  Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
+  Effect.mapError(Failure.describe),
   Layer.effectDiscard,
 )

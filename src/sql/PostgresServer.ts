@@ -37,7 +37,7 @@ export interface PostgresServer extends ConnectionString.Host {
 export type Pooler = "none" | "session" | "transaction" | "statement" | "unknown"
 
 /** The oldest supported major version. */
-export const oldestPromised = 14
+const oldestPromised = 14
 
 const isOlder = (versionNumber: number) => versionNumber < oldestPromised * 10_000
 
@@ -61,7 +61,7 @@ export const examine = (url: Redacted.Redacted): Effect.Effect<PostgresServer, S
     }
   }).pipe(
     Effect.scoped,
-    Effect.mapError((error) => (error instanceof StoreFailure ? error : Failure.describe(error))),
+    Effect.mapError(Failure.describe),
     Effect.timeoutFail({
       duration: "20 seconds",
       onTimeout: () =>

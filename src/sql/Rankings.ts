@@ -161,9 +161,7 @@ const staged =
 
 /** Dies with StoreFailure when the statement fails. */
 const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, never, R> =>
-  Effect.catchAll(effect, (error) =>
-    Effect.die(error instanceof StoreFailure ? error : Failure.describe(error)),
-  )
+  Effect.catchAll(effect, (error) => Effect.die(Failure.describe(error)))
 
 /** Names need no escaping in JSON. A name that occurs twice is in the JSON twice. */
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>

@@ -162,9 +162,7 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   effect.pipe(
     Effect.catchAllDefect(Effect.fail),
     Effect.mapError((error) =>
-      error instanceof StoreFailure || error instanceof Presence.NoDatabase
-        ? error
-        : Failure.describe(error),
+      error instanceof Presence.NoDatabase ? error : Failure.describe(error),
     ),
   )
 
