@@ -65,7 +65,7 @@ export class Accounts extends Context.Tag("authority/Accounts")<
     readonly create: (name: AccountName) => Effect.Effect<Account, AccountExists>
     /**
      * Finds the account with this id, or else the account with this name. Fails with
-     * AccountNotFound.
+     * AccountNotFound when there is neither.
      */
     readonly find: (nameOrId: string) => Effect.Effect<Account, AccountNotFound>
     /** All accounts, sorted by name. */

@@ -19,7 +19,7 @@ export const ApiKey = Schema.Struct({
   id: ApiKeyId,
   accountId: AccountId,
   label: Schema.NullOr(Schema.String),
-  /** The first characters of the key, so that people recognize the key. */
+  /** The first characters of the key, by which people recognize it. */
   start: Schema.String,
   createdAt: Schema.Int,
   /** Null for a key that does not expire. */
@@ -44,7 +44,9 @@ export interface UnreadableKey {
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
-/** A time that fits a `Date`. A later time throws, so no store gets it. */
+/**
+ * A time that a `Date` can hold. `Expiry.make` throws for a later time, so that no store gets one.
+ */
 const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -10,7 +10,8 @@ import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /**
- * The key is absent, malformed, unknown, revoked or expired. Clients do not learn which of these.
+ * The key is absent, malformed, unknown, revoked or expired. The error does not say which of these
+ * is true.
  */
 export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
   override get message() {
@@ -53,11 +54,14 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
     /**
-     * Undoes `issue` or `rotate` for a key that could not be shown. Ends the new key now. For a
-     * rotation, restores the old key's expiry.
+     * Undoes `issue` or `rotate` when the new key could not be shown to a person. Ends the new key
+     * now. After a rotation, also restores the old key's expiry.
      */
     readonly undoIssue: (issued: IssuedKey) => Effect.Effect<void>
-    /** Revokes a key now. Revoking it again is no error. Fails with ApiKeyNotFound. */
+    /**
+     * Revokes a key now. Revoking it again is no error. Fails with ApiKeyNotFound when no key has
+     * this id.
+     */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
     /** All keys of an account, oldest first, including ended ones. */
     readonly list: (

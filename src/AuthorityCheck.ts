@@ -2,8 +2,8 @@
  * Checks submitted URLs at an account's expense: the use case of the service. A URL is invalid or
  * becomes a target. When the cache knows every target, one commit holds and charges the credits.
  * Otherwise `check` holds the credits, looks up each distinct target once, charges the successful
- * checks and returns the rest of the hold. A request that fails or is interrupted gets its hold
- * back.
+ * checks and returns the rest of the hold. When a request fails or is interrupted, the account gets
+ * the held credits back.
  *
  * `http/handlers` calls `check` with the `Idempotency-Key`. `Batch.holdOf` puts the key into the
  * hold. `CreditLedger` charges, or returns the stored answer of the key, and `Report.replay`

@@ -1,8 +1,8 @@
 /**
  * The port to the credits of all accounts. A request first holds credits. Settling the hold charges
  * at most its amount and returns the rest. When the process that opened a hold dies, the hold ends
- * with its lease or earlier. A repeated request with the same idempotency key gets the stored
- * answer and is not charged again.
+ * at the end of its lease or earlier. A repeated request with the same idempotency key gets the
+ * stored answer and is not charged again.
  *
  * The rules are in `ledger/Books`. `open` and `charge` first look for a stored answer of the key.
  * `settle` and `charge` charge the credits and store the answer. `sql/CreditLedger` submits these
@@ -25,7 +25,7 @@ import type { StoreTimeout } from "./StoreTimeout.ts"
 /** Sums over all accounts, for monitoring. */
 export interface Totals {
   readonly held: Credits
-  /** For each amount that `totals` got: how many accounts have less than that available. */
+  /** For each of the `amounts` passed to `totals`: the number of accounts with less available. */
   readonly accountsBelow: ReadonlyArray<number>
 }
 
@@ -37,8 +37,8 @@ export interface Period {
 
 /**
  * Amounts are whole credits. A change is durable when its method returns, and cannot be
- * interrupted. Every method except `release` may die with StoreFailure; then the commit may be
- * undecided. A method fails with StoreTimeout about one second after the Deadline.
+ * interrupted. Every method except `release` may die with StoreFailure; the change may then be
+ * committed or not. A method fails with StoreTimeout about one second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,

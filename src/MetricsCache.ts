@@ -1,4 +1,7 @@
-/** The port to the stored figures. Losing them costs money, but breaks nothing. */
+/**
+ * The port to the stored figures. When figures are lost, the provider must be paid for them again,
+ * but nothing breaks.
+ */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"

@@ -18,8 +18,8 @@ export interface Report {
 }
 
 /**
- * Makes a report. `outcomes` belong to the valid targets, in order. `price` is for one successful
- * check.
+ * Makes a report. `outcomes` has one outcome for each valid URL, in order. `price` is for one
+ * successful check.
  */
 export const make = (
   urls: ReadonlyArray<string>,
@@ -37,7 +37,7 @@ export const make = (
   return { urls, outcomes: all, creditsUsed: creditsOf(price * successes), isReplay: false }
 }
 
-/** Makes the report of a replay. Dies when `answer` is not a stored answer. */
+/** Makes the report of a replay. Throws when `answer` is not a stored answer. */
 export const replay = (urls: ReadonlyArray<string>, answer: string): Report => ({
   urls,
   ...StoredAnswer.decode(answer),

@@ -12,7 +12,9 @@ import { TimeSpan } from "./TimeSpan.ts"
 /** Describes a setting for people. `authority doctor` prints the name and the value. */
 export interface About {
   readonly name: string
-  /** The default, as text of an environment variable. Undefined when the setting is optional. */
+  /**
+   * The default, written as in the environment variable. Undefined when the setting is optional.
+   */
   readonly default: string | undefined
   readonly description: string
   readonly isSecret: boolean
@@ -344,7 +346,7 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-/** The verb `check` reads the API key of a client from this environment variable. */
+/** The command `authority check` reads its API key from this environment variable. */
 const apiKeyName = "AUTHORITY_API_KEY"
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })

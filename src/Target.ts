@@ -81,12 +81,15 @@ export class Target {
 }
 
 /**
- * Caches parse results. Popular URLs come often, and parsing is the slowest step of a check with a
- * cache hit.
+ * Caches parse results. Popular URLs are submitted often, and parsing is the slowest step of a
+ * check with a cache hit.
  */
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-/** Maximum number of cached URLs, about 5 MB. A full cache is cleared: popular URLs soon return. */
+/**
+ * Maximum number of cached URLs, about 5 MB. A full cache is cleared; popular URLs are soon cached
+ * again.
+ */
 const maxKept = 10_000
 
 /** Maximum length of a cached URL, in UTF-16 code units. */
@@ -106,8 +109,8 @@ const hostOptions = {
 }
 
 /**
- * True for a text with tabs, newlines or the like. WHATWG URL silently removes tabs and newlines,
- * which would give another address.
+ * True for a text with control characters. WHATWG URL silently removes tabs and newlines, and the
+ * result would be another address.
  */
 const hasControlCharacter = (text: string) => {
   for (let i = 0; i < text.length; i++) {
@@ -119,7 +122,7 @@ const hasControlCharacter = (text: string) => {
 
 /**
  * Returns an absolute http(s) URL, or undefined for another scheme (`com.example.app://callback`).
- * `example.com:8080` counts as a host with a port; for WHATWG URL it would be a scheme.
+ * Reads `example.com:8080` as a host with a port. WHATWG URL would read `example.com` as a scheme.
  */
 const withScheme = (text: string): string | undefined => {
   if (/^https?:/i.test(text)) return text
@@ -133,7 +136,10 @@ const withScheme = (text: string): string | undefined => {
   return `https://${host}${isDefault ? rest.slice(port.length) : `:${rest}`}`
 }
 
-/** True when the URL has a user name, even an empty one, which WHATWG URL silently removes. */
+/**
+ * True when the URL has a user name. Reads the text, because WHATWG URL silently removes an empty
+ * user name.
+ */
 const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
 /**

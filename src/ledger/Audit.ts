@@ -22,9 +22,11 @@ export interface Verification {
 interface AccountBooks {
   readonly accountId: AccountId
   readonly balance: Balance
-  /** Sum of the open holds, from the same read as the balance. */
+  /** Sum of the open holds, read at the same moment as the balance. */
   readonly openHolds: number
-  /** Sequence of the last stored entry, from the same read as the balance; 0 without entries. */
+  /**
+   * Sequence of the last stored entry, read at the same moment as the balance; 0 without entries.
+   */
   readonly lastEntry: number
   /** The entries up to `lastEntry`, oldest first. Lost entries are missing from the stream. */
   readonly entries: Stream.Stream<ReadEntry>

@@ -106,7 +106,8 @@ export class Books {
 
   /**
    * Ends a hold with a charge and stores the answer under its key. Fails and charges nothing when
-   * the hold has ended or another request owns the key; then that request charges for the answer.
+   * the hold has ended. Does the same when another request owns the key, because that request
+   * charges for the answer.
    */
   settle(
     hold: Hold,

@@ -34,8 +34,9 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }
 
 /**
- * The hold has ended: its lease is over, another process took this process for dead, or another
- * request took the idempotency key. The hold's credits are back, and nothing is charged.
+ * The hold has ended: its lease is over, another process wrongly found this process dead, or
+ * another request owns the idempotency key. The hold's credits are returned, and nothing is
+ * charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId

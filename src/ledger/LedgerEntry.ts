@@ -31,7 +31,7 @@ export const LedgerEntry = Schema.Struct({
 })
 export type LedgerEntry = typeof LedgerEntry.Type
 
-/** Takes the place of the previous hash for an account's first entry. */
+/** The previous hash for an account's first entry. */
 export const genesisHash = ""
 
 /** Computes the hash of an entry. `previous` is the hash of the entry before it. */

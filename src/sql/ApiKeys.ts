@@ -63,7 +63,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }
 
     /**
-     * When keys were last used, in epoch milliseconds, as far as that is not written yet. No
+     * The times of last use that are not yet written to the database, in epoch milliseconds. No
      * request waits for the write.
      */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
@@ -173,7 +173,10 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
   }),
 )
 
-/** An undecoded row of a key. A row that cannot be decoded must not fail the others. */
+/**
+ * A row of a key before decoding. Each row is decoded by itself, so that a damaged row does not
+ * fail the others.
+ */
 const KeyRow = Schema.Struct({ id: ApiKey.ApiKeyId }, { key: Schema.String, value: Schema.Unknown })
 
 const decodeKey = Schema.decodeUnknownEither(ApiKey.ApiKey)

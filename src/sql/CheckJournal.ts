@@ -60,8 +60,8 @@ const make = (filename: string, again: boolean) =>
     const sending = (batch: number, fingerprint: string) =>
       Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
-        // When a batch is sent again, keep the time of its first attempt: since then the service
-        // may know the batch's idempotency key.
+        // When a batch is sent again, keep the time of its first attempt: the service may have
+        // stored the idempotency key at that time.
         yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
           VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
       })
@@ -126,7 +126,7 @@ const open = (filename: string) =>
       at INTEGER NOT NULL
     )`
     return sql
-    // The SQLite client dies when it cannot open the file. Here that is an error.
+    // The SQLite client dies when it cannot open the file. The caller gets that defect as an error.
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
 /**
@@ -173,7 +173,7 @@ const failure =
     return new JournalFailed({ message: `the journal ${filename}: ${problem}`, cause: error })
   }
 
-/** The problem and its remedy for SQLite's result codes. */
+/** The problem and its remedy, by SQLite's result code. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [
   [/^SQLITE_(BUSY|LOCKED)/, "another run is using it; wait for its end, or stop it"],
   [/^SQLITE_FULL/, "the disk is full; free some space"],

@@ -24,8 +24,8 @@ export interface ConnectionString {
   readonly hosts: readonly [Host, ...ReadonlyArray<Host>]
   readonly user: string
   /**
-   * Undefined when neither the string nor PGPASSWORD has a password; the driver then reads
-   * ~/.pgpass.
+   * Undefined when neither the string nor PGPASSWORD has a password; `PostgresPool` then looks into
+   * libpq's password file.
    */
   readonly password: Redacted.Redacted | undefined
   readonly database: string
@@ -162,8 +162,8 @@ const parametersOf = ({
       else if (name === "ssl" && value === "true") given.set("sslmode", "require")
       else if (acceptedValues.get(name)?.test(value) !== true) {
         return yield* refuse(
-          // After a raw `&` in a password, the rest of the password may look like a name: hide that
-          // name.
+          // When a password contains a raw `&`, `name` may be a part of the password. Do not show
+          // such a name.
           query.includes("@") || /^(ssl)?password$/.test(previous) || !/^\w{1,40}$/.test(name)
             ? `a parameter is unknown, perhaps because ${rawCharacter}, and & as %26`
             : complaintAbout(name),
@@ -316,7 +316,7 @@ const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["sslcompression", /^0$/],
   ["sslnegotiation", /^postgres$/],
   ["sslsni", /^1$/],
-  // A parameter of the driver, not of libpq: the driver then treats sslmode as libpq does.
+  // A parameter of the driver, not of libpq. With it, the driver treats sslmode as libpq does.
   ["uselibpqcompat", /^true$/],
 ])
 

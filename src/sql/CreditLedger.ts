@@ -101,7 +101,7 @@ const make = (options: Options) =>
         (exit) => {
           if (Exit.isSuccess(exit)) return callback(answer)
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-          // A commit that never applied the command has written no hold.
+          // When the commit failed before it applied the command, it wrote no hold.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
           callback(
             charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)

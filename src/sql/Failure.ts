@@ -10,7 +10,7 @@ import { StoreFailure } from "../StoreFailure.ts"
 
 /**
  * Turns database errors into StoreFailure defects, for the methods of a port: no caller can act on
- * a broken database. Other errors stay.
+ * a broken database. Passes on other errors.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
@@ -108,8 +108,8 @@ export const isFull = (error: unknown): boolean =>
   matches(error, /^53300$|^no more connections allowed/)
 
 /**
- * True when the server refuses TLS, or refuses connections without TLS. Code 28000 may have other
- * reasons in pg_hba.conf.
+ * True when the server refuses TLS, or refuses connections without TLS. The server sends code 28000
+ * also when pg_hba.conf rejects the user or the address.
  */
 export const isEncryptionRefused = (error: unknown): boolean =>
   matches(error, /^28000$|^The server does not support SSL|^SSL required/)

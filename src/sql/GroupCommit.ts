@@ -51,7 +51,7 @@ export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextT
 interface Pending<Command> {
   readonly command: Command
   readonly limit: number
-  /** Undefined after its call, so that the callback is called only once. */
+  /** Undefined after the first call, so that there is no second one. */
   callback: Callback | undefined
 }
 

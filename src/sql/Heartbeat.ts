@@ -30,9 +30,9 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
     /** Returns why no commit succeeded within the last 10 seconds, or undefined when one did. */
     readonly trouble: () => string | undefined
     /**
-     * Returns the ids of the processes that are gone, and removes their rows. Must run every few
-     * seconds. Only one of several observers gets an id, and gets it again while the process has
-     * open holds.
+     * Returns the ids of the processes that are gone, and removes their rows. Must run at least
+     * every 3 seconds. Of several processes, only the one that removes the row gets the id. If the
+     * process that is gone still has open holds 6 seconds later, every process gets the id.
      */
     readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
   }
@@ -51,7 +51,7 @@ const standstill = nanos(6)
  */
 const longestGap = nanos(3)
 
-/** For how long after a commit `trouble` reports nothing. */
+/** How long after a commit `trouble` still reports nothing. */
 const readyFor = nanos(10)
 
 const Sighting = Schema.Struct({

@@ -105,8 +105,8 @@ export const make = (options: {
       unreleased.set(hold.requestId, { hold, until })
     },
 
-    // Expire the keys first: corrupt books of an account fail only the releases. While the database
-    // is unreachable, this one statement fails, and no release is tried.
+    // Delete the expired keys first: corrupt books of an account then fail only the releases. When
+    // the database is unreachable, this deletion fails, and no release is tried.
     expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.zipRight(
         forgetKeys(now),

@@ -71,13 +71,13 @@ export const make = (
     const balances = yield* queries.lockBalances([
       ...new Set(commands.map(({ accountId }) => accountId)),
     ])
-    // The accounts are locked here, so the previous attempt has ended on the server too.
+    // This attempt has locked the accounts, so the previous attempt has ended on the server too.
     if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
     former.isUndecided = false
     const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
     const keys = keyed.length === 0 ? [] : yield* queries.lockKeys(keyed)
-    // Also read the holds of keys without an answer: an earlier attempt may have opened the
-    // request's hold.
+    // Also read the holds of keys without an answer: the same request may have opened its hold in
+    // an earlier attempt.
     const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
     const ending = new Set([...commands.flatMap(({ endsHoldOf }) => endsHoldOf ?? []), ...owners])
     const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)
@@ -106,7 +106,7 @@ export const make = (
       Effect.zipRight(
         Effect.suspend(() => {
           const { written } = former
-          // Count only commits that write: one that only reads succeeds on a full disk too.
+          // Count only commits that write: a commit that only reads succeeds on a full disk too.
           if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
           return countCharges(written?.newEntries ?? [])
         }),

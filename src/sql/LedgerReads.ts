@@ -1,4 +1,4 @@
-/** Reads the entries of accounts: the ledger's methods `statement`, `totals` and `verify`. */
+/** The ledger's methods that only read: `statement`, `totals` and `verify`. */
 import * as Chunk from "effect/Chunk"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"

@@ -166,8 +166,9 @@ const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).p
 )
 
 /**
- * True when no migration is due; then the start takes no migration lock. The statement differs from
- * that of `applied`, because SQLite's client caches that a statement's table was missing.
+ * True when no migration is due; then the start takes no migration lock. The statement must differ
+ * from that of `applied`: SQLite's client caches statements, also the error that a table is
+ * missing.
  */
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,
@@ -177,7 +178,10 @@ const isDone = Effect.flatMap(
   Effect.catchAll((error) => (Failure.isForbidden(error) ? error : Effect.succeed(false))),
 )
 
-/** Reports a missing permission as a due migration when the database has older tables. */
+/**
+ * Describes an error of the migration. When the role may not migrate an older schema, the message
+ * says so.
+ */
 const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(
     Effect.flatMap((version) =>
@@ -201,8 +205,8 @@ const refuseNewer = Effect.filterOrFail(
 
 /**
  * Migrates the database to the newest schema before a store opens. Fails with StoreFailure when the
- * database is newer than the program. Processes that start together wait for each other; when both
- * create the first table at once, one fails and tries again.
+ * database is newer than the program. Processes that start together wait for each other. When two
+ * of them create the first table at once, one fails and tries again.
  */
 export const layer = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipRight(refuseNewer),

@@ -12,7 +12,8 @@ export interface Login {
 
 /**
  * Returns the password of the first line that matches. Returns undefined when no line matches, when
- * there is no file, and when others than the owner may access the file, which libpq ignores too.
+ * there is no file, and when users other than the owner may access the file. libpq ignores such a
+ * file too.
  */
 export const passwordFor = (
   { database, host, port, user }: Login,

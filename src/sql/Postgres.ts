@@ -95,8 +95,8 @@ const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
 }
 
 /**
- * An open transaction keeps accounts locked, so the server ends the one of a frozen or cut-off
- * process. The server also ends a slow statement before the client's `silence` is over.
+ * An open transaction keeps accounts locked, so the server ends it when its process freezes or
+ * loses the network. The server also ends a slow statement before the client's `silence` is over.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(sql, begin, (connection, statements) =>

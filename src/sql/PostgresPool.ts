@@ -159,9 +159,9 @@ type Callback = (
 ) => void
 
 /**
- * What a caller may still try before it fails: `servers` that it has not found down, and `ways` (a
- * server with or without TLS) that were not refused. It fails when either is 0. It waits for a full
- * server until `until`, in milliseconds of `performance.now`.
+ * What a caller may still try: the number of `servers` that did not fail, and of `ways` (a server
+ * with or without TLS) that were not refused. The caller fails when either is 0. It waits for a
+ * full server until `until`, in milliseconds of `performance.now`.
  */
 interface Left {
   readonly servers: number
@@ -204,7 +204,8 @@ class ShrinkingPool extends Pg.Pool {
     super.connect((error, client, done) => {
       if (error === undefined || error === null) return callback(undefined, client, done)
       if (Failure.isFull(error) && performance.now() < left.until) {
-        // `handleRefusal` has made the pool full, so it queues the caller for an open connection.
+        // `handleRefusal` has lowered the limit, so the pool queues the caller for an open
+        // connection.
         return this.totalCount > 0
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
@@ -231,7 +232,7 @@ class ShrinkingPool extends Pg.Pool {
     if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
-    // The number of connections is final only after the burst.
+    // Log after the burst, because more refusals may lower the number of connections.
     setTimeout(() => this.#logRefusal(), burstMs).unref()
   }
 

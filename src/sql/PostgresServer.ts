@@ -103,8 +103,8 @@ const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A,
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
 /**
- * `current_setting(…, true)` does not fail when a setting is missing, as on other engines with
- * PostgreSQL's protocol.
+ * `current_setting(…, true)` does not fail when a setting is missing. Other engines with
+ * PostgreSQL's protocol lack some settings.
  */
 const questions = `
   SELECT
@@ -155,7 +155,7 @@ const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
     }
     return "session" as const
   }).pipe(
-    // A pooler in session mode with only one server connection lets the second client wait.
+    // A pooler in session mode with only one server connection makes the second client wait.
     Effect.timeout("5 seconds"),
     Effect.orElseSucceed(() => "unknown" as const),
   )

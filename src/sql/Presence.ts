@@ -40,7 +40,10 @@ export const required = (sql: SqlClient.SqlClient, place: string) =>
     ),
   )
 
-/** Shows a database: as an absolute path, or as server and name, without user and password. */
+/**
+ * Names a database in messages: by its absolute path, or by server and name, without user and
+ * password.
+ */
 export const placeOf = (databaseUrl: string): string => {
   if (databaseUrl.startsWith("sqlite:")) return pathOf(databaseUrl.slice("sqlite:".length))
   return ConnectionString.shown(databaseUrl).replace(/(?<=:\/\/)[^@]*@/, "")

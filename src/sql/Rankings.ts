@@ -1,8 +1,8 @@
 /**
  * The ranking list in SQL. There are two tables, and one row names the active one. An import fills
  * the other table. PostgreSQL empties a table with TRUNCATE, because deleting its rows takes as
- * long as writing them. Transactions are short, so that others can write. Each statement is a
- * transaction, because on SQLite only a transaction waits for the write lock.
+ * long as writing them. Transactions are short, so that other processes can write. Each statement
+ * is a transaction, because on SQLite only a transaction waits for the write lock.
  *
  * On SQLite, a batch of unordered names rewrites most of the table. So rows are first staged in a
  * temporary table, which locks nothing, and then copied in the order of names.
@@ -163,7 +163,10 @@ const staged =
 const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, never, R> =>
   Effect.catchAll(effect, (error) => Effect.die(Failure.describe(error)))
 
-/** Names need no escaping in JSON. A name that occurs twice is in the JSON twice. */
+/**
+ * Makes a JSON object of the rows. Host names need no escaping. A name may occur twice, which
+ * `JSON.stringify` cannot write.
+ */
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`
 

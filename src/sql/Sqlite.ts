@@ -15,9 +15,9 @@ import { retry } from "./retry.ts"
 import * as transaction from "./transaction.ts"
 
 /**
- * Opens the file or creates it; the content of `:memory:` is lost at the end. With `mustExist`,
- * creates nothing and fails with NoDatabase when the file is missing or does not have this
- * program's tables.
+ * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. With
+ * `mustExist`, creates nothing and fails with NoDatabase when the file is missing or does not have
+ * this program's tables.
  */
 export const layer = (
   filename: string,
@@ -71,7 +71,7 @@ export const backup = (
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
 
-/** Describes a full disk of a new copy, and the remedy. */
+/** The message when the disk is full before `destination` is complete. */
 export const fullDiskOf = (destination: string): string =>
   `the disk of ${destination} is full; free some space, or name a file on another disk`
 
@@ -157,7 +157,10 @@ const make = Effect.fnUntraced(
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 
-/** Describes all errors. Catches defects, because the client dies when it cannot open the file. */
+/**
+ * Turns all errors into StoreFailure, except NoDatabase. Catches defects too, because the client
+ * dies when it cannot open the file.
+ */
 const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   effect.pipe(
     Effect.catchAllDefect(Effect.fail),
@@ -173,8 +176,8 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
-    // Suspended, so that an exception occurs inside the transaction; that then releases its
-    // connection.
+    // `suspend` turns an exception of `execute` into a defect, so that the transaction still
+    // releases its connection.
     Effect.suspend(() => connection.execute(statement, [], undefined)),
   )
   // Retry outside of the transaction, so that readers can use the connection between attempts.

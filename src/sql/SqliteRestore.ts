@@ -104,7 +104,8 @@ const inUse = (database: string) =>
   `${database} is in use; stop the service and every other program that has it open`
 
 /**
- * The suffixes of the database, its WAL and its rollback journal. A crash may leave the last two.
+ * The suffixes of the database, its WAL and its rollback journal. A crash may leave the last two
+ * behind.
  */
 const parts = ["", "-wal", "-journal"]
 

@@ -18,8 +18,8 @@ export const rowsOf = (
 }
 
 /**
- * Makes the SQL condition "is one of `texts`" for the column that stands before it in the
- * statement. All texts are one parameter.
+ * Makes the SQL condition "is one of `texts`", to be written after the name of a column. All texts
+ * are one parameter.
  */
 export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) => {
   const json = JSON.stringify(texts)
@@ -78,8 +78,9 @@ export const inserter = (
 }
 
 /**
- * How many rows one statement of SQLite inserts. Any number up to 64 takes at most two statements.
- * With one statement per number of rows, most statements would be used too rarely to be fast.
+ * How many rows one statement of SQLite may insert. Any number of rows up to 64 takes at most two
+ * statements. If each number of rows had its own statement, most statements would be used too
+ * rarely to be fast.
  */
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 

@@ -55,7 +55,8 @@ const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 /**
- * Decodes an entry. When that fails, returns a sentence: somebody may have tampered with the entry.
+ * Decodes an entry. When that fails, returns the problem as a sentence: the entry may have been
+ * tampered with.
  */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
@@ -64,7 +65,10 @@ const decodeBooks = Schema.decodeUnknownEither(
   Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int, lastEntry: Schema.Int }),
 )
 
-/** Decodes the balance and the sums of an account. When that fails, returns a sentence. */
+/**
+ * Decodes the balance and the sums of an account. When that fails, returns the problem as a
+ * sentence.
+ */
 export const readBooks = (row: typeof BooksRow.Type) =>
   Either.mapLeft(
     decodeBooks(row),
@@ -77,7 +81,10 @@ const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 /** The most rows that one statement reads. */
 export const pageSize = 1000
 
-/** The most idempotency keys that one transaction deletes: few, so that others do not wait long. */
+/**
+ * The most idempotency keys that one transaction deletes: few, so that other transactions do not
+ * wait long.
+ */
 const sweepSize = 1000
 
 /** Returns the row after which the next page begins; none after the last page. */
@@ -248,8 +255,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * One statement reads balance, holds and last entry, so that all three are of the same moment.
-     * It scans the holds: an index by account would slow down every request.
+     * One statement reads balance, holds and last entry, so that all three belong to the same
+     * moment. It scans the holds: an index by account would slow down every request.
      */
     booksAfter: SqlSchema.findAll({
       Request: Schema.String,

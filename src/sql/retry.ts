@@ -18,8 +18,8 @@ export const retry =
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
 /**
- * How long statements are retried after a lost connection. `serve` sets a limit; other verbs use
- * the default of 1 second.
+ * How long statements are retried after a lost connection. `authority serve` sets a limit; other
+ * commands use the default of 1 second.
  */
 export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
   "authority/sql/ReconnectLimit",
