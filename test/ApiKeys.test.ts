@@ -3,19 +3,30 @@ import { join } from "node:path"
 import { assert, describe, it, layer } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Arr from "effect/Array"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
-import type * as Layer from "effect/Layer"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import { AccountId } from "../src/Account.ts"
 import * as ApiKey from "../src/ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
-import { type Ports, sqliteFile, sqlStores, stores, temporaryFolder } from "./support/Stores.ts"
+import {
+  type Ports,
+  postgresDatabase,
+  sqliteFile,
+  sqlStores,
+  stores,
+  temporaryDatabase,
+  temporaryFolder,
+} from "./support/Stores.ts"
 
 /** Creates an account and a key for it. */
 const issued = (
@@ -416,6 +427,47 @@ describe("the SQLite files", () => {
             }
           }
         }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
+      }),
+  )
+})
+
+describe("API keys in PostgreSQL that two processes use", () => {
+  it.scopedLive(
+    "the last uses of API keys are saved while another process saves those of the same keys",
+    () =>
+      Effect.gen(function* () {
+        const store = postgresDatabase(yield* temporaryDatabase)
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const first = yield* issued()
+          const second = yield* issued()
+          const other = yield* Scope.make()
+          const inOther = Context.get(
+            yield* Layer.buildWithScope(Layer.fresh(store), other),
+            ApiKeys,
+          )
+          yield* inOther.authenticate(second.key)
+          yield* inOther.authenticate(first.key)
+
+          const save = ({ record }: ApiKey.IssuedKey) =>
+            sql`UPDATE api_keys SET last_used_at = 1 WHERE id = ${record.id}`
+          const isWaiting = sql`
+            SELECT 1 FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'`
+          const closing = yield* sql.withTransaction(
+            Effect.gen(function* () {
+              yield* save(first)
+              // A process saves the last uses when it ends.
+              const closing = yield* Effect.fork(Scope.close(other, Exit.void))
+              yield* Effect.repeat(isWaiting, { until: (rows) => rows.length > 0 })
+              yield* save(second)
+              return closing
+            }),
+          )
+          yield* Fiber.join(closing)
+          const saved = yield* sql`SELECT id FROM api_keys WHERE last_used_at > 1`
+          assert.lengthOf(saved, 2)
+        }).pipe(Effect.provide(store))
       }),
   )
 })

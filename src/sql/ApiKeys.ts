@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { AccountId } from "../Account.ts"
@@ -68,7 +69,8 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
      */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
     const writeLastUses = Effect.suspend(() => {
-      const uses = [...lastUses]
+      // Every process updates the rows in the same order, which prevents deadlocks.
+      const uses = Arr.sortWith(lastUses, ([id]) => id, Order.string)
       lastUses.clear()
       return Effect.forEach(
         uses,
