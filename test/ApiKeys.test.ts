@@ -26,6 +26,7 @@ import {
   stores,
   temporaryDatabase,
   temporaryFolder,
+  untilAnotherWaits,
 } from "./support/Stores.ts"
 
 /** Creates an account and a key for it. */
@@ -451,15 +452,12 @@ describe("API keys in PostgreSQL that two processes use", () => {
 
           const save = ({ record }: ApiKey.IssuedKey) =>
             sql`UPDATE api_keys SET last_used_at = 1 WHERE id = ${record.id}`
-          const isWaiting = sql`
-            SELECT 1 FROM pg_stat_activity
-            WHERE datname = current_database() AND wait_event_type = 'Lock'`
           const closing = yield* sql.withTransaction(
             Effect.gen(function* () {
               yield* save(first)
               // A process saves the last uses when it ends.
               const closing = yield* Effect.fork(Scope.close(other, Exit.void))
-              yield* Effect.repeat(isWaiting, { until: (rows) => rows.length > 0 })
+              yield* untilAnotherWaits
               yield* save(second)
               return closing
             }),

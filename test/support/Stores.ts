@@ -87,7 +87,8 @@ const temporaryPostgres = Layer.unwrapEffect(
   Effect.map(temporaryDatabase, (url) => postgresDatabase(url)),
 )
 
-const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
+/** Runs the migrations on a database. */
+export const migrated = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
   Layer.provideMerge(Migrations.layer, client)
 
 /** Empty databases with the program's tables, for the other ports. */
@@ -100,6 +101,14 @@ export const databases: ReadonlyArray<
     migrated(Layer.unwrapEffect(Effect.map(temporaryDatabase, (url) => Postgres.layer(url)))),
   ],
 ]
+
+/** Waits until another connection to PostgreSQL waits for a lock of the current transaction. */
+export const untilAnotherWaits = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  Effect.repeat(
+    sql`SELECT 1 FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`,
+    { until: (rows) => rows.length > 0 },
+  ),
+)
 
 /** The SQL stores with their SQL client. */
 export const sqlStores: ReadonlyArray<
