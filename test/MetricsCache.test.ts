@@ -1,12 +1,15 @@
 /** The test suite of the port MetricsCache. It runs over memory and every database. */
+import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { type Figures, MetricsCache } from "../src/MetricsCache.ts"
 import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
-import { databases } from "./support/Stores.ts"
+import * as Postgres from "../src/sql/Postgres.ts"
+import { databases, migrated, temporaryDatabase, untilAnotherWaits } from "./support/Stores.ts"
 
 const stores: ReadonlyArray<readonly [string, Layer.Layer<MetricsCache, unknown>]> = [
   ["memory", MemoryMetricsCache.layer],
@@ -80,3 +83,36 @@ for (const [name, layer] of stores) {
     )
   })
 }
+
+describe("a metrics cache in PostgreSQL that two processes use", () => {
+  it.scopedLive("figures are stored while another process stores figures of the same pages", () =>
+    Effect.gen(function* () {
+      const database = migrated(Postgres.layer(yield* temporaryDatabase))
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const cache = yield* MetricsCache
+        const pages = ["example.com/a", "example.com/b"] as const
+        yield* cache.put([figures(pages[0], 1), figures(pages[1], 1)])
+        const store = (page: string) => sql`UPDATE figures SET fetched_at = 2 WHERE page = ${page}`
+        const hasBegun = yield* Effect.makeLatch()
+        const putting = yield* Effect.fork(
+          Effect.zipRight(hasBegun.await, cache.put([figures(pages[1], 3), figures(pages[0], 3)])),
+        )
+        yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* store(pages[0])
+            yield* hasBegun.open
+            yield* untilAnotherWaits
+            yield* store(pages[1])
+          }),
+        )
+        yield* Fiber.join(putting)
+        const stored = yield* cache.get("moz", pages, 0)
+        assert.deepStrictEqual(
+          stored.map(({ fetchedAt }) => fetchedAt),
+          [3, 3],
+        )
+      }).pipe(Effect.provide(SqlMetricsCache.layer.pipe(Layer.provideMerge(database))))
+    }),
+  )
+})

@@ -1,7 +1,9 @@
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import { metricsOf, Score } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
@@ -44,7 +46,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
 
       put: Effect.fn("MetricsCache.put")((figures) =>
         sql`
-          INSERT INTO figures ${sql.insert(figures.map(toRow))}
+          INSERT INTO figures ${sql.insert(Arr.sort(figures, byPage).map(toRow))}
           ON CONFLICT (provider, page) DO UPDATE SET
             domain_authority = excluded.domain_authority,
             page_authority = excluded.page_authority,
@@ -69,6 +71,12 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       ),
     })
   }),
+)
+
+/** Every process writes the rows in the same order, which prevents deadlocks. */
+const byPage = Order.combine(
+  Order.mapInput(Order.string, ({ provider }: Figures) => provider),
+  Order.mapInput(Order.string, ({ page }: Figures) => page),
 )
 
 /** How many rows one statement deletes: few, so that other writers do not wait long. */
