@@ -77,6 +77,15 @@ describe("a compiled type guard", () => {
     assert.isFalse(isBatch(urls(1, 1001)))
   })
 
+  it("a compiled type guard checks the length limits of unions and literals", () => {
+    const isLongText = TypeGuard.make(
+      Schema.Union(Schema.Literal("no"), Schema.String).pipe(Schema.minLength(3)),
+    )
+    assert.deepStrictEqual(["no", "ok", "yes"].map(isLongText), [false, false, true])
+    const isLongLiteral = TypeGuard.make(Schema.Literal("no", "yes").pipe(Schema.minLength(3)))
+    assert.deepStrictEqual(["no", "yes"].map(isLongLiteral), [false, true])
+  })
+
   it("a compiled type guard runs filters that do more than limit a length", () => {
     const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
     assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])

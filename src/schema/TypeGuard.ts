@@ -31,11 +31,10 @@ export const decoder = <A, I>(
   return (value) => (isAsItShouldBe(value) ? Either.right(value) : decode(value))
 }
 
-/** Makes the test of a schema. `size` limits the length of a string or an array. */
-const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
+const testOf = (ast: SchemaAST.AST): Test => {
   switch (ast._tag) {
     case "StringKeyword":
-      return stringTest(size)
+      return Predicate.isString
     case "NumberKeyword":
       return Predicate.isNumber
     case "Literal":
@@ -45,13 +44,11 @@ const testOf = (ast: SchemaAST.AST, size: Size = anySize): Test => {
     case "UnknownKeyword":
       return constTrue
     case "Refinement": {
-      const bound = boundOf(ast)
-      if (bound !== undefined) return testOf(ast.from, narrowed(size, bound))
-      const isFrom = testOf(ast.from, size)
+      const isFrom = testOf(ast.from)
       return (value) => isFrom(value) && Option.isNone(ast.filter(value, options, ast))
     }
     case "TupleType":
-      return ast.elements.length === 0 && ast.rest.length === 1 ? arrayTest(ast, size) : decoderOnly
+      return ast.elements.length === 0 && ast.rest.length === 1 ? arrayTest(ast) : decoderOnly
     case "TypeLiteral":
       return ast.indexSignatures.length === 0 ? structTest(ast) : decoderOnly
     default:
@@ -63,18 +60,9 @@ const options: SchemaAST.ParseOptions = {}
 
 const decoderOnly: Test = () => false
 
-const stringTest =
-  ({ max, min }: Size): Test =>
-  (value) =>
-    typeof value === "string" && min <= value.length && value.length <= max
-
-const arrayTest = ({ rest }: SchemaAST.TupleType, { max, min }: Size): Test => {
+const arrayTest = ({ rest }: SchemaAST.TupleType): Test => {
   const tests = rest.map(({ type }) => testOf(type))
-  return (value) =>
-    Array.isArray(value) &&
-    min <= value.length &&
-    value.length <= max &&
-    tests.every((test) => value.every(test))
+  return (value) => Array.isArray(value) && tests.every((test) => value.every(test))
 }
 
 const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
@@ -93,32 +81,3 @@ const unionTest = ({ types }: SchemaAST.Union): Test => {
 }
 
 const plain = new Set<SchemaAST.AST["_tag"]>(["StringKeyword", "NumberKeyword", "Literal"])
-
-interface Size {
-  readonly min: number
-  readonly max: number
-}
-
-const anySize: Size = { min: 0, max: Number.POSITIVE_INFINITY }
-
-const narrowed = (one: Size, other: Size): Size => ({
-  min: Math.max(one.min, other.min),
-  max: Math.min(one.max, other.max),
-})
-
-/** Returns the lengths that a refinement allows; undefined when it does not limit a length. */
-const boundOf = (ast: SchemaAST.Refinement): Size | undefined => {
-  const name = boundNames.get(Option.getOrUndefined(SchemaAST.getSchemaIdAnnotation(ast)))
-  const bounds = Option.getOrUndefined(SchemaAST.getJSONSchemaAnnotation(ast))
-  if (name === undefined || !Predicate.hasProperty(bounds, name)) return undefined
-  const bound = bounds[name]
-  if (!Predicate.isNumber(bound)) return undefined
-  return name.startsWith("min") ? { ...anySize, min: bound } : { ...anySize, max: bound }
-}
-
-const boundNames = new Map<unknown, string>([
-  [Schema.MinLengthSchemaId, "minLength"],
-  [Schema.MaxLengthSchemaId, "maxLength"],
-  [Schema.MinItemsSchemaId, "minItems"],
-  [Schema.MaxItemsSchemaId, "maxItems"],
-])
