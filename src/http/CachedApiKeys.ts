@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
+import { Lru } from "../cache/Lru.ts"
 import { Deadline, waitUntil } from "../Deadline.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
@@ -18,7 +19,7 @@ import { StoreTimeout } from "../StoreTimeout.ts"
  */
 const timeToLiveMs = 3000
 
-/** Maximum number of cached keys. The oldest entry is evicted first. */
+/** Maximum number of cached keys. */
 const capacity = 10_000
 
 interface Known {
@@ -44,27 +45,11 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const clock = yield* Effect.clock
-    const known = new Map<string, Known>()
+    let known = new Lru<string, Known>(capacity)
 
-    /** Counts cache resets. The result of a query that started before a reset is not cached. */
-    let generation = 0
-
-    const remember = (secret: string, record: ApiKey.ApiKey, since: number, asOf: number) => {
-      if (asOf !== generation) return
-      known.delete(secret)
-      known.set(secret, { record, since })
-      if (known.size > capacity) {
-        for (const oldest of known.keys()) {
-          known.delete(oldest)
-          break
-        }
-      }
-    }
-
-    /** Clears the cache, so that changes in this process take effect at once. */
+    /** Replaces the cache, so that changes in this process take effect at once. */
     const forgetAll = Effect.sync(() => {
-      generation++
-      known.clear()
+      known = new Lru(capacity)
     })
 
     const recall: Recall = (secret, now) => {
@@ -83,10 +68,11 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           const secret = Redacted.value(key)
           const record = recall(secret, clock.unsafeCurrentTimeMillis())
           if (record !== undefined) return Effect.succeed(record)
-          const asOf = generation
+          // If `forgetAll` runs during the query, the result goes to the cache that was replaced.
+          const cache = known
           const since = Stopwatch.unsafeNow(clock)
           const asked = Effect.tap(keys.authenticate(key), (record) =>
-            Effect.sync(() => remember(secret, record, since, asOf)),
+            Effect.sync(() => cache.set(secret, { record, since })),
           )
           // The query goes on after a timeout, so the next request may find its result.
           return Deadline.pipe(
