@@ -138,7 +138,7 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
       .addError(Envelope.Conflict.body)
       .addError(Envelope.PayloadTooLarge.body)
       .addError(Envelope.UnprocessableContent.body)
-      .annotate(OpenApi.Summary, "Check the authority of 1 to 50 domains or URLs")
+      .annotate(OpenApi.Summary, `Check the authority of 1 to ${Limits.maxUrls} domains or URLs`)
       .annotate(
         OpenApi.Description,
         "Each URL is checked separately. It appears as it was submitted, either in `successUrls` " +

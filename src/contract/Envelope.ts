@@ -4,14 +4,16 @@
  */
 import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as Schema from "effect/Schema"
-import { Issue } from "./Issues.ts"
-import { maxJudgedItems } from "./Limits.ts"
+import { exampleIssue, Issue } from "./Issues.ts"
+import { maxBodyBytes, maxJudgedItems } from "./Limits.ts"
 import { undecidedCharge } from "./Wire.ts"
 
 export const unauthorizedMessage =
   "The API key is invalid or expired. Send it in the header x-api-key."
 
 export const internalErrorMessage = "Internal server error."
+
+export const payloadTooLargeMessage = `The body exceeds the limit of ${maxBodyBytes} bytes.`
 
 /** The message of a timeout after which nothing is charged. */
 export const unavailableMessage =
@@ -109,19 +111,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
       status: 400,
       identifier: "InvalidRequest",
       description: invalidRequestDescription,
-      examples: [
-        InvalidRequest.because([
-          {
-            code: "too_small",
-            minimum: 1,
-            type: "string",
-            inclusive: true,
-            exact: false,
-            message: "String must contain at least 1 character(s)",
-            path: ["urls", "0"],
-          },
-        ]),
-      ],
+      examples: [InvalidRequest.because([exampleIssue])],
     }),
   )
 }
@@ -189,7 +179,7 @@ export class PayloadTooLarge extends Schema.TaggedError<PayloadTooLarge>()("Payl
     413,
     "PayloadTooLarge",
     "The body is larger than any valid request.",
-    "The body exceeds the limit of 524288 bytes.",
+    payloadTooLargeMessage,
   )
 }
 
@@ -238,15 +228,3 @@ export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()
     unavailableMessage,
   )
 }
-
-/** All errors of the contract. */
-export type EnvelopeError =
-  | InvalidRequest
-  | Unauthorized
-  | PaymentRequired
-  | Conflict
-  | UnprocessableContent
-  | PayloadTooLarge
-  | TooManyRequests
-  | InternalServerError
-  | ServiceUnavailable

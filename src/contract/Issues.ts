@@ -16,6 +16,17 @@ const message = Schema.String
 
 const Size = { inclusive: Schema.Literal(true), exact: Schema.Literal(false), message, path }
 
+/** An example for the OpenAPI document. */
+export const exampleIssue = {
+  code: "too_small",
+  minimum: 1,
+  type: "string",
+  inclusive: true,
+  exact: false,
+  message: "String must contain at least 1 character(s)",
+  path: ["urls", "0"],
+} as const
+
 /** One violated constraint. */
 export const Issue = Schema.Union(
   Schema.Struct({
@@ -26,17 +37,7 @@ export const Issue = Schema.Union(
   }).annotations({
     identifier: "TooSmall",
     description: "A list or a text is too short.",
-    examples: [
-      {
-        code: "too_small",
-        minimum: 1,
-        type: "string",
-        inclusive: true,
-        exact: false,
-        message: "String must contain at least 1 character(s)",
-        path: ["urls", "0"],
-      },
-    ],
+    examples: [exampleIssue],
   }),
   Schema.Struct({
     code: Schema.Literal("too_big"),
@@ -105,8 +106,6 @@ export const invalidContentType: Issue = {
   message: "The header Content-Type must be application/json",
   path: [],
 }
-
-export { invalidIdempotencyKey } from "./Wire.ts"
 
 /** The issue of a header that HTTP itself defines, such as `Host`. */
 export const invalidHeader = (message: string): Issue => ({

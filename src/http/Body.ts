@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import type * as Schema from "effect/Schema"
-import { InvalidRequest, PayloadTooLarge } from "../contract/Envelope.ts"
+import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
@@ -78,8 +78,7 @@ export const parse = (bytes: Buffer): unknown => {
 const notJson = (problem: string) =>
   Either.left(InvalidRequest.because([Issues.invalidJson(problem)]))
 
-const tooLarge = () =>
-  new PayloadTooLarge({ message: `The body exceeds the limit of ${maxBodyBytes} bytes.` })
+const tooLarge = () => new PayloadTooLarge({ message: payloadTooLargeMessage })
 
 /** Reads the whole body. Fails with PayloadTooLarge. Is interrupted when the client hangs up. */
 export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>

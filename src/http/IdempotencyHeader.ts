@@ -4,7 +4,7 @@
  */
 import * as Either from "effect/Either"
 import { InvalidRequest } from "../contract/Envelope.ts"
-import * as Issues from "../contract/Issues.ts"
+import { invalidIdempotencyKey } from "../contract/Wire.ts"
 
 const maxLength = 255
 
@@ -16,7 +16,7 @@ export const fromHeader = (
   const key = quoted.test(header) ? header.slice(1, -1).replaceAll(/\\(.)/g, "$1") : header
   return key.length > 0 && key.length <= maxLength && (quoted.test(header) || bare.test(header))
     ? Either.right(key)
-    : Either.left(InvalidRequest.because([Issues.invalidIdempotencyKey]))
+    : Either.left(InvalidRequest.because([invalidIdempotencyKey]))
 }
 
 /** A string as in RFC 8941: printable ASCII in quotes, with quotes and backslashes escaped. */
