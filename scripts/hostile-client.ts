@@ -5,7 +5,7 @@
 import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"
-import { batchPath } from "../src/contract/Api.ts"
+import { batchPath } from "../src/contract/Wire.ts"
 
 /** What the client saw since its last report. */
 export interface Report {

@@ -124,8 +124,6 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
   },
 }) {}
 
-export { batchPath } from "./Wire.ts"
-
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .annotate(OpenApi.Description, "The authority of domains and pages.")
   .add(

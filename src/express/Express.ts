@@ -4,7 +4,6 @@
  * answers every request when the ledger, the key store or the provider is not one of this service's
  * own layers. Without this folder the service gives the same answers; a property test checks that.
  */
-import type { ServerResponse } from "node:http"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
@@ -16,8 +15,9 @@ import * as Runtime from "effect/Runtime"
 import { ApiKeys } from "../ApiKeys.ts"
 import * as Batch from "../Batch.ts"
 import * as CachedApiKeys from "../http/CachedApiKeys.ts"
-import { batchPath, BatchRequest } from "../contract/Api.ts"
+import { BatchRequest } from "../contract/Api.ts"
 import { InternalServerError, internalErrorMessage } from "../contract/Envelope.ts"
+import { batchPath } from "../contract/Wire.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import * as BatchAnswer from "../http/BatchAnswer.ts"
@@ -30,6 +30,7 @@ import { RateLimit } from "../http/RateLimit.ts"
 import * as ledgerErrors from "../http/ledgerErrors.ts"
 import type { Request } from "../http/Request.ts"
 import * as RequestLog from "../http/RequestLog.ts"
+import type { Shortcut } from "../http/Server.ts"
 import type { Refusal } from "../ledger/Books.ts"
 import type { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
@@ -40,9 +41,6 @@ import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as errorAnswer from "./errorAnswer.ts"
 import * as ServerSpan from "../http/ServerSpan.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
-
-/** Answers a request and returns true, or returns false and leaves the request unchanged. */
-export type Express = (request: Request, response: ServerResponse) => boolean
 
 export interface Options {
   /** Whole credits for each successful check. */
@@ -65,7 +63,7 @@ export interface Options {
  */
 export const make = (
   options: Options,
-): Effect.Effect<Express, never, ApiKeys | CreditLedger | MetricsProvider | RateLimit> =>
+): Effect.Effect<Shortcut, never, ApiKeys | CreditLedger | MetricsProvider | RateLimit> =>
   Effect.gen(function* () {
     const recallKey = CachedApiKeys.recallOf(yield* ApiKeys)
     const recallFigures = recallOf(yield* MetricsProvider)
@@ -109,7 +107,7 @@ export const make = (
       return { accountId, deadline, idempotencyKey: idempotencyKey.right, report, targets }
     }
 
-    const express: Express = (request, response) => {
+    const express: Shortcut = (request, response) => {
       const stop = Meters.start("POST", batchPath)
       const batch = read(request)
       if (batch === undefined) return false
@@ -191,7 +189,7 @@ const reportOf = (
   }
 }
 
-const declineAll: Express = () => false
+const declineAll: Shortcut = () => false
 
 const isBatch = TypeGuard.make(BatchRequest)
 

@@ -2,7 +2,7 @@
 import * as HttpApi from "@effect/platform/HttpApi"
 import { Api } from "../contract/Api.ts"
 
-export interface Route {
+interface Route {
   readonly path: string
   readonly methods: ReadonlyArray<string>
   /** The name of the contract's endpoint; undefined for pages and operator paths. */

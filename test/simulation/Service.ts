@@ -21,7 +21,7 @@ import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as CachedApiKeys from "../../src/http/CachedApiKeys.ts"
 import * as sweeper from "../../src/server/sweeper.ts"
-import { batchPath } from "../../src/contract/Api.ts"
+import { batchPath } from "../../src/contract/Wire.ts"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
@@ -31,6 +31,7 @@ import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
 import { Request } from "../../src/http/Request.ts"
+import type { Shortcut } from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import { Exchange } from "../../src/providers/Exchange.ts"
@@ -89,7 +90,7 @@ interface Life {
   readonly process: Process
   readonly vendors: Vendor.Vendors
   readonly runtime: Runtime.Runtime<Services>
-  readonly express: Express.Express
+  readonly express: Shortcut
   readonly connections: Set<Connection>
 }
 

@@ -79,7 +79,7 @@ export const start = (mode: Mode, options: Options) =>
       mode === "express"
         ? Express.make({ price, timeout, corsOrigins, isTraced })
         : (Server.noShortcut as ReturnType<typeof Express.make>),
-      (express): Express.Express =>
+      (express): Server.Shortcut =>
         (request, response) => {
           const isAnswered = express(request, response)
           if (isAnswered) answered++
