@@ -148,15 +148,7 @@ export const make = (
       const answerFailure = (cause: Cause.Cause<Refusal | StoreTimeout>) => {
         const refusal = Option.getOrUndefined(Cause.failureOption(cause))
         if (refusal !== undefined) return answerError(ledgerErrors.errorOf(refusal, asked))
-        runFork(
-          Effect.annotateLogs(
-            Effect.logError(
-              "The request failed with status 500. If the database works, please report the stack in 'cause'.",
-              cause,
-            ),
-            { requestId },
-          ),
-        )
+        runFork(RequestLog.logFailure(cause, requestId))
         answerError(new InternalServerError({ message: internalErrorMessage }))
       }
 

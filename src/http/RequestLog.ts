@@ -2,11 +2,13 @@
  * Logs a line for each request to an endpoint, at level `debug`: account, status, duration, and the
  * outcomes by reason. The line contains no text from the client, so it cannot leak an API key.
  */
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import type { Report } from "../Report.ts"
+import type { RequestId } from "../RequestId.ts"
 import type { Current } from "./CurrentRequest.ts"
 
 /** Starts timing a request. The returned function logs the line with the status of the answer. */
@@ -40,6 +42,16 @@ export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
   }
   return log
 })
+
+/** Logs the cause of a 500. */
+export const logFailure = (cause: Cause.Cause<unknown>, requestId: RequestId) =>
+  Effect.annotateLogs(
+    Effect.logError(
+      "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+      cause,
+    ),
+    { requestId },
+  )
 
 const silent: RequestLog = () => () => {}
 

@@ -173,10 +173,7 @@ const answerFailure = (cause: Cause.Cause<unknown>, routes: Routes) => {
     )
   }
   return Effect.flatMap(CurrentRequest, ({ id }) =>
-    Effect.logError(
-      "The request failed with status 500. If the database works, please report the stack in 'cause'.",
-      cause,
-    ).pipe(Effect.annotateLogs("requestId", id), Effect.as(failure(500, internalErrorMessage))),
+    Effect.as(RequestLog.logFailure(cause, id), failure(500, internalErrorMessage)),
   )
 }
 
