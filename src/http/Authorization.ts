@@ -3,8 +3,6 @@
  * revoked or expired key gets the same 401. A key lookup that exceeds the store's timeout gets 503.
  * An account above its rate limit gets 429 here, before its request costs anything.
  */
-import * as HttpApp from "@effect/platform/HttpApp"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
@@ -34,10 +32,7 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
       const refusal = rateLimit.count(account)
       if (refusal === undefined) return account
       const { headers, message } = refusal
-      yield* HttpApp.appendPreResponseHandler((_, response) =>
-        Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
-      )
-      return yield* new TooManyRequests({ message })
+      return yield* ledgerErrors.refuse(new TooManyRequests({ message }), headers)
     })
 
     return Authorization.of({

@@ -52,11 +52,14 @@ const none = {}
 
 const retryLater = { "retry-after": String(retryAfterSeconds) }
 
-/** Fails with the error and adds its headers to the answer. */
-export const refuse = <E extends { readonly _tag: string }>(error: E): Effect.Effect<never, E> =>
+/** Fails with the error and adds the headers to the answer. */
+export const refuse = <E extends { readonly _tag: string }>(
+  error: E,
+  headers = headersOf(error),
+): Effect.Effect<never, E> =>
   Effect.zipRight(
     HttpApp.appendPreResponseHandler((_, response) =>
-      Effect.succeed(HttpServerResponse.setHeaders(response, headersOf(error))),
+      Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
     ),
     Effect.fail(error),
   )
