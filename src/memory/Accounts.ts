@@ -1,6 +1,8 @@
 /** In-memory implementation of the port Accounts, for tests. Nothing survives the process. */
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Order from "effect/Order"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
 
@@ -25,8 +27,6 @@ export const layer: Layer.Layer<Accounts> = Layer.sync(Accounts, () => {
         ),
       ),
 
-    list: Effect.sync(() =>
-      [...accounts.values()].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
-    ),
+    list: Effect.sync(() => Arr.sortWith(accounts.values(), ({ name }) => name, Order.string)),
   })
 })
