@@ -63,19 +63,19 @@ const database = Layer.tap(
   (context) => Effect.provide(warnOfVersion, context),
 )
 
-/** The state of the database. */
-export const health = Effect.promise(async () => {
-  const SqlHealth = await import("../sql/Health.ts")
-  return SqlHealth.layer
-}).pipe(Layer.unwrapEffect)
+/** Builds the layer of a module that is imported when the layer is built. */
+const imported = <A, E, R>(
+  load: () => Promise<{ readonly layer: Layer.Layer<A, E, R> }>,
+): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.map(Effect.promise(load), ({ layer }) => layer))
+
+/** The health check of the database. */
+export const health = imported(() => import("../sql/Health.ts"))
 
 /** The heartbeat of a serving process, and the health check that includes it. */
 const heartbeat = Layer.provideMerge(
   health,
-  Effect.promise(async () => {
-    const Heartbeat = await import("../sql/Heartbeat.ts")
-    return Heartbeat.layer
-  }).pipe(Layer.unwrapEffect),
+  imported(() => import("../sql/Heartbeat.ts")),
 )
 
 /** The stores of accounts, API keys and the ledger in the database. */
@@ -92,10 +92,7 @@ export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
   }),
 ).pipe(Layer.unwrapEffect)
 
-const cache = Effect.promise(async () => {
-  const SqlMetricsCache = await import("../sql/MetricsCache.ts")
-  return SqlMetricsCache.layer
-}).pipe(Layer.unwrapEffect)
+const cache = imported(() => import("../sql/MetricsCache.ts"))
 
 /** All stores in the database of the settings. Creates the database when it does not exist. */
 export const ofSettings = Layer.merge(inDatabase, cache).pipe(
