@@ -68,8 +68,19 @@ describe("secrets in an address", () => {
   it("all parts of an address that may be secrets are found", () => {
     assert.deepStrictEqual(
       Secrets.partsOf("https://user:pass%20word@host/path?key=SEC%2FRET&v=2&BARETOKEN"),
-      ["user", "pass%20word", "SEC/RET", "BARETOKEN"],
+      ["user", "pass word", "SEC/RET", "BARETOKEN"],
     )
+    assert.deepStrictEqual(Secrets.partsOf("https://50%zz@host"), ["50%zz"])
     assert.deepStrictEqual(Secrets.partsOf("no address"), [])
+  })
+
+  it("a password in an address is removed from a text, both encoded and decoded", () => {
+    const address = "https://user:pass%20word@host/"
+    const remove = Secrets.remover(Secrets.partsOf(address))
+    assert.strictEqual(remove(address), "https://<redacted>:<redacted>@host/")
+    assert.strictEqual(remove("user:pass word"), "<redacted>:<redacted>")
+    // HTTP Basic sends the decoded password in base64. The user name takes the first 7 characters.
+    const basic = Buffer.from("user:pass word").toString("base64")
+    assert.match(remove(basic.slice(7)), /^<redacted>.?=$/)
   })
 })

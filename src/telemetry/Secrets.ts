@@ -1,4 +1,5 @@
 /** Removes secrets from logs, traces and the output of commands. */
+import { unescape } from "node:querystring"
 import { identity } from "effect/Function"
 
 /**
@@ -18,13 +19,14 @@ const hiddenUser = (userinfo: string) => {
 
 const hiddenQuery = (query: string) => query.replaceAll(/[^?&=]+(?=&|$)|(?<==)[^&]+/g, "…")
 
-/** The possible secrets in a URL: user name, password and query values. */
+/** The possible secrets in a URL, percent-decoded: user name, password and query values. */
 export const partsOf = (address: string): ReadonlyArray<string> => {
   const url = URL.parse(address)
   if (url === null) return []
   const values = Array.from(url.searchParams, ([name, value]) => (value === "" ? name : value))
   // Shorter words occur by chance in too many texts.
-  return [url.username, url.password, ...values].filter((part) => part.length >= shortest)
+  const userinfo = [url.username, url.password].map((part) => unescape(part))
+  return [...userinfo, ...values].filter((part) => part.length >= shortest)
 }
 
 /** Minimum length of a secret that is searched for, in characters. */
