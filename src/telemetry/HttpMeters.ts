@@ -2,6 +2,7 @@
  * Measures HTTP requests by method, route and status. The metrics are `authority_http_requests` and
  * `authority_http_request_seconds`.
  */
+import { isHttpMethod } from "@effect/platform/HttpMethod"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
@@ -19,9 +20,6 @@ const seconds = MetricKey.histogram(
   "time from the request headers to the answer, in seconds",
 )
 
-/** Other methods share one label, so clients cannot create any number of series. */
-const knownMethods = new Set(["GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE"])
-
 type Record = (seconds: number) => void
 
 /**
@@ -35,7 +33,8 @@ export const start = (method: string, route: string) => {
   const startedAt = performance.now()
   return (status: number) =>
     recorderOf(
-      knownMethods.has(method) ? method : "other",
+      // All other methods share one label, so a client cannot create an unlimited number of series.
+      isHttpMethod(method) ? method : "other",
       route,
       status,
     )((performance.now() - startedAt) / 1000)
