@@ -1,5 +1,6 @@
 /** Renders all metrics of the process in the Prometheus text format, version 0.0.4. */
 import { monitorEventLoopDelay } from "node:perf_hooks"
+import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Metric from "effect/Metric"
 import * as MetricState from "effect/MetricState"
@@ -97,21 +98,17 @@ export const make = Effect.gen(function* () {
 })
 
 const metrics = (): string => {
-  const families = new Map<string, Array<MetricPair.MetricPair.Untyped>>()
-  for (const pair of Metric.unsafeSnapshot()) {
-    const family = families.get(pair.metricKey.name)
-    if (family === undefined) families.set(pair.metricKey.name, [pair])
-    else family.push(pair)
-  }
-  return [...families].map(([name, pairs]) => familyText(name, pairs)).join("")
+  const families = Arr.groupBy(Metric.unsafeSnapshot(), ({ metricKey }) => metricKey.name)
+  return Object.entries(families)
+    .map(([name, pairs]) => familyText(name, pairs))
+    .join("")
 }
 
 const familyText = (
   metric: string,
-  pairs: ReadonlyArray<MetricPair.MetricPair.Untyped>,
+  pairs: Arr.NonEmptyReadonlyArray<MetricPair.MetricPair.Untyped>,
 ): string => {
   const [first] = pairs
-  if (first === undefined) return ""
   const kind = kindOf(first)
   if (kind === undefined) return ""
   // Prometheus expects this suffix of every counter.
