@@ -30,11 +30,6 @@ export class Lru<K, V> {
     this.younger.set(key, value)
   }
 
-  delete(key: K): void {
-    this.younger.delete(key)
-    this.elder.delete(key)
-  }
-
   get size(): number {
     return this.younger.size + this.elder.size
   }

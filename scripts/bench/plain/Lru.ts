@@ -9,8 +9,6 @@ export class Lru<K, V> {
 
   set(_key: K, _value: V): void {}
 
-  delete(_key: K): void {}
-
   get size(): number {
     return 0
   }
