@@ -1,8 +1,9 @@
 /**
- * A map of limited size that evicts entries that were not used recently. It has two generations. A
- * used entry moves to the younger one. When the younger one is full, it becomes the elder one, and
- * the former elder one is dropped. A hit usually costs one lookup; an exact LRU order would cost a
- * removal and an insertion. A used entry survives at least half the capacity in insertions.
+ * A map of limited size that evicts the entries that were not used recently. The entries are in two
+ * generations, and each use moves an entry to the younger generation. When the younger generation
+ * is full, it becomes the elder one, and the old elder generation is dropped. So the map keeps at
+ * least the most recently used entries up to half its capacity. A hit usually costs one lookup,
+ * while an exact LRU order would cost a removal and an insertion.
  */
 export class Lru<K, V> {
   private younger = new Map<K, V>()

@@ -24,8 +24,8 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // Only the innermost bound is reported together with invalid elements, so `maxItems` comes first.
-  // `minItems` can follow, because an empty list has no elements.
+  // The decoder reports invalid URLs only together with the first of these limits, so `maxItems` is
+  // first. `minItems` can be second, because an empty list has no invalid URLs.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({

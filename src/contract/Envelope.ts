@@ -20,15 +20,15 @@ export const unavailableMessage =
   "The database did not answer in time, and nothing is charged; try again in a while."
 
 /**
- * The message of a timeout when the charge is undecided and the request has an idempotency key. A
- * repeat with the same key gets the answer.
+ * The message of a timeout when it is unknown whether the request was charged, and the request has
+ * an idempotency key. A repeat with the same key gets the answer.
  */
 export const undecidedMessage =
   "The database did not answer in time; send the same request with the same Idempotency-Key again."
 
 /**
- * The message of a 500 when the charge is undecided and the request has no idempotency key. A
- * repeat may be charged again.
+ * The message of a 500 when it is unknown whether the request was charged, and the request has no
+ * idempotency key. A repeat may be charged again.
  */
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
@@ -45,7 +45,7 @@ const failed = { success: Schema.Literal(false), message: Schema.String }
  */
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
-  /** Skips validation, because building a parser for an example would slow the program's start. */
+  /** Makes the error without validation: a validator for each example would slow the start. */
   make: (message: string) => E,
   status: number,
   identifier: string,
@@ -63,7 +63,7 @@ const envelope = <E extends { readonly message: string }>(
 /** The specification prescribes this prefix for the message of a 400, whatever the violation. */
 const invalidRequestAdvice = "Send the header Content-Type: application/json and a valid JSON body"
 
-/** The advice, the first violation with its path, and the number of the other violations. */
+/** Returns the advice, the first violation with its path, and the number of other violations. */
 const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
   if (first === undefined) return `${invalidRequestAdvice}.`
   const path = first.path.join(".")
@@ -76,7 +76,7 @@ export const invalidRequestDescription =
   "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
   `violations in its first ${maxJudgedItems} items.`
 
-/** Makes the body of every 400 except that for invalid HTTP. */
+/** Makes the body of a 400. Only the answer to invalid HTTP has another body. */
 export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>) => ({
   success: false as const,
   message,

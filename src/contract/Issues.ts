@@ -107,7 +107,7 @@ export const invalidContentType: Issue = {
   path: [],
 }
 
-/** The issue of a header that HTTP itself defines, such as `Host`. */
+/** Makes the issue for an invalid header that HTTP itself defines, such as `Host`. */
 export const invalidHeader = (message: string): Issue => ({
   code: "invalid_header",
   message,

@@ -17,7 +17,7 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   return document
 }
 
-/** Lets code generators tell the kinds of an issue apart by `code`. */
+/** Adds a discriminator, so that code generators distinguish the types of issue by `code`. */
 const addDiscriminator = (document: Record<string, unknown>) => {
   const schemas = recordOf(recordOf(document["components"])["schemas"])
   const union = recordOf(schemas["ValidationIssue"])
@@ -37,7 +37,7 @@ const recordOf = (value: unknown): Record<string, unknown> =>
 
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Removes what the framework adds: its own errors, filter names and closed objects. */
+/** Removes the framework's errors, the names of filters, and `additionalProperties: false`. */
 export const withoutFramework = (generated: unknown): Record<string, unknown> =>
   Object(strip(generated))
 
@@ -64,15 +64,16 @@ const isFrameworkError = (schema: unknown) =>
 
 const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
   frameworkSchemas.includes(key) ||
-  // Removes a 400 that has only the framework's body.
+  // Removes a 400 if its only body is the framework's error.
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||
-  // Titles are names of filters in the code. Closed objects would be wrong, because the service
-  // ignores unknown fields.
+  // Removes titles, because they are names of filters in the code. Removes `additionalProperties:
+  // false`, because the service ignores unknown fields.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
-  // An empty `security` would mean that the endpoint needs no API key, but every endpoint does.
+  // Removes empty lists. An empty `security` would mean that the endpoint needs no API key, but
+  // every endpoint needs one.
   ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
 
 const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown>]> =>

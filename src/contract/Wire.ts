@@ -16,7 +16,7 @@ export interface Success {
   readonly spamScore?: number
 }
 
-/** The reason why a URL has no figures. */
+/** A URL without figures, and the reason. */
 export interface Failure {
   /** The URL as it was submitted. */
   readonly url: string
@@ -83,7 +83,9 @@ export const invalidIdempotencyKey: Issue = {
   path: [],
 }
 
-/** The message of a 500 begins with this when the request may have been charged. */
+/**
+ * The start of the message of a 500 when the request may have been charged. The request id follows.
+ */
 export const undecidedCharge =
   "The database did not answer in time, and this request may have been charged: " +
   "look in the account's statement for the request id "

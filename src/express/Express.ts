@@ -1,8 +1,9 @@
 /**
- * The fast path: answers a batch whose figures are all cached, with plain calls and callbacks from
- * Node's request to the ledger's queue and back. The router answers all other requests. The router
- * answers every request when the ledger, the key store or the provider is not one of this service's
- * own layers. Without this folder the service gives the same answers; a property test checks that.
+ * The fast path answers a batch when all its figures are cached. It uses plain function calls and
+ * callbacks instead of fibers, from Node's request to the ledger's queue and back. The router
+ * answers all other requests. The router answers every request when the ledger, the key store or
+ * the provider is a custom layer. Without this folder the service gives the same answers; a
+ * property test checks that.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -53,13 +54,13 @@ export interface Options {
    */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
-  /** A function that makes the id of a request. Default: it makes a UUID. */
+  /** Makes the id of a request. Default: a UUID. */
   readonly newRequestId?: () => RequestId
 }
 
 /**
- * Makes the fast path. It declines every request when a layer that it needs is not one of this
- * service's own.
+ * Makes the fast path. It declines every request when one of the layers that it needs is a custom
+ * layer.
  */
 export const make = (
   options: Options,
@@ -99,8 +100,8 @@ export const make = (
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
-      // The router answers with 429. It counts the request again, which does no harm above the
-      // limit.
+      // The router sends the 429. It counts the request again, which is harmless because the
+      // account is already above its limit.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs
@@ -168,7 +169,10 @@ export const make = (
     return express
   })
 
-/** Replays the stored answer when there is one. Dies when that answer cannot be decoded. */
+/**
+ * Returns the report of the stored answer when there is one, else `report`. Dies when the stored
+ * answer cannot be decoded.
+ */
 const reportOf = (
   report: Report.Report,
   stored: Option.Option<string>,

@@ -1,7 +1,7 @@
 /**
  * Finds the account for the API key in the header `x-api-key`. An absent, malformed, unknown,
- * revoked or expired key gets the same 401. A key lookup that exceeds the store's timeout gets 503.
- * An account above its rate limit gets 429 here, before its request costs anything.
+ * revoked or expired key gets the same 401. A key lookup that does not end by the request's
+ * deadline gets 503. An account above its rate limit gets 429 before the body is decoded.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

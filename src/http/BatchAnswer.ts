@@ -10,7 +10,7 @@ import { type Metrics, metricsOf } from "../Metrics.ts"
 
 export interface Json {
   readonly body: string
-  /** True when each character of the body is one byte. */
+  /** True when each character of the body is one byte in UTF-8. */
   readonly isAscii: boolean
 }
 
@@ -90,8 +90,8 @@ const isEqual = (one: Metrics, other: Metrics) =>
 const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
 /**
- * The longest URL that is cached. 10,000 cached pieces take about 6 MB, or 18 MB if JSON escapes
- * them.
+ * The longest URL that is cached. The 10,000 entries then take about 6 MB, or 18 MB when JSON
+ * escapes most characters.
  */
 const maxKeptLength = 200
 

@@ -56,8 +56,8 @@ export const bytesDecoder = <A>(
 }
 
 /**
- * The longest body for `JSON.parse`, in bytes. For a longer body, `JSON.parse` can block the
- * process for up to 100 ms.
+ * The longest body that is parsed with `JSON.parse`, in bytes. For a longer body, `JSON.parse` can
+ * block the process for up to 100 ms.
  */
 export const maxPlainBytes = 64 * 1024
 
@@ -80,7 +80,10 @@ const notJson = (problem: string) =>
 
 const tooLarge = () => new PayloadTooLarge({ message: payloadTooLargeMessage })
 
-/** Reads the whole body. Fails with PayloadTooLarge. Is interrupted when the client hangs up. */
+/**
+ * Reads the whole body. Fails with PayloadTooLarge. The fiber is interrupted when the client hangs
+ * up.
+ */
 export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.suspend(() => {
     if (!(source instanceof Request)) return Effect.die(new Error("not a request of this server"))

@@ -22,8 +22,8 @@ export const Pages = Schema.Record({ key: PagePath, value: Built })
 export type Pages = typeof Pages.Type
 
 /**
- * The pages as JSON, which the build inlines. Undefined when the program runs from its sources; it
- * then reads `dist/pages.json`.
+ * The pages as JSON, which the build inlines. Undefined when the program runs from its sources. The
+ * program then reads `dist/pages.json`.
  */
 declare const PAGES: string | undefined
 

@@ -68,7 +68,8 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           const secret = Redacted.value(key)
           const record = recall(secret, clock.unsafeCurrentTimeMillis())
           if (record !== undefined) return Effect.succeed(record)
-          // If `forgetAll` runs during the query, the result goes to the cache that was replaced.
+          // If `forgetAll` runs during the query, the result goes into the old cache, which is
+          // unused.
           const cache = known
           const since = Stopwatch.unsafeNow(clock)
           const asked = Effect.tap(keys.authenticate(key), (record) =>

@@ -10,8 +10,9 @@ import { Listener } from "./NodeServer.ts"
 export const paths = ["/health/live", "/health/ready"] as const
 
 /**
- * An open circuit is reported but does not cause a 503. A 503 would take out all replicas at once,
- * although cached figures and the next provider in the chain still work.
+ * An open circuit is reported but does not cause a 503. With a 503, the load balancer would stop
+ * using all replicas at once, although cached figures and the next provider in the chain still
+ * work.
  */
 const stateOf = ({ openReason, provider }: Circuit) => [
   provider,

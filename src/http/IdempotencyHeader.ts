@@ -1,6 +1,6 @@
 /**
- * Parses the header `Idempotency-Key`. The IETF draft asks for a quoted string, `"8e03978e"`. The
- * bare form is accepted too, because many clients send it.
+ * Parses the header `Idempotency-Key`. The IETF draft requires a quoted string, such as
+ * `"8e03978e"`. A key without quotes is accepted too, because many clients send it.
  */
 import * as Either from "effect/Either"
 import { InvalidRequest } from "../contract/Envelope.ts"

@@ -14,8 +14,9 @@ export interface Reading {
 }
 
 /**
- * Makes a parser that keeps at most `maxItems` items of each list. A list or an object in the place
- * of a scalar becomes empty. For a text that is not JSON the parser returns undefined.
+ * Makes a parser that keeps at most `maxItems` items of each list. Where the schema declares a
+ * string, a number or a boolean, a list or an object becomes empty. The parser returns undefined
+ * for a text that is not JSON.
  */
 export const make = (
   { ast }: Schema.Schema.AnyNoContext,
@@ -23,7 +24,8 @@ export const make = (
 ): ((text: string) => Reading | undefined) => {
   const read = readOf(ast, maxItems)
   return (text) => {
-    // The NUL, which JSON forbids, ends every loop. Reading past the end of a string would be slow.
+    // The NUL ends every loop, because JSON forbids it. Without the NUL, the loops would read past
+    // the end of the string, which is slow.
     const ended = `${text}\0`
     const cursor: Cursor = { text: ended, at: space(ended, 0), isWhole: true }
     try {
@@ -151,8 +153,8 @@ const isLast = (cursor: Cursor, end: number): boolean => {
 let ends = new Uint8Array(64)
 
 /**
- * Returns the index after the value at `at`. Uses a loop, because recursion could overflow the
- * stack.
+ * Returns the index after the value that starts at `at`. Uses a loop, because recursion could
+ * overflow the call stack.
  */
 const skip = (text: string, at: number): number => {
   let depth = 0

@@ -30,7 +30,10 @@ export interface Limits {
    * begins with that request's first byte.
    */
   readonly headersMs: number
-  /** The time for headers and body together. It begins like `headersMs` and is at least as long. */
+  /**
+   * The time for headers and body together. It begins when `headersMs` begins, and is at least as
+   * long.
+   */
   readonly requestMs: number
   /** The time without traffic: between two requests, or while a client does not read its answer. */
   readonly idleMs: number
@@ -70,9 +73,11 @@ export class Listener extends Context.Tag("authority/http/Listener")<
     readonly address: () => { readonly port: number; readonly url: string }
     /** True once a shutdown has begun. */
     readonly isDraining: () => boolean
-    /** From now on each answer carries `Connection: close`. */
+    /** Adds `Connection: close` to each answer from now on. */
     readonly startDraining: () => void
-    /** True when the connection closes after its current answer, so a further request gets none. */
+    /**
+     * True when the connection closes after its current answer. A further request gets no answer.
+     */
     readonly isEnding: (socket: Net.Socket) => boolean
   }
 >() {}
@@ -83,8 +88,9 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   let isDraining = false
   const endings = makeEndings(limits)
   /**
-   * Each response decides itself whether its connection closes. A `Set` of all open responses would
-   * leak: V8 links a set's discarded tables, so an old table keeps later entries in memory.
+   * Each response checks when it is written whether its connection must close. So the server needs
+   * no `Set` of the open responses, which would leak: in V8, an old table of a set keeps later
+   * entries in memory.
    */
   class Response extends Http.ServerResponse<Request> {
     constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
@@ -165,7 +171,8 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)
-    // Listen to the body before the answer is sent: afterwards Node discards the rest uncounted.
+    // Reads and counts the rest of the body. If nothing reads the body, Node discards the rest
+    // after the answer, without counting it.
     request.on("data", () => destroyFlooded(socket)).resume()
     // Node calls this method after it has sent an answer with `Connection: close`.
     socket.destroySoon = () => halfClose(socket, discardMs)
@@ -244,7 +251,7 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
     Net.Server.prototype.close.call(server, () => {
       clearInterval(closeIdle)
       clearTimeout(closeAll)
-      // Requests whose connection is gone must return their holds before the stores close.
+      // A request can outlive its connection. It must return its hold before the stores close.
       const last = Math.max(deadline, performance.now() + cutOffGraceMs)
       const wait = () => {
         if (running() === 0 || performance.now() >= last) resume(Effect.void)

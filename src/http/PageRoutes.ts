@@ -38,7 +38,8 @@ const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   Effect.forEach(paths, (path) => {
     const page = loader(path, options)
     return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
-      // The links of a page are relative, so that the service may be mounted anywhere.
+      // The links of a page are relative, so that a proxy can serve the page under any path. With a
+      // slash at the end of the path the links would be wrong, so the browser is redirected.
       /\/(\?|$)/.test(request.url)
         ? Effect.succeed(withoutSlash(path))
         : Effect.match(Effect.tryPromise(page), {
@@ -49,8 +50,8 @@ const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   })
 
 /**
- * Redirects to the page's path without the slash. The new address is relative to the path with the
- * slash.
+ * Redirects to the page's path without the slash at its end. `location` is relative to the path
+ * with the slash.
  */
 const withoutSlash = (path: PagePath) =>
   HttpServerResponse.empty({

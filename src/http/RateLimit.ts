@@ -46,7 +46,8 @@ export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
   )
 
 /**
- * Makes a counter with fixed time windows. The first request after a window's end starts the next.
+ * Makes a counter with fixed time windows. The first request after the end of a window starts the
+ * next window.
  */
 export const counter = (
   { per, requests }: Limit,

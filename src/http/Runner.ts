@@ -117,8 +117,8 @@ export const make = (
   })
 
 /**
- * True for a URL of the contract, whose answers no cache may store. Ignores case and extra slashes,
- * as the router does.
+ * True for a URL of the contract. No cache may store the answers of these URLs. Ignores case and
+ * extra slashes, as the router does.
  */
 const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
 
@@ -138,7 +138,10 @@ const noScope = Effect.map(Scope.make(), (scope) => ({
   addFinalizer: () => Effect.dieMessage("A handler that acquires something needs Effect.scoped."),
 }))
 
-/** Applies what middleware registered for every answer, for example the CORS headers. */
+/**
+ * Runs the handlers that middleware registered for this answer, for example to add the CORS
+ * headers.
+ */
 const completed = (response: HttpServerResponse.HttpServerResponse) =>
   Effect.withFiberRuntime<
     HttpServerResponse.HttpServerResponse,

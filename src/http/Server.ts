@@ -20,7 +20,9 @@ export interface Options extends NodeServer.Options, Router.Options {
   readonly shutdownTimeout: Duration.DurationInput
   /** The rate limit of one account; undefined for none. */
   readonly rateLimit: RateLimit.Limit | undefined
-  /** Whether requests are traced. Tracing costs time, so it is off when no exporter listens. */
+  /**
+   * True when requests are traced. Tracing costs time, so it is off when no exporter is configured.
+   */
   readonly isTraced: boolean
 }
 
@@ -30,8 +32,8 @@ export type Shortcut = (request: Request, response: ServerResponse) => boolean
 export const noShortcut: Effect.Effect<Shortcut> = Effect.succeed(() => false)
 
 /**
- * Listens once the layer is built. On release, the server drains before the layers that it needs
- * are released. The shortcut gets each request before the router does.
+ * Building the layer starts the server. On release, the server drains before the layers that it
+ * needs are released. The shortcut gets each request before the router does.
  */
 export const layer = <R = never>(
   options: Options,
@@ -52,8 +54,8 @@ export const layer = <R = never>(
         if (refusal !== undefined) run(request, response, refusal)
         else if (!takeShortcut(request, response)) run(request, response)
       }
-      // A body that arrived together with its headers is complete in the next turn of the event
-      // loop.
+      // A body that arrived together with its headers is complete only in the next turn of the
+      // event loop, so wait for that turn.
       const onRequest = (request: Request, response: ServerResponse) => {
         if (request.hasBody) setImmediate(answer, request, response)
         else answer(request, response)

@@ -44,7 +44,7 @@ const timeoutOf = (
     : new ServiceUnavailable({ message: undecidedMessage })
 }
 
-/** The extra headers of an error. */
+/** The headers that an error adds to the answer. */
 export const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
   _tag === "Conflict" || _tag === "ServiceUnavailable" ? retryLater : none
 

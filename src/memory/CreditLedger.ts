@@ -12,7 +12,9 @@ import { available } from "../ledger/Balance.ts"
 import { Books } from "../ledger/Books.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 
-/** `lease`: how long a hold and its key last when nobody settles or releases the hold. */
+/**
+ * `lease`: how long a hold and its idempotency key last when the hold is not settled or released.
+ */
 export const layer = (options: {
   readonly lease: Duration.DurationInput
 }): Layer.Layer<CreditLedger> =>

@@ -15,7 +15,7 @@ type Test = (value: unknown) => boolean
 
 /**
  * Makes a guard. True means that the schema accepts the value unchanged. False means that the value
- * may be invalid, or that the guard does not support a part of the schema: ask the decoder.
+ * may be invalid, or that the guard does not support a part of the schema: use the decoder.
  */
 export const make = <A, I>(schema: Schema.Schema<A, I>): ((value: unknown) => value is A) => {
   const test = testOf(schema.ast)
@@ -71,8 +71,8 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
 }
 
 /**
- * Supports only unions without transformations. Otherwise an earlier member of the union could
- * match the value and transform it.
+ * Supports only unions of strings, numbers and literals. In other unions, the decoder could choose
+ * a member that transforms the value.
  */
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))

@@ -1,6 +1,6 @@
 /**
- * Lists the layers of the service, from the stores and the provider to the open port. The verb
- * `serve` and programs with layers of their own use this list.
+ * Combines the layers of the service, from the stores and the provider to the HTTP server. Used by
+ * the verb `serve`, and by `server/Service` for programs with layers of their own.
  */
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"

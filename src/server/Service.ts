@@ -24,7 +24,7 @@ export class Service extends Context.Tag("authority/Service")<
   }
 >() {}
 
-/** One provider, either bare or complete. */
+/** The provider: either `vendor` or `provider`. */
 type Source<E> =
   | {
       /**
@@ -50,7 +50,7 @@ export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
 /** What the layer provides to other layers of the program. */
 export type Given = Service | Accounts | ApiKeys | CreditLedger
 
-/** Why the service does not start. Every error has a `message` of one line. */
+/** The errors with which the start fails. Each has a `message` of one line. */
 export type CannotStart = Settings.InvalidSetting | CannotListen | StoreFailure
 
 /**

@@ -7,7 +7,7 @@ import { Credits } from "../ledger/Credits.ts"
 
 /**
  * Creates an account with credits and issues its first key, which is not shown again. Dies when the
- * name or the number of credits is invalid, or with StoreFailure.
+ * name or the number of credits is invalid. Dies with StoreFailure when the database fails.
  */
 export const newKey = (options: {
   readonly account: string

@@ -1,6 +1,6 @@
 /**
- * Refuses to run on an old version of Node. Below Node-API 10, which came with 22.14, the SQLite
- * addon crashes the process instead of failing.
+ * Ends the process on a version of Node that is not supported. Below 22.14, which brought Node-API
+ * 10, the SQLite addon would crash the process without a message.
  */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 

@@ -1,10 +1,9 @@
 /**
  * `authority-metrics/server`: the service with layers of your own, on Node 22.18 or newer and Deno.
  *
- * Promised within a major version: the names below, their types, and the documented behaviour. The
- * settings are those of the guide's page about operating. Everything else in the package may
- * change. Minor versions may add methods to the ports, so a program calls them, but does not
- * implement them.
+ * Promised within a major version: the names below, their types, the documented behaviour, and the
+ * settings on the guide's page about operating. Everything else in the package may change. A minor
+ * version may add methods to the ports, so a program may call a port but must not implement it.
  */
 import "./nodeVersion.ts"
 

@@ -34,7 +34,7 @@ const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>)
 /** For each of these amounts, a gauge counts the accounts with fewer credits. */
 const lowAmounts = [1, 10, 100, 1000, 10_000].map((amount) => Credits.make(amount))
 
-/** Sums over the accounts, read at each scrape. Empty when the database does not answer. */
+/** Totals of the ledger, read at each scrape. An empty text when the database does not answer. */
 const ledgerGauges = Effect.map(CreditLedger, ({ totals }) =>
   totals(lowAmounts).pipe(
     // End the scrape at the timeout, even if the database call cannot be interrupted.
@@ -83,7 +83,7 @@ const gauge = (
 /** Sampling interval of the event loop delay, in milliseconds. */
 const resolutionMs = 20
 
-/** Starts to sample the event loop delay. Returns the text of a scrape. */
+/** Starts to sample the event loop delay. Returns an effect that renders the text of one scrape. */
 export const make = Effect.gen(function* () {
   const eventLoopDelay = yield* Effect.acquireRelease(
     Effect.sync(() => {
@@ -111,7 +111,7 @@ const familyText = (
   const [first] = pairs
   const kind = kindOf(first)
   if (kind === undefined) return ""
-  // Prometheus expects this suffix of every counter.
+  // By convention, the name of a counter in Prometheus ends in this suffix.
   const name = kind === "counter" ? `${metric}_total` : metric
   const help = Option.getOrElse(first.metricKey.description, () => name)
   return [

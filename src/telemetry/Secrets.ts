@@ -4,11 +4,11 @@ import { identity } from "effect/Function"
 
 /**
  * Hides the password and the query values of a URL. Also hides a user name without a password,
- * because some services expect a token there. Returns a text that is not a URL unchanged.
+ * because some services expect a token there. Does not change a text that is not a URL.
  */
 export const hideIn = (text: string): string =>
   /^[a-z][a-z\d+.-]*:\/\//i.test(text)
-    ? // A raw slash or question mark may be a part of the password: all before the last @ counts.
+    ? // The password may contain a raw slash or question mark, so it extends to the last @.
       text.replace(/(?<=:\/\/).*@/s, hiddenUser).replace(/\?[^#]*/, hiddenQuery)
     : text
 
@@ -57,8 +57,8 @@ const spellingsOf = (secret: string): ReadonlyArray<string> => {
 }
 
 /**
- * The base64 form of a secret that starts `offset` bytes into a group of three. Leaves out the
- * characters that also depend on neighbouring bytes.
+ * Returns the base64 of a secret that starts at byte `offset` of a group of 3 bytes. Leaves out the
+ * first and the last character when they also depend on neighbouring bytes.
  */
 const base64Of = (secret: string, offset: number): string => {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])
