@@ -2,7 +2,6 @@
 import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import { Health } from "../Health.ts"
 import { type Circuit, MetricsProvider } from "../MetricsProvider.ts"
 import { Listener } from "./NodeServer.ts"
@@ -19,7 +18,7 @@ const stateOf = ({ openReason, provider }: Circuit) => [
   openReason === undefined ? "closed" : `open: ${openReason}`,
 ]
 
-const working = "working"
+const [working, done, listening] = ["working", "done", "listening"]
 
 /**
  * Adds two routes. `/health/live` answers 200 while the process runs. `/health/ready` reports the
@@ -39,23 +38,21 @@ export const add = (router: HttpLayerRouter.HttpRouter) =>
       "GET",
       "/health/ready",
       Effect.gen(function* () {
-        const stores = yield* Effect.either(health.stores)
-        const isMigrated = Either.isRight(stores) && stores.right.isMigrated
-        const writes = Either.match(stores, {
-          onLeft: () => "unknown",
-          onRight: ({ trouble }) => trouble ?? working,
+        const stores = yield* Effect.match(health.stores, {
+          onFailure: () => ({ database: "unreachable", writes: "unknown", migrations: "unknown" }),
+          onSuccess: ({ description, isMigrated, trouble }) => ({
+            database: description,
+            writes: trouble ?? working,
+            migrations: isMigrated ? done : "missing",
+          }),
         })
         const parts = {
-          server: listener.isDraining() ? "draining" : "listening",
-          database: Either.match(stores, {
-            onLeft: () => "unreachable",
-            onRight: ({ description }) => description,
-          }),
-          writes,
-          migrations: isMigrated ? "done" : Either.isRight(stores) ? "missing" : "unknown",
+          server: listener.isDraining() ? "draining" : listening,
+          ...stores,
           circuits: Object.fromEntries((yield* circuits).map(stateOf)),
         }
-        return isMigrated && writes === working && !listener.isDraining()
+        const { migrations, server, writes } = parts
+        return migrations === done && writes === working && server === listening
           ? HttpServerResponse.unsafeJson({ success: true, status: "ready", parts })
           : HttpServerResponse.unsafeJson(
               { success: false, message: "Not ready for requests.", parts },
