@@ -29,6 +29,7 @@ import { newAccountWith } from "../scripts/support/accounts.ts"
 import { newRequest } from "../scripts/support/ledger.ts"
 import { checked, failed, figures, knowing, make, succeeding } from "./support/ScriptedProvider.ts"
 import { sqliteFile } from "./support/Stores.ts"
+import { runs } from "./support/properties.ts"
 
 const account = AccountId.make("acme")
 const leaseMs = 60_000
@@ -225,6 +226,7 @@ describe("a batch", () => {
         assert.strictEqual(new Set(asked).size, asked.length)
       }).pipe(within({ provider, price, credits: 50_000 }))
     },
+    { fastCheck: { numRuns: runs(25) } },
   )
 })
 

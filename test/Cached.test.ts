@@ -45,14 +45,14 @@ const storeWith = (method: Effect.Effect<never>) =>
 describe("Cached", () => {
   it.scoped("a cached provider looks up a target once per time to live", () =>
     Effect.gen(function* () {
-      const { lookup, vendor } = yield* setUp()
+      const { lookup, vendor } = yield* setUp({ ttl: Duration.minutes(24) })
       yield* lookup("example.com")
-      yield* TestClock.adjust("23 hours")
+      yield* TestClock.adjust("23 minutes")
       assert.deepStrictEqual(
         yield* lookup("example.com", "example.org"),
         ["example.com/", "example.org/"].map(checked),
       )
-      yield* TestClock.adjust("1 hours")
+      yield* TestClock.adjust("1 minute")
       yield* lookup("example.com", "example.org")
       assert.deepStrictEqual(vendor.calls, [["example.com/"], ["example.org/"], ["example.com/"]])
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
@@ -71,11 +71,11 @@ describe("Cached", () => {
 
   it.scoped("a cached provider recalls a list of targets only if it knows all of them", () =>
     Effect.gen(function* () {
-      const { known, lookup } = yield* setUp()
+      const { known, lookup } = yield* setUp({ ttl: Duration.minutes(24) })
       yield* lookup("example.com")
       assert.deepStrictEqual(yield* known("example.com"), [checked("example.com/")])
       assert.isUndefined(yield* known("example.com", "example.org"))
-      yield* TestClock.adjust("24 hours")
+      yield* TestClock.adjust("24 minutes")
       assert.isUndefined(yield* known("example.com"))
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )

@@ -228,7 +228,7 @@ describe("a command with a time limit", () => {
       assert.lengthOf(results, 1)
       assert.include(results[0]?.[1], "undecided")
       submit(1)
-      yield* TestClock.adjust(60_000)
+      yield* TestClock.adjust(5000)
       yield* goOn
       yield* turnOfTheLoop
       yield* turnOfTheLoop

@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { BatchRequest } from "../src/contract/Api.ts"
 import { fromParseIssue, invalidContentType, invalidJson, Issue } from "../src/contract/Issues.ts"
 import * as Body from "../src/http/Body.ts"
+import { runs } from "./support/properties.ts"
 
 const decodeBytes = Body.bytesDecoder(BatchRequest)
 const decode = (body: unknown) => decodeBytes(Buffer.from(JSON.stringify(body)))
@@ -194,7 +195,7 @@ describe("any body", () => {
         assert.isTrue(issue.path.every(Predicate.isString))
       }
     },
-    { fastCheck: { numRuns: 1000 }, timeout: 20_000 },
+    { fastCheck: { numRuns: runs(250) } },
   )
 
   it.prop(
@@ -206,7 +207,7 @@ describe("any body", () => {
       const size = 1 <= urls.length && urls.length <= 50 ? [] : ["urls"]
       assert.sameMembers(paths, [...bad.map(([index]) => `urls.${index}`), ...size])
     },
-    { fastCheck: { numRuns: 500 }, timeout: 20_000 },
+    { fastCheck: { numRuns: runs(125) } },
   )
 
   it.prop(
@@ -219,7 +220,7 @@ describe("any body", () => {
         Either.isLeft(whole) ? fromParseIssue(whole.left) : [],
       )
     },
-    { fastCheck: { numRuns: 500 }, timeout: 20_000 },
+    { fastCheck: { numRuns: runs(125) } },
   )
 })
 

@@ -3,6 +3,7 @@ import * as Effect from "effect/Effect"
 import * as FastCheck from "effect/FastCheck"
 import * as Stream from "effect/Stream"
 import * as RankList from "../src/dataset/RankList.ts"
+import { runs } from "./support/properties.ts"
 
 /** Reads the text in chunks of `pieceSize` bytes. */
 const read = (
@@ -144,6 +145,6 @@ describe("RankList", () => {
         assert.deepStrictEqual(cut.rows, whole.rows.slice(0, top))
         assert.deepStrictEqual(cut.broken, top > 5 ? [6] : [])
       }),
-    { fastCheck: { numRuns: 40 } },
+    { fastCheck: { numRuns: runs(10) } },
   )
 })

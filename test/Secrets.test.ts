@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import * as Secrets from "../src/telemetry/Secrets.ts"
+import { runs } from "./support/properties.ts"
 
 const hex = (code: number, length: number) => code.toString(16).padStart(length, "0")
 
@@ -39,7 +40,7 @@ describe("text from a provider", () => {
       }
     },
     // Each run compiles a large pattern.
-    { fastCheck: { numRuns: 10 } },
+    { fastCheck: { numRuns: runs(5) } },
   )
 
   it.prop("a text without a secret is left unchanged", { text: fc.string() }, ({ text }) => {

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Either from "effect/Either"
 import * as fc from "effect/FastCheck"
 import { Target } from "../src/Target.ts"
+import { runs } from "./support/properties.ts"
 
 const ok = (input: string): Target =>
   Either.getOrThrowWith(
@@ -338,7 +339,7 @@ describe("any string", () => {
       assert.match(host, /^[a-z0-9_.-]+$/)
       assert.isTrue(host === domain || host.endsWith(`.${domain}`))
     },
-    { fastCheck: { numRuns: 3000 }, timeout: 20_000 },
+    { fastCheck: { numRuns: runs(750) } },
   )
 
   it.prop(

@@ -3,6 +3,7 @@ import * as fc from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import { BatchRequest } from "../../src/contract/Api.ts"
 import * as JsonReader from "../../src/http/JsonReader.ts"
+import { runs } from "../support/properties.ts"
 
 const read = JsonReader.make(BatchRequest, 3)
 
@@ -91,20 +92,14 @@ describe("the JSON reader", () => {
     "the JSON reader reads every document that JSON.parse reads",
     [document],
     ([text]) => isSameAsParsed(text),
-    {
-      fastCheck: { numRuns: 2000 },
-      timeout: 20_000,
-    },
+    { fastCheck: { numRuns: runs(500) } },
   )
 
   it.prop(
     "the JSON reader agrees with JSON.parse on broken documents",
     [broken],
     ([text]) => isSameAsParsed(text),
-    {
-      fastCheck: { numRuns: 5000 },
-      timeout: 20_000,
-    },
+    { fastCheck: { numRuns: runs(1250) } },
   )
 
   it.each([
