@@ -12,19 +12,20 @@ const stores = [
   "test/{Accounts,ApiKeys,Audit,CrashAndReplay,CreditLedger,Heartbeat}.test.ts",
   "test/{IdempotencyKeys,MetricsCache,PostgresErrors,Rankings,Transaction}.test.ts",
   "test/http/Idempotency.test.ts",
-  "test/faults/{Network,Processes,Sqlite,Tampering}.test.ts",
+  "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]
 
 /** The service over HTTP in the process of the test, and all that a vendor's HTTP can do to it. */
 const http = ["test/{http,express}/**/*.test.ts", "test/Composed.test.ts"]
 
 /** The program that ships, in a process of its own. */
-const program = ["test/{program,upgrade}/**/*.test.ts"]
+const program = ["test/program/**/*.test.ts"]
 
 const browser = ["test/browser/**/*.test.ts"]
 
 /** What ships, on each runtime and as the guides say: slow, and rarely changed. `npm test` leaves it out. */
-const release = ["test/release/**/*.test.ts"]
+const release = ["test/{release,upgrade}/**/*.test.ts"]
+
 /** Hundreds of seeds of the simulated service. They need a processor, but no server. */
 const simulation = ["test/simulation/**/*.test.ts"]
 
@@ -39,6 +40,9 @@ const proxy = ["test/proxy/**/*.test.ts"]
 
 /** These files share processes, so that each library is loaded once. */
 const sharing = { pool: "forks", poolOptions: { forks: { isolate: false } } } as const
+
+/** These files run one after another in a thread, beside the processes of the other projects. */
+const beside = { pool: "threads", poolOptions: { threads: { singleThread: true } } } as const
 
 type Test = NonNullable<TestProjectInlineConfiguration["test"]>
 
@@ -76,14 +80,14 @@ export default defineConfig({
       project("browser", {
         include: browser,
         globalSetup: [builtProgram, chromium],
-        pool: "threads",
+        ...beside,
       }),
       project("release", {
         include: release,
         globalSetup: [postgres, builtProgram, builtPackage, chromium],
         pool: "threads",
       }),
-      project("simulation", { include: simulation }),
+      project("simulation", { include: simulation, ...beside }),
       project("faults", {
         include: faults,
         exclude: stores,

@@ -1,13 +1,18 @@
-/** PostgreSQL stops answering, or its answer to a COMMIT is lost. */
+/** A database stops answering, or its answer to a COMMIT is lost. */
+import { join } from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
 import { SqlError } from "@effect/sql/SqlError"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { modes, start } from "../support/Modes.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import * as Proxy from "../../scripts/support/Proxy.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
-import { newDatabaseOn } from "../support/Stores.ts"
+import { newDatabaseOn, temporaryFolder } from "../support/Stores.ts"
 import {
   again,
   charged,
@@ -45,6 +50,20 @@ const silentCommit = Effect.gen(function* () {
     thaw: Effect.void,
   }
 })
+
+/** `freeze` takes the write lock of the file with another connection. */
+const lockedSqlite = Effect.gen(function* () {
+  const file = join(yield* temporaryFolder, "authority.db")
+  const sql = Context.get(yield* Layer.build(Sqlite.layer(file)), SqlClient.SqlClient)
+  return {
+    client: Sqlite.layer(file),
+    freeze: Effect.orDie(sql`BEGIN IMMEDIATE`),
+    // ROLLBACK fails when no transaction is open.
+    thaw: Effect.ignore(sql`ROLLBACK`),
+  }
+})
+
+describe("a locked SQLite file", () => suite(lockedSqlite, { reads: true }))
 
 describe("a frozen PostgreSQL", () => suite(stoppedPostgres, { reads: false }))
 

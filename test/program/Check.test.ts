@@ -1,4 +1,4 @@
-/** The bulk check `authority check`: stopping, resuming, a failing service, a failing output. */
+/** The bulk check `authority check`: stopping, resuming, a failing output. */
 import { spawn } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -9,43 +9,20 @@ import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import { Credits } from "../../src/ledger/Credits.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
-import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import {
-  books,
-  bundle,
-  exited,
-  folder,
-  openAccount,
-  type Process,
-  serve,
-  start,
-  shell,
-} from "../support/Program.ts"
+  csv,
+  finished,
+  ownService,
+  project,
+  rowsOf,
+  spending,
+  timeout,
+  toEnd,
+} from "../support/BulkCheck.ts"
+import { bundle, exited, shell, start } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
-import { creditsPath, start as startServer } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/RawHttp.ts"
-
-const timeout = 240_000
-
-/** A folder with a list, and the arguments of a bulk check of it. */
-const project = (url: string, key: string) =>
-  Effect.map(folder, (cwd) => ({
-    cwd,
-    list: (lines: ReadonlyArray<string>) =>
-      writeFileSync(join(cwd, "list.txt"), lines.map((line) => `${line}\n`).join("")),
-    read: (name: string) => readFileSync(join(cwd, name), "utf8"),
-    args: ["check", "list.txt", "--key", key, "--url", url],
-  }))
-
-/** Waits until the account has spent at least this amount, of all the credits that it had. */
-const spending =
-  <E, R>(credits: number, available: Effect.Effect<number, E, R>) =>
-  (amount: number) =>
-    eventually(
-      `${amount} credits are spent`,
-      Effect.map(available, (left) => credits - left >= amount),
-    )
+import { start as startServer } from "../support/TestServer.ts"
+import { eventually } from "../../scripts/support/RawHttp.ts"
 
 /** A service in the process of the test, which is cheaper than to start the program. */
 const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
@@ -67,28 +44,6 @@ const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
     }
   })
 
-/** The program's own service, which a test may kill. */
-const ownService = (credits: number, settings: Record<string, string> = {}) =>
-  Effect.gen(function* () {
-    const data = yield* folder
-    const { key } = yield* openAccount(data, credits)
-    const server = yield* serve(data, settings)
-    const available = Effect.map(
-      request(server.url, { path: creditsPath, headers: { "x-api-key": key } }),
-      ({ text }) => Number(JSON.parse(text).data.availableCredits),
-    )
-    return {
-      ...(yield* project(server.url, key)),
-      spent: spending(credits, available),
-      books: books(data),
-      kill: Effect.suspend(() => {
-        server.signal("SIGKILL")
-        return exited(server)
-      }),
-      restart: serve(data, { ...settings, AUTHORITY_PORT: new URL(server.url).port }),
-    }
-  })
-
 /** One URL in ten is invalid, one in a hundred fails at the provider, and some are repeated. */
 const mixed = (length: number) =>
   Array.from({ length }, (_, i) =>
@@ -98,15 +53,6 @@ const mixed = (length: number) =>
         ? `host${i}`
         : `https://site${i % 1200}.example.com/page`,
   )
-
-const rowsOf = (csv: string) =>
-  csv
-    .trimEnd()
-    .split("\n")
-    .slice(1)
-    .map((row) => row.split(","))
-
-const csv = (cwd: string, name: string) => rowsOf(readFileSync(join(cwd, name), "utf8"))
 
 /** Nothing of a run is left but its output, and the journals of finished runs. */
 const expectNothingLeft = (cwd: string, ...journals: ReadonlyArray<string>) =>
@@ -341,77 +287,7 @@ describe("a bulk check that finished", () => {
   )
 })
 
-describe("the bulk check and a service that fails", () => {
-  it.scopedLive(
-    "a bulk check waits for a service that is killed and restarted, and is charged once",
-    () =>
-      Effect.gen(function* () {
-        const { args, books, cwd, kill, list, restart, spent } = yield* ownService(20_000)
-        const urls = Array.from({ length: 3000 }, (_, i) => `site${i}.example.com`)
-        list(urls)
-        const running = yield* start(cwd, [...args, "--output", "out.csv"])
-        yield* spent(1000)
-        yield* kill
-        yield* eventually("the retry is reported", () => /Retrying in \d+ s/.test(running.stderr()))
-        yield* restart
-        yield* finished(running)
-        assert.strictEqual(running.exitCode(), 0, running.stderr())
-        assert.deepStrictEqual(
-          csv(cwd, "out.csv").map(([name]) => name),
-          urls,
-        )
-        assert.strictEqual((yield* books).charged, 3000)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a bulk check waits until the hold of a killed service is released, and is charged once",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        const settings = FakeMoz.settings(moz.url)
-        const { args, books, cwd, kill, list, restart, spent } = yield* ownService(200, settings)
-        list(Array.from({ length: 120 }, (_, i) => `site${i}.example.com`))
-        moz.always(FakeVendor.hang)
-        const running = yield* start(cwd, [...args, "--output", "out.csv"])
-        yield* spent(120)
-        assert.strictEqual((yield* books).held, 120)
-        yield* kill
-        moz.always(undefined)
-        yield* restart
-        yield* finished(running)
-        assert.strictEqual(running.exitCode(), 0, running.stderr())
-        assert.match(running.stderr(), /is in progress.* Retrying in 1 s\.$/m)
-        assert.deepInclude(yield* books, { charged: 120, held: 0 })
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a bulk check ends when the service is away longer than --patience, and can be resumed later",
-    () =>
-      Effect.gen(function* () {
-        const { args, books, cwd, kill, list, restart, spent } = yield* ownService(20_000)
-        list(Array.from({ length: 3000 }, (_, i) => `site${i}.example.com`))
-        const command = [...args, "--output", "out.csv", "--patience", "1s"]
-        const running = yield* start(cwd, command)
-        yield* spent(1000)
-        yield* kill
-        yield* finished(running)
-        assert.strictEqual(running.exitCode(), 1)
-        assert.match(
-          running.stderr(),
-          /authority: No connection to the service: .* \(http:\S+\); check .* URLs left; to resume, run the same command/,
-        )
-        yield* restart
-        assert.strictEqual((yield* toEnd(cwd, [...args, "--output", "out.csv"])).code, 0)
-        assert.lengthOf(csv(cwd, "out.csv"), 3000)
-        assert.strictEqual((yield* books).charged, 3000)
-      }),
-    timeout,
-  )
-
+describe("a bulk check that cannot begin", () => {
   it.scopedLive(
     "a bulk check with a wrong key or address fails with one line and creates no journal",
     () =>
@@ -506,16 +382,6 @@ describe("the output of the bulk check", () => {
     timeout,
   )
 })
-
-/** Waits longer than `exited`, because a list takes long while other tests run. */
-const finished = (running: Process) => Effect.retry(exited(running), { times: 5 })
-
-const toEnd = (cwd: string, args: ReadonlyArray<string>) =>
-  Effect.gen(function* () {
-    const running = yield* start(cwd, args)
-    const code = yield* finished(running)
-    return { code, stdout: running.stdout(), stderr: running.stderr() }
-  }).pipe(Effect.scoped)
 
 /** The program with these lines on its standard input, which then closes. */
 const fed = (
