@@ -1,8 +1,8 @@
 /**
- * The port to the journal of a bulk check. It stores the answer to each batch of a list, so that a
- * run can resume after any stop, even a crash. A batch is recorded before it is sent. The run id
- * and the batch's number make its idempotency key, so a batch that is sent again is not charged
- * again.
+ * The port to the journal of a bulk check. The journal stores the answer to each batch of a list,
+ * so that a run can resume after any stop, even a crash. A batch is recorded before it is sent. The
+ * run id and the batch's number form the batch's idempotency key, so a batch that is sent again is
+ * not charged again.
  */
 import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -35,7 +35,10 @@ export class JournalFailed extends Data.TaggedError("JournalFailed")<{
 export class CheckJournal extends Context.Tag("authority/CheckJournal")<
   CheckJournal,
   {
-    /** A batch is sent with the idempotency key `runId-batch`. */
+    /**
+     * The random id of the run. A batch's idempotency key is this id, a hyphen and the batch's
+     * number.
+     */
     readonly runId: string
     /** When the run began, in epoch milliseconds. */
     readonly startedAt: number
@@ -51,7 +54,7 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
     readonly sending: (batch: number, fingerprint: string) => Effect.Effect<void, JournalFailed>
     /** Stores the answer to a batch. Returns when it is on disk. */
     readonly keep: (batch: number, answer: JournaledAnswer) => Effect.Effect<void, JournalFailed>
-    /** Counts the batches that were ever sent, including those of earlier runs. */
+    /** Counts the batches in the journal, including those from before the run was resumed. */
     readonly size: Effect.Effect<number, JournalFailed>
     /** Records that every URL has its outcome. Returns when the record is on disk. */
     readonly finish: Effect.Effect<void, JournalFailed>
@@ -59,7 +62,8 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
 >() {}
 
 /**
- * A journal that stores nothing. It is for input that can be read only once: no run can resume it.
+ * A journal that stores nothing, for a run without an input file and without an output file. Such a
+ * run cannot be resumed.
  */
 export const forgetful: Layer.Layer<CheckJournal> = Layer.effect(
   CheckJournal,

@@ -1,7 +1,7 @@
 /**
  * Checks a long list batch by batch and records each batch in the journal before it is sent. A
- * batch with an answer in the journal is not sent again. The first failure that outlasts the
- * client's retries stops the sending.
+ * batch with an answer in the journal is not sent again. After the first batch that fails despite
+ * the client's retries, no further batch is sent.
  */
 import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
@@ -17,7 +17,10 @@ import * as Client from "../client/EffectClient.ts"
 export class ListChanged extends Data.TaggedError("ListChanged") {}
 
 export interface JournaledCheck {
-  /** Returns undefined when the batch was not sent or failed. Batches are numbered from 0. */
+  /**
+   * Returns the answer to a batch, from the journal or from the service. Returns undefined when the
+   * batch failed, or when sending has stopped. Batches are numbered from 0.
+   */
   readonly check: (
     batch: number,
     urls: ReadonlyArray<string>,
@@ -91,7 +94,8 @@ const fingerprintOf = (urls: ReadonlyArray<string>) =>
   createHash("sha256").update(JSON.stringify(urls)).digest("base64")
 
 /**
- * Counts the outcomes of a finished run, and sends nothing. Fails when that run had another list.
+ * Counts the outcomes of a finished run from the journal. Sends nothing. Fails with ListChanged
+ * when the run had another list.
  */
 export const tallyOf = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
   Effect.gen(function* () {

@@ -11,7 +11,9 @@ import { OutputFailed } from "./OutputFailed.ts"
 export interface OutcomeFile {
   /** Empties the file. Call it only when no other run can be writing to the file. */
   readonly begin: Effect.Effect<void, OutputFailed>
-  /** Writes a text. Returns when it is written, so that a slow output does not fill the memory. */
+  /**
+   * Writes text. Returns when the text is written, so that a slow output does not fill the memory.
+   */
   readonly write: (text: string) => Effect.Effect<void, OutputFailed>
   /** Flushes the complete file to disk and gives it its final name. */
   readonly finish: Effect.Effect<void, OutputFailed>

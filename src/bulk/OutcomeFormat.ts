@@ -1,6 +1,4 @@
-/**
- * The output formats of outcomes. Each one can be written row by row, before all rows are known.
- */
+/** The output formats of the outcomes. All of them can be written row by row, as answers arrive. */
 import type { Outcome } from "../client/Outcomes.ts"
 import { csvCell } from "./csvCell.ts"
 
@@ -63,7 +61,10 @@ export const formats: Readonly<Record<Name, OutcomeFormat>> = {
   ndjson: { begin: "", rows: line((outcome) => JSON.stringify(outcome)), end: "" },
 }
 
-/** For `--json` without an output file: one JSON document of the outcomes and then the summary. */
+/**
+ * The format of `--json` without an output file: one JSON document. The caller writes its end,
+ * which is the summary.
+ */
 export const document: OutcomeFormat = {
   begin: '{"outcomes":[',
   rows: elements,

@@ -5,7 +5,7 @@ import * as Predicate from "effect/Predicate"
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   readonly message: string
 }> {
-  /** Maps a write error. `name` is the file name, or the name of the output. */
+  /** Converts a write error. `name` is the output in the message: a file name or `stdout`. */
   static readonly of =
     (name: string) =>
     (cause: unknown): OutputFailed =>

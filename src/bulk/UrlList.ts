@@ -11,7 +11,10 @@ import * as Either from "effect/Either"
 import { counted } from "../counted.ts"
 import { Target } from "../Target.ts"
 
-/** The list cannot be read. `message` says why. Messages of this module do not name the list. */
+/**
+ * The list cannot be read. `message` says why. This module omits the list's name, and `UrlInput`
+ * adds it.
+ */
 export class UnreadableList extends Data.TaggedError("UnreadableList")<{
   readonly message: string
 }> {}
@@ -19,7 +22,7 @@ export class UnreadableList extends Data.TaggedError("UnreadableList")<{
 export interface Options {
   /** The CSV column: its name in the first row, or its number from 1; undefined to find it. */
   readonly column: string | undefined
-  /** True when the file's name says that it is a CSV. Otherwise its first two lines decide. */
+  /** True when the file's extension says that it is a CSV. Otherwise the first two lines decide. */
   readonly isCsv?: boolean
   /** Called once with the name or number of the column that was found. */
   readonly onColumn?: (column: string) => void
@@ -48,7 +51,10 @@ export async function* batches(
   if (batch.length > 0) yield batch
 }
 
-/** Decodes UTF-16 when there is a byte order mark, as Windows programs write it, and else UTF-8. */
+/**
+ * Decodes UTF-16 when it has a byte order mark, which Windows programs write. Decodes UTF-8
+ * otherwise.
+ */
 async function* decoded(bytes: AsyncIterable<Uint8Array>) {
   let decoder: TextDecoder | undefined
   let start = new Uint8Array()
@@ -128,7 +134,7 @@ async function* cells({ delimiter, whole }: Sniffed, { column, onColumn }: Optio
   if (index === undefined && sample.length > 0) yield start()
 }
 
-/** The number of first rows that are examined to find the column of URLs. */
+/** How many rows at the start of a CSV are examined to find the column of URLs. */
 const sampleRows = 100
 
 interface Column {
@@ -197,8 +203,9 @@ const indexOf = (column: string, first: ReadonlyArray<string>): number => {
 
 interface Sniffed {
   readonly delimiter: string
-  /** The first two lines that are neither blank nor a comment. Empty when there are fewer. */
+  /** The first line that is neither blank nor a comment; empty when there is none. */
   readonly first: string
+  /** The second such line; empty when there is none. */
   readonly second: string
   readonly whole: AsyncIterable<string>
 }

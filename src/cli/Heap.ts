@@ -11,7 +11,8 @@ import * as Schedule from "effect/Schedule"
 const maxYoungBytes = 16 * 1024 * 1024
 
 /**
- * Sets the growth factor, which V8 reads before each growth. A running V8 ignores new size limits.
+ * Stops the growth of the young generation at `maxYoungBytes`. Sets the growth factor, which V8
+ * reads before each growth, because a running V8 ignores a new size limit.
  */
 const limitYoungGrowth = Effect.sync(() => {
   const young = getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")

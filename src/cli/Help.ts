@@ -16,9 +16,10 @@ export interface Verb {
   readonly hasParts: boolean
 }
 
-/** An option such as `--credits N`, or an argument such as `NAME`, which has no placeholder. */
+/** An option such as `--credits N`, or an argument such as `NAME`. */
 export interface Parameter {
   readonly name: string
+  /** The `N` of `--credits N`; undefined for an argument, and for an option without a value. */
   readonly placeholder: string | undefined
   readonly description: string
   readonly isOptional: boolean
@@ -153,7 +154,10 @@ const usageLine = (usage: string) => {
   return wrapped(`  ${names} `, parameters)
 }
 
-/** Puts the words after `first`. Further lines are indented to the first word. */
+/**
+ * Appends the words to `first` in lines of at most `maxColumns`. Further lines are indented to the
+ * first word.
+ */
 const wrapped = (first: string, words: ReadonlyArray<string>) => {
   const lines: Array<string> = []
   for (const word of words) {

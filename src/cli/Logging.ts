@@ -26,7 +26,7 @@ export const layer = (options: { readonly stderr: boolean }) =>
     }),
   )
 
-/** Effect's JSON lines without the fields that are empty. */
+/** Logs Effect's JSON lines, without their empty fields. */
 const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
   Inspectable.stringifyCircular({
     ...withoutEmpty(entry),
@@ -37,7 +37,7 @@ const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
 const withoutEmpty = (fields: object) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => present(value) !== undefined))
 
-/** Returns undefined, which JSON leaves out, for null and for an object without fields. */
+/** Returns undefined for null and for an object without fields, because JSON omits undefined. */
 const present = (value: unknown): unknown =>
   value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)
     ? undefined

@@ -41,8 +41,8 @@ export const print = (asJson: boolean, document: unknown, text: string) =>
   line(asJson ? JSON.stringify(document) : text)
 
 /**
- * When the result cannot be printed, the error also says that the change was made, so that the user
- * does not repeat the verb.
+ * When the result cannot be printed, adds to the error that the change was made. Otherwise the user
+ * might repeat the command.
  */
 export const although = (done: string) =>
   Effect.mapError(

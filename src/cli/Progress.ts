@@ -65,8 +65,8 @@ interface Sample {
 }
 
 /**
- * Keeps only the samples of the last 30 seconds. So rows that came from the journal, which is
- * faster than the service, soon stop counting in the speed.
+ * Keeps the samples of the last 30 seconds. Rows from the journal come faster than rows from the
+ * service, and would make the speed too high for the rest of the run.
  */
 const remember = (samples: Array<Sample>, sample: Sample) => {
   samples.push(sample)

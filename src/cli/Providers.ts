@@ -37,8 +37,8 @@ export const named = (name: ProviderName) =>
 
 const provider = (settings: Settings["Type"], name: ProviderName): ProviderLayer => {
   switch (name) {
-    // The sandbox and the dataset are local, so they get no decorators such as a cache. An imported
-    // list takes effect at once.
+    // The sandbox and the dataset are local, so they get no decorators such as a cache. Without a
+    // cache, an imported list takes effect at once.
     case "sandbox":
       return loaded(async () => (await import("../providers/Sandbox.ts")).layer)
     case "dataset":

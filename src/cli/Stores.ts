@@ -1,6 +1,6 @@
 /**
  * Opens the stores for verbs. Adapters are imported when a verb needs them: `--help` loads none,
- * and a verb on SQLite does not load PostgreSQL's.
+ * and a verb on SQLite does not load the PostgreSQL adapter.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -12,8 +12,8 @@ import * as Logging from "./Logging.ts"
 export const existingDatabase = DatabaseStores.databaseOr("fail")
 
 /**
- * The database for `authority doctor`, which checks providers. When the database cannot be opened,
- * an empty one in memory takes its place.
+ * Opens the database, or an empty one in memory when that fails. So `authority doctor` can check
+ * the providers without the database.
  */
 export const databaseOrEmpty = Layer.catchAll(existingDatabase, () => emptyDatabase)
 
@@ -31,7 +31,9 @@ export const rankings = Effect.promise(async () => {
 
 const all = Layer.mergeAll(DatabaseStores.inDatabase, rankings, DatabaseStores.health)
 
-/** All stores, in the database of the settings, which must exist. */
+/**
+ * Opens all stores in the database of the settings. Fails with NoDatabase when it does not exist.
+ */
 export const layer = Layer.provideMerge(all, existingDatabase)
 
 const forVerbsOn = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
@@ -40,7 +42,9 @@ const forVerbsOn = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
 /** For most verbs: stores in an existing database, and a log on stderr. */
 export const forVerbs = forVerbsOn(layer)
 
-/** For verbs that create a missing database. They print its name on stderr. */
+/**
+ * For verbs that create a missing database. The location of a new database is printed on stderr.
+ */
 export const forCreatingVerbs = forVerbsOn(
   Layer.provideMerge(all, DatabaseStores.databaseOr("create and say so")),
 )

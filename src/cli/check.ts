@@ -1,7 +1,7 @@
 /**
  * Checks a list of any length through the HTTP API, a few batches at a time. A journal keeps every
- * answer that was paid for. After an interrupted run, the same command resumes it. After a finished
- * run, the same command pays for nothing.
+ * answer that was paid for. After an interrupted run, the same command resumes the run. After a
+ * finished run, the same command costs nothing.
  */
 import { existsSync } from "node:fs"
 import { resolve } from "node:path"
@@ -111,7 +111,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
     if (finishedAt === undefined) return "new"
     const output = Option.getOrUndefined(options.output)
     const hasOutput = output !== undefined && existsSync(output)
-    // The tally would read the list, but standard input can be read only once.
+    // Standard input can be read only once, so leave it for the run that writes the outcomes.
     if (!hasOutput && input.file === undefined) return "finished"
     const tally = yield* JournaledCheck.tallyOf(input.batches)
     const done = `This list was done at ${new Date(finishedAt).toISOString()}.`

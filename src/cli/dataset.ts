@@ -79,7 +79,7 @@ export const load = Command.make(
     }).pipe(Effect.scoped),
 ).pipe(Command.withDescription("Import a public ranking, in place of the current one"))
 
-/** At most this many numbers of broken lines are printed. */
+/** Maximum number of broken lines that the result lists by line number. */
 const shownLines = 10
 
 /** The file cannot be read. `message` says why. */
@@ -91,7 +91,7 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
   }
 }
 
-/** Opens a file and decompresses gzip. `size` and `read` count bytes of the file as stored. */
+/** Opens a file and decompresses gzip. `size` and `read` count bytes before decompression. */
 export const open = (file: string) => {
   const unreadable = (cause: unknown) =>
     new UnreadableFile({
@@ -112,8 +112,8 @@ export const open = (file: string) => {
 }
 
 /**
- * Keeps the young generation small. Otherwise the garbage of a million rows doubles the memory use.
- * More frequent collections cost no measurable time here. Does nothing where V8 lacks the flag.
+ * Keeps V8's young generation (new objects) small, which costs no measurable time. Otherwise the
+ * garbage of a million rows doubles the memory use. Has no effect where V8 lacks the flag.
  */
 const youngHeap = Effect.ignore(
   Effect.try(() => setFlagsFromString("--semi-space-growth-factor=1")),

@@ -1,5 +1,6 @@
 /**
- * Prints the address when the server starts. The first start also prints a demo key, or what to do.
+ * Logs the address when the server listens, and warns of settings that the operator should change.
+ * The first start of the sandbox also prints the demo key.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -13,7 +14,7 @@ import * as Settings from "../Settings.ts"
 import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
-/** Prints once the server listens. With `json` it prints one JSON document. */
+/** Runs when the server listens. With `json`, it prints one JSON document on stdout. */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const { host, providers } = yield* Settings.Settings

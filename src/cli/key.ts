@@ -124,7 +124,7 @@ export const list = Command.make("list", { account: accountOption, json }, ({ ac
   }),
 ).pipe(Command.withDescription("List the keys of an account, without their secrets"))
 
-/** The row of a key whose record cannot be read, without its id and problem. */
+/** The columns of a key with an unreadable record, except its id and the problem. */
 const unreadable = {
   start: null,
   label: null,

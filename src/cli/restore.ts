@@ -1,4 +1,7 @@
-/** Replaces the SQLite database with a backup. Verifies the backup before and the result after. */
+/**
+ * Replaces the SQLite database with a backup. Verifies the backup first, and the restored database
+ * afterwards.
+ */
 import { closeSync, existsSync, openSync, readSync, realpathSync, statSync } from "node:fs"
 import { resolve } from "node:path"
 import * as Data from "effect/Data"
@@ -23,7 +26,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     const url = Redacted.value(databaseUrl)
     const source = resolve(file)
     if (!url.startsWith("sqlite:")) {
-      // An invalid connection string fails here with its own message.
+      // For an invalid connection string, fail with the parser's message.
       yield* ConnectionString.parse(url)
       return yield* new RestoreFailed({ message: lineForPostgres(url, source) })
     }

@@ -147,7 +147,7 @@ export class UnexpectedAnswer extends ClientError {
   }
 }
 
-/** The base URL is not valid. Only making a client fails with this error. */
+/** The base URL is not valid. Making a client can fail with this error; a call cannot. */
 export class InvalidBaseUrl extends ClientError {
   readonly _tag = "InvalidBaseUrl"
   readonly status = undefined

@@ -141,7 +141,10 @@ export const checkLeniently = (
     : Effect.map(check(admissible, { idempotencyKey }), complete)
 }
 
-/** Makes a function that sends one request once and decodes the answer with the schema. */
+/**
+ * Makes a function that sends a request once, without retries, and decodes the answer with the
+ * schema.
+ */
 const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
   Effect.gen(function* () {
     const base = Request.baseUrlOf(baseUrl)

@@ -69,7 +69,7 @@ export const lenient = (urls: ReadonlyArray<string>) => ({
 const isAdmissible = (url: string) =>
   typeof url === "string" && url.length > 0 && url.length <= maxUrlLength
 
-/** The result of a batch without a URL that can be sent. */
+/** The result of a batch in which no URL can be sent. */
 export const unsent: CheckResult = {
   outcomes: [],
   creditsUsed: 0,

@@ -29,7 +29,8 @@ const parsed = (text: string) => {
 }
 
 /**
- * Returns the header with the API key; undefined when the key has characters that no header allows.
+ * Returns the header with the API key; undefined when the key has characters that a header cannot
+ * contain.
  */
 export const keyHeader = (apiKey: string) => {
   const key = apiKey.trim()
@@ -92,7 +93,7 @@ const typeIssue = (expected: string, value: unknown, path: ReadonlyArray<string>
 /** The version, which the build inserts. Undefined when the client runs from source. */
 declare const VERSION: string | undefined
 
-/** Returns the header `user-agent`; no header in browsers, where CORS does not allow this one. */
+/** Returns the header `user-agent`. Returns no header in browsers, where CORS does not allow it. */
 export const userAgentHeader = (): Readonly<Record<string, string>> =>
   globalThis.navigator?.userAgent?.startsWith("Mozilla/")
     ? {}

@@ -1,10 +1,13 @@
-/** Decides whether and when a failed request is sent again: back-off and a time limit. */
+/**
+ * Decides whether a failed request is retried, and how long to wait before: back-off and a time
+ * limit.
+ */
 import * as ClientError from "./ClientError.ts"
 
 /** The failures of one call so far. */
 export interface Failures {
   readonly count: number
-  /** When the time limit of the retries began, in milliseconds. */
+  /** When the time limit of the retries began to run, in epoch milliseconds. */
   readonly since: number
 }
 
@@ -13,7 +16,7 @@ export const begin = (now: number): Failures => ({ count: 0, since: now })
 
 /**
  * Returns the wait before the next attempt, or undefined to give up. `random` is from 0 to 1. A 429
- * restarts the time limit `patienceMs`, because the service is up.
+ * restarts the time limit `patienceMs`, because it shows that the service works.
  */
 export const next = (
   failures: Failures,

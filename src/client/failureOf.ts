@@ -4,7 +4,9 @@ import type { Answer } from "./Answer.ts"
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 
-/** Maps an unexpected answer. `cause` says why the body of a 200 is invalid. */
+/**
+ * Maps an answer other than a valid 200 to an error. `cause` says why the body of a 200 is invalid.
+ */
 export const failureOf = (
   { body, header, status }: Answer,
   cause?: unknown,
@@ -47,7 +49,10 @@ const messageOf = (status: number) =>
     ? `The service answered with the status ${status}.`
     : `The answer with the status ${status} does not come from this service. Check the base URL.`
 
-/** Maps a connection that failed or broke. `requestId` is known when the headers had arrived. */
+/**
+ * Makes the error of a connection that failed or broke. `requestId` is known only after the headers
+ * have arrived.
+ */
 export const connectionFailed = (cause: unknown, requestId?: string) =>
   new ClientError.ConnectionFailed({
     message: `No connection to the service: ${innermost(cause)}.`,

@@ -34,7 +34,7 @@ export async function* mapInOrder<A, B>(
         _tag: "Result" as const,
         result,
       }))
-      // The loop below throws this failure in its turn. Without this handler, Node would end the
+      // A failure is thrown when it is the next result. Without this handler, Node would end the
       // process before that.
       started.catch(() => undefined)
       calls.push(started)

@@ -71,7 +71,7 @@ export const read = <E, R>(
     // Names are ASCII, so latin1 decodes chunks correctly even when a chunk ends within a line.
     Stream.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.length)),
     Stream.map((piece) => piece.toString("latin1")),
-    // Adds the line end that the last line may lack.
+    // Ends the last line, which may lack its newline.
     Stream.concat(Stream.make("\n")),
     Stream.mapAccumEffect(start, step),
     Stream.takeUntil(({ isLast }) => isLast),

@@ -20,9 +20,9 @@ export class Rankings extends Context.Tag("authority/Rankings")<
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>>
     /**
-     * Replaces the list. The old list stays in use until the new one is complete. It stays for good
-     * when the import fails or is interrupted. If a name occurs twice, the better rank counts.
-     * Fails with the error of `rows`.
+     * Replaces the list. The old list stays in use until the new one is complete. When the import
+     * fails or is interrupted, the old list remains. If a name occurs twice, the better rank
+     * counts. Fails with the error of `rows`.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,

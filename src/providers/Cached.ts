@@ -205,10 +205,10 @@ const restMs = 5000
 /** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)
 
-/** Number of figures that one statement writes. */
+/** Maximum number of figures that one statement writes. */
 const putSize = 200
 
-/** Maximum number of figures in the queue. When it is full, new figures stay in memory only. */
+/** Maximum number of figures that wait for a flush. Further figures stay in memory only. */
 const maxWaiting = 20_000
 
 /**

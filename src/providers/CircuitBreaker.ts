@@ -1,8 +1,8 @@
 /**
  * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail
  * at once. After the cooldown, one trial call goes through. If that call succeeds, the circuit
- * closes. Refusals can have a separate limit, because some vendors throttle an account that gets
- * too many of them.
+ * closes. Calls that the vendor refuses can have a separate limit, because some vendors throttle an
+ * account after too many of them.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -11,7 +11,7 @@ import type { ProviderError } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 
 export interface Options {
-  /** Number of failures in a row that opens the circuit. */
+  /** Opens the circuit after this many failures in a row. */
   readonly failures: number
   /**
    * How long the circuit stays open before a trial call. A longer `retryAfter` takes precedence.
@@ -38,7 +38,7 @@ export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     perMs: Duration.toMillis(options.refusals?.per ?? 0),
-    /** When the refusals came, oldest first, in milliseconds of `Stopwatch`. */
+    /** When each call was refused, oldest first, in milliseconds of `Stopwatch`. */
     times: new Array<number>(),
   }
   let failures = 0

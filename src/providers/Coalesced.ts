@@ -1,9 +1,9 @@
 /**
  * Merges the lookups of many requests into few vendor calls. Concurrent lookups of one target
  * become one. Targets of several requests share a call, up to the vendor's batch size. The number
- * of concurrent calls is limited, and accounts take turns. A request that ends, times out or is
- * cancelled does not affect others: a target leaves the queue only when it is unsent and no request
- * waits for it.
+ * of concurrent calls is limited, and accounts take turns. When a request times out or is
+ * cancelled, its unsent targets leave the queue, except those that another request waits for. Calls
+ * in flight continue.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -225,7 +225,7 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
     Number.NEGATIVE_INFINITY,
   )
 
-/** The name that the queue uses as the owner of lookups without an account. */
+/** The owner's name in the queue for lookups without an account. */
 const nobody = ""
 
 const missing = providerFailed("the provider's answer does not contain the target")

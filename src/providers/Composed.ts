@@ -6,10 +6,10 @@
  * - `Fallback` is outermost, because each vendor has its own cache entries and its own queue.
  * - `Cached.readThrough` is before the queue, so a cache hit neither waits nor takes a slot.
  * - `Coalesced` is around everything that costs money. Its calls belong to no request, so a client
- *   that hangs up interrupts no call. The queue knows whose turn is next, so it also limits
- *   concurrency.
- * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them. Else
- *   a request could miss both the queue and the cache, and buy the same figures again.
+ *   that hangs up interrupts no call. `Coalesced` knows which account is next, so it also limits
+ *   the number of concurrent calls.
+ * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them.
+ *   Otherwise a request could miss both the queue and the cache, and buy the same figures again.
  * - `Resilient` is innermost. Its timeout covers one call, without the time in the queue. The
  *   result of a retried call is saved once.
  *

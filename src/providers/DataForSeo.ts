@@ -117,8 +117,8 @@ const figures =
     )
 
 /**
- * Makes the key of a figure. The names of pages have a scheme and those of domains do not, so
- * `example.com` and its home page stay apart.
+ * Makes the key of a figure in the map. Keys of pages have a scheme and keys of domains do not, so
+ * `example.com` and its home page have different keys.
  */
 const nameOf = (target: string): string =>
   /^https?:/i.test(target)

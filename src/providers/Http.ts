@@ -56,7 +56,7 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
   })
 }
 
-/** The outcomes by URL. When several results have one URL, the first one counts. */
+/** The outcomes by URL. When several results have the same URL, the first one counts. */
 const outcomesOf = (
   results: ReadonlyArray<unknown>,
   { quote }: VendorHttp.VendorHttp,

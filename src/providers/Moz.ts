@@ -140,7 +140,10 @@ const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] 
   return isServersFault(error.code) ? "Unavailable" : "Refused"
 }
 
-/** -32602 is Moz's "unexpected". -32603 and -32000 to -32099 are server errors in JSON-RPC. */
+/**
+ * Moz sends -32602 for an unexpected error of its own. -32603 and -32000 to -32099 are server
+ * errors in JSON-RPC.
+ */
 const isServersFault = (code: number | undefined) =>
   code === -32602 || code === -32603 || (code !== undefined && code <= -32000 && code >= -32099)
 

@@ -23,7 +23,7 @@ const batchSize = 50
 
 /**
  * `url` is the base URL of the API, including its version. A token with a colon is the access id
- * and the secret of an account that was made before March 2024; it goes out as HTTP Basic.
+ * and the secret of an account that was made before March 2024. Such a token is sent as HTTP Basic.
  */
 export const layer = (options: {
   readonly url: string

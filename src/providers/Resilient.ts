@@ -111,8 +111,8 @@ const retryAfterMsOf = (error: CallError) =>
   error._tag === "ProviderError" ? Duration.toMillis(error.retryAfter ?? 0) : 0
 
 /**
- * True for errors that a retry may cure. After a retry, the vendor would refuse the call or send a
- * malformed answer again.
+ * True when a retry may succeed. A refused call would be refused again, and a malformed answer
+ * would be malformed again.
  */
 const isTransient = (error: CallError) =>
   error._tag === "ProviderError" && error.reason !== "Refused" && error.reason !== "Malformed"

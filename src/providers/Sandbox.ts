@@ -93,8 +93,8 @@ const wellKnown: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * Makes whole figures from 1 to 98. They come from a hash of the domain, continued over the rest of
- * the page.
+ * Makes whole figures from 1 to 98. Domain authority and spam score come from a hash of the domain.
+ * Page authority also depends on a hash of the page.
  */
 const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainStart = host.length - domain.length
