@@ -3,8 +3,7 @@
  * answer that was paid for. After an interrupted run, the same command resumes the run. After a
  * finished run, the same command costs nothing.
  */
-import { existsSync } from "node:fs"
-import { resolve } from "node:path"
+import { existsSync, realpathSync } from "node:fs"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
@@ -58,7 +57,7 @@ export const check = (options: Options) =>
       ...options,
       onColumn: (column) => process.stderr.write(`The URLs are in the column ${column}.\n`),
     })
-    if (output !== undefined && resolve(output) === input.file?.path) {
+    if (output !== undefined && existsSync(output) && realpathSync(output) === input.file?.path) {
       return yield* new CheckStopped({
         message: `the output ${output} would overwrite the list; name another file with --output`,
       })

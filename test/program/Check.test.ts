@@ -1,6 +1,6 @@
 /** The bulk check `authority check`: stopping, resuming, a failing output. */
 import { spawn } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
@@ -317,13 +317,15 @@ describe("the output of the bulk check", () => {
     "a bulk check with an output path that cannot be written fails before any charge",
     () =>
       Effect.gen(function* () {
-        const { args, books, cwd, list } = yield* service(100)
+        const { args, books, cwd, list, read } = yield* service(100)
         list(["example.com"])
-        for (const name of ["nowhere/out.csv", "/dev/null", ".", "list.txt"]) {
+        symlinkSync("list.txt", join(cwd, "link.txt"))
+        for (const name of ["nowhere/out.csv", "/dev/null", ".", "list.txt", "link.txt"]) {
           const { code, stderr } = yield* toEnd(cwd, [...args, "--output", name])
-          assert.strictEqual(code, 1)
+          assert.strictEqual(code, 1, name)
           assert.match(stderr, /^authority: [^\n]+\n$/)
         }
+        assert.strictEqual(read("list.txt"), "example.com\n")
         assert.strictEqual((yield* books).charged, 0)
         expectNothingLeft(cwd)
       }),
