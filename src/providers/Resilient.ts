@@ -40,12 +40,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
     }).pipe(
       Effect.timeoutFail({
         duration: options.timeout,
-        onTimeout: () =>
-          new ProviderError({
-            provider: inner.name,
-            reason: "Timeout",
-            detail: "no answer in time",
-          }),
+        onTimeout: () => failure("Timeout", "no answer in time"),
       }),
       Effect.tapBoth({
         onSuccess: (outcomes) =>
