@@ -2,14 +2,12 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { Outcome, providerFailed } from "../Metrics.ts"
-import type { ProviderError } from "../MetricsProvider.ts"
+import { providerFailed } from "../Metrics.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 /** One call to a vendor. Returns one outcome for each target, in the order of the targets. */
-export type Ask = (
-  targets: Arr.NonEmptyReadonlyArray<Target>,
-) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
+export type Ask = MetricsProvider["Type"]["lookup"]
 
 /**
  * Makes calls of at most `size` targets, one after the other. The targets of a failed call get

@@ -8,31 +8,31 @@
  * has no figures.
  */
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
+import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
-import { type Ask, inChunksOf } from "./Chunks.ts"
+import type { Ask } from "./Chunks.ts"
+import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** One call takes 1000 names. Each target needs two names: its domain and its page. */
 const batchSize = 500
 
-interface Options {
-  /** Base URL of the API, including its version. */
+/** `url` is the base URL of the API, including its version. */
+export const layer = ({
+  login,
+  password,
+  url,
+}: {
   readonly url: string
   readonly login: string
   readonly password: Redacted.Redacted
-}
-
-export const layer = (options: Options): Layer.Layer<MetricsProvider> =>
-  Layer.sync(MetricsProvider, () => make(options))
-
-const make = ({ login, password, url }: Options) => {
+}): Layer.Layer<MetricsProvider> => {
   const http = VendorHttp.make({
     provider: "dataforseo",
     url,
@@ -60,7 +60,7 @@ const make = ({ login, password, url }: Options) => {
   const spamScores = (targets: ReadonlyArray<string>) =>
     Effect.map(call("bulk_spam_score", { targets }), figures(SpamScore))
 
-  const ask: Ask = Effect.fnUntraced(function* (targets) {
+  const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
     const [rankOf, spamScoreOf] = yield* Effect.all(
       [
@@ -82,12 +82,7 @@ const make = ({ login, password, url }: Options) => {
     })
   })
 
-  return MetricsProvider.of({
-    name: "dataforseo",
-    batchSize,
-    known: nothingKnown,
-    lookup: inChunksOf(batchSize, ask),
-  })
+  return vendor({ name: "dataforseo", batchSize, lookup })
 }
 
 type Figures = ReadonlyMap<string, number>

@@ -4,26 +4,28 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { metricsOf, Outcome, providerFailed } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { type Ask, inChunksOf } from "./Chunks.ts"
+import type { Ask } from "./Chunks.ts"
 import { batchSize, Failure, Figures, type Question } from "./HttpProtocol.ts"
+import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** `url` is the endpoint. `token` goes into the header `authorization` as a bearer token. */
-export const layer = (options: {
+export const layer = ({
+  token,
+  url,
+}: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
-
-const make = ({ token, url }: { readonly url: string; readonly token: Redacted.Redacted }) => {
+}): Layer.Layer<MetricsProvider> => {
   const http = VendorHttp.make({
     provider: "http",
     url,
@@ -39,7 +41,7 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
     return outcomesOf(results, http)
   })
 
-  const ask: Ask = (targets) =>
+  const lookup: Ask = (targets) =>
     Effect.map(call(targets), (outcomes) =>
       targets.map(
         ({ url }) =>
@@ -47,13 +49,7 @@ const make = ({ token, url }: { readonly url: string; readonly token: Redacted.R
       ),
     )
 
-  return MetricsProvider.of({
-    name: "http",
-    batchSize,
-    known: nothingKnown,
-    lookup: inChunksOf(batchSize, ask),
-    check: Effect.asVoid(call([])),
-  })
+  return vendor({ name: "http", batchSize, lookup, check: Effect.asVoid(call([])) })
 }
 
 /** The outcomes by URL. When several results have the same URL, the first one counts. */

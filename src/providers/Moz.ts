@@ -9,17 +9,18 @@
 import { randomUUID } from "node:crypto"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { type Metrics, metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown, type ProviderError } from "../MetricsProvider.ts"
+import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../TimeSpan.ts"
-import { type Ask, inChunksOf } from "./Chunks.ts"
+import type { Ask } from "./Chunks.ts"
+import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** Moz documents no maximum for this API. The Links API v2 takes at most 50. */
@@ -29,9 +30,7 @@ const batchSize = 50
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
-
-const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
+}): Layer.Layer<MetricsProvider> => {
   const http = VendorHttp.make({
     provider: "moz",
     url: options.url,
@@ -60,7 +59,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     return success.result
   })
 
-  const ask: Ask = Effect.fnUntraced(function* (targets) {
+  const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const urls = targets.map(({ url }) => url)
     // Moz keeps an absolute URL unchanged only with the scope `url`. A wider scope gives figures of
     // another page.
@@ -72,11 +71,10 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     )
   })
 
-  return MetricsProvider.of({
+  return vendor({
     name: "moz",
     batchSize,
-    known: nothingKnown,
-    lookup: inChunksOf(batchSize, ask),
+    lookup,
     quota: Effect.map(
       call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota),
       ({ quota: { allotted, period_reset, used } }) => ({

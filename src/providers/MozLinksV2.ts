@@ -9,14 +9,15 @@
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { providerFailed } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
 import { type Ask, inChunksOf } from "./Chunks.ts"
 import { checkedBy } from "./Moz.ts"
+import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 50
@@ -28,9 +29,7 @@ const batchSize = 50
 export const layer = (options: {
   readonly url: string
   readonly token: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
-
-const make = (options: { readonly url: string; readonly token: Redacted.Redacted }) => {
+}): Layer.Layer<MetricsProvider> => {
   const http = VendorHttp.make({
     provider: "moz-links-v2",
     url: options.url,
@@ -66,12 +65,7 @@ const make = (options: { readonly url: string; readonly token: Redacted.Redacted
     return ask(all)
   }
 
-  return MetricsProvider.of({
-    name: "moz-links-v2",
-    batchSize,
-    known: nothingKnown,
-    lookup: inChunksOf(batchSize, lookup),
-  })
+  return vendor({ name: "moz-links-v2", batchSize, lookup })
 }
 
 /**

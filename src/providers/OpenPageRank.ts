@@ -8,14 +8,15 @@
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Layer from "effect/Layer"
+import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { Outcome, providerFailed } from "../Metrics.ts"
-import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
-import { type Ask, inChunksOf } from "./Chunks.ts"
+import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Ask } from "./Chunks.ts"
+import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 100
@@ -24,16 +25,14 @@ const batchSize = 100
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted
-}): Layer.Layer<MetricsProvider> => Layer.sync(MetricsProvider, () => make(options))
-
-const make = (options: { readonly url: string; readonly key: Redacted.Redacted }) => {
+}): Layer.Layer<MetricsProvider> => {
   const http = VendorHttp.make({
     provider: "open-page-rank",
     url: options.url,
     secrets: { "api-opr": options.key },
   })
 
-  const ask: Ask = Effect.fnUntraced(function* (targets) {
+  const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const domains = new Set(targets.map(({ domain }) => domain))
     const query = new URLSearchParams()
     for (const domain of domains) query.append("domains[]", domain)
@@ -50,12 +49,7 @@ const make = (options: { readonly url: string; readonly key: Redacted.Redacted }
     )
   })
 
-  return MetricsProvider.of({
-    name: "open-page-rank",
-    batchSize,
-    known: nothingKnown,
-    lookup: inChunksOf(batchSize, ask),
-  })
+  return vendor({ name: "open-page-rank", batchSize, lookup })
 }
 
 /** The domain and outcome of an item; none when the item names no domain. */
