@@ -209,12 +209,16 @@ describe("the circuit breaker", () => {
 
   it.effect("calls to a vendor stop after the maximum number of refusals in a time span", () =>
     Effect.gen(function* () {
-      const { asking, vendor } = setUp({ retries: 0, refusals: { max: 10, per: "5 minutes" } })
+      const refusals = { max: 10, per: "5 minutes" } as const
+      const { asking, circuits, vendor } = setUp({ retries: 0, refusals })
       for (let i = 0; i < 50; i++) {
         vendor.script(fails("Refused"))
         yield* asking("1 second")
       }
       assert.lengthOf(vendor.calls, 10)
+      assert.containSubset(yield* circuits, [
+        { openReason: "the provider refused 10 calls in the last 5m" },
+      ])
       yield* TestClock.adjust("5 minutes")
       assert.containSubset(yield* asking(0), { left: { reason: "Refused" } })
     }),

@@ -37,28 +37,29 @@ export interface CircuitBreaker {
 export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
-    perMs: Duration.toMillis(options.refusals?.per ?? 0),
+    per: Duration.decode(options.refusals?.per ?? 0),
     /** When each call was refused, oldest first, in milliseconds of `Stopwatch`. */
     times: new Array<number>(),
   }
   let failures = 0
-  let opensAgainAt = Number.NEGATIVE_INFINITY
+  let nextTrialAt = Number.NEGATIVE_INFINITY
   let isTrying = false
 
   /** Why the circuit is open at `now`, in milliseconds of `Stopwatch`. */
   const openReason = (now: number): string | undefined => {
-    while ((refusals.times[0] ?? now) < now - refusals.perMs) refusals.times.shift()
+    while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
+      refusals.times.shift()
     if (refusals.times.length >= refusals.max) {
-      return `${refusals.times.length} calls were refused recently`
+      return `the provider refused ${refusals.times.length} calls in the last ${Duration.format(refusals.per)}`
     }
     if (failures < options.failures) return undefined
-    return now < opensAgainAt || isTrying ? `${failures} calls in a row have failed` : undefined
+    return now < nextTrialAt || isTrying ? `${failures} calls in a row have failed` : undefined
   }
 
   const failed = (error: ProviderError, now: number) => {
     failures += 1
     const pauses = [options.cooldown, error.retryAfter ?? 0].map((_) => Duration.toMillis(_))
-    opensAgainAt = now + Math.max(...pauses)
+    nextTrialAt = now + Math.max(...pauses)
     if (error.reason === "Refused" || error.reason === "Throttled") refusals.times.push(now)
   }
 
