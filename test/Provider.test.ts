@@ -8,6 +8,7 @@ import { MetricsProvider } from "../src/MetricsProvider.ts"
 import { Rankings } from "../src/dataset/Rankings.ts"
 import * as Settings from "../src/Settings.ts"
 import * as Migrations from "../src/sql/Migrations.ts"
+import * as SqlMetricsCache from "../src/sql/MetricsCache.ts"
 import * as SqlRankings from "../src/sql/Rankings.ts"
 import * as Sqlite from "../src/sql/Sqlite.ts"
 import * as FakeMoz from "../scripts/support/FakeMoz.ts"
@@ -17,7 +18,7 @@ import { targets } from "./support/lookup.ts"
 const started = (environment: Readonly<Record<string, string>>) =>
   Provider.layer.pipe(
     Layer.provide(Settings.from(environment)),
-    Layer.provideMerge(SqlRankings.layer),
+    Layer.provideMerge(Layer.merge(SqlRankings.layer, SqlMetricsCache.layer)),
     Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
   )
 

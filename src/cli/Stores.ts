@@ -9,13 +9,18 @@ import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
 
 /** Opens the database. Fails with NoDatabase when it does not exist, and creates nothing. */
-export const existingDatabase = DatabaseStores.databaseOr("fail")
+const existingDatabase = DatabaseStores.databaseOr("fail")
 
 /**
  * Opens the database, or an empty one in memory when that fails. So `authority doctor` can check
  * the providers without the database.
  */
-export const databaseOrEmpty = Layer.catchAll(existingDatabase, () => emptyDatabase)
+export const forProviders = Layer.suspend(() =>
+  Layer.provideMerge(
+    DatabaseStores.cache,
+    Layer.catchAll(existingDatabase, () => emptyDatabase),
+  ),
+)
 
 const emptyDatabase = Effect.promise(async () => {
   const Migrations = await import("../sql/Migrations.ts")

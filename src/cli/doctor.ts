@@ -204,7 +204,7 @@ const poolers: Record<PostgresServer["pooler"], string> = {
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
   Effect.forEach(providers, (name) =>
     Effect.provide(examineProvider, Providers.named(name)).pipe(
-      Effect.provide(Stores.databaseOrEmpty),
+      Effect.provide(Stores.forProviders),
       Effect.provide(Logging.layer({ stderr: true })),
       Effect.catchTag("ProviderError", ({ message, reason }) =>
         Effect.succeed(failure(`provider ${name}`, `${message}; ${fixes[reason]}`)),

@@ -92,7 +92,8 @@ export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
   }),
 ).pipe(Layer.unwrapEffect)
 
-const cache = imported(() => import("../sql/MetricsCache.ts"))
+/** The cache of figures in the database. */
+export const cache = imported(() => import("../sql/MetricsCache.ts"))
 
 /** All stores in the database of the settings. Creates the database when it does not exist. */
 export const ofSettings = Layer.merge(inDatabase, cache).pipe(
