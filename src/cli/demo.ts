@@ -31,9 +31,7 @@ export const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
 export const isExposed = (host: string) =>
   isLoopback(host)
     ? Effect.succeed(false)
-    : Effect.flatMap(Accounts, ({ list }) =>
-        Effect.map(list, (accounts) => accounts.some(({ name }) => name === demoName)),
-      )
+    : Effect.flatMap(Accounts, ({ find }) => Effect.isSuccess(find(demoName)))
 
 /** Returns true when only this machine can reach `host`. */
 const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)
