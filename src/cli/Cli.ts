@@ -170,9 +170,9 @@ const dataset = Command.make("dataset").pipe(
   Command.withDescription('Data of the provider "dataset"'),
   Command.withSubcommands([
     createsDatabase(datasets.load).pipe(
-      // Open the file before the database, so that an unreadable file does not leave a new database
-      // behind.
-      Command.provideEffectDiscard(({ file }) => datasets.open(file)),
+      // Examine the file before the database is opened, so that an unreadable file does not leave a
+      // new database behind.
+      Command.provideEffectDiscard(({ file }) => datasets.examine(file)),
     ),
   ]),
 )

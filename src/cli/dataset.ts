@@ -91,25 +91,31 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
   }
 }
 
+const unreadable = (file: string) => (cause: unknown) =>
+  new UnreadableFile({
+    message: `${file} cannot be read; check its path and permissions, or download it again (${cause instanceof Error ? cause.message : String(cause)})`,
+  })
+
+/** Reads the size and the type of a file. Fails when the file cannot be read. */
+export const examine = (file: string) =>
+  Effect.gen(function* () {
+    const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable(file) })
+    const isGzip = yield* Effect.try({ try: () => startsAsGzip(file), catch: unreadable(file) })
+    return { size, isGzip }
+  })
+
 /** Opens a file and decompresses gzip. `size` and `read` count bytes before decompression. */
-export const open = (file: string) => {
-  const unreadable = (cause: unknown) =>
-    new UnreadableFile({
-      message: `${file} cannot be read; check its path and permissions, or download it again (${cause instanceof Error ? cause.message : String(cause)})`,
-    })
-  return Effect.gen(function* () {
-    const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable })
-    const isGzip = yield* Effect.try({ try: () => startsAsGzip(file), catch: unreadable })
+const open = (file: string) =>
+  Effect.map(examine(file), ({ isGzip, size }) => {
     const source = Fs.createReadStream(file, { highWaterMark: pieceSize })
     const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
       if (!isGzip) return source
       const gunzip = Zlib.createGunzip({ chunkSize: pieceSize })
       // An error of either stream destroys both, and fails the reader of `gunzip`.
       return pipeline(source, gunzip, () => {})
-    }, unreadable)
+    }, unreadable(file))
     return { size, bytes, read: () => source.bytesRead }
   })
-}
 
 /**
  * Keeps V8's young generation (new objects) small, which costs no measurable time. Otherwise the
