@@ -75,6 +75,9 @@ export const providerFailed = (detail: string): Outcome =>
 /** The outcome of a target that has no answer by the deadline. */
 export const unanswered = providerFailed("no answer in time")
 
+/** The outcome of a target that is missing from the provider's answer. */
+export const missing = providerFailed("the provider's answer does not contain the target")
+
 const CompactMetrics = Schema.Tuple(Score, Score, Schema.optionalElement(Score))
 type CompactMetrics = typeof CompactMetrics.Type
 

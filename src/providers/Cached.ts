@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
-import { Outcome, providerFailed } from "../Metrics.ts"
+import { missing, Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
@@ -216,7 +216,5 @@ const maxWaiting = 20_000
  * bytes.
  */
 const maxPageLength = 2000
-
-const missing = providerFailed("the provider's answer does not contain the target")
 
 const orMissing = (outcome: Outcome | undefined): Outcome => outcome ?? missing

@@ -12,7 +12,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { CurrentAccount } from "../Account.ts"
 import * as Deadline from "../Deadline.ts"
-import { Outcome, providerFailed, unanswered } from "../Metrics.ts"
+import { missing, Outcome, providerFailed, unanswered } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 import type { Target } from "../Target.ts"
@@ -227,8 +227,6 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
 
 /** The owner's name in the queue for lookups without an account. */
 const nobody = ""
-
-const missing = providerFailed("the provider's answer does not contain the target")
 
 const crowded = Outcome.Failed({
   reason: "SERVER_ERROR",

@@ -7,7 +7,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
-import { type Outcome, providerFailed } from "../Metrics.ts"
+import { missing, type Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { recallOf, remembering } from "./Recall.ts"
@@ -51,7 +51,7 @@ const both = (former: Provider, latter: Provider): Omit<Provider, "known"> => ({
       if (!Arr.isNonEmptyArray(open)) return outcomes
       const answers = yield* valued(latter.lookup)(open)
       const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
-      return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? unanswered)
+      return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? missing)
     }),
   circuits: Effect.zipWith(circuitsOf(former), circuitsOf(latter), (a, b) => [...a, ...b]),
 })
@@ -78,5 +78,3 @@ const valued =
         targets.map(() => providerFailed(error.message)),
       ),
     )
-
-const unanswered = providerFailed("providers answered, but none of them for this target")

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { metricsOf, Outcome, providerFailed } from "../Metrics.ts"
+import { metricsOf, missing, Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
@@ -42,12 +42,7 @@ export const layer = ({
   })
 
   const lookup: Ask = (targets) =>
-    Effect.map(call(targets), (outcomes) =>
-      targets.map(
-        ({ url }) =>
-          outcomes.get(url) ?? providerFailed("the provider's answer does not contain the target"),
-      ),
-    )
+    Effect.map(call(targets), (outcomes) => targets.map(({ url }) => outcomes.get(url) ?? missing))
 
   return vendor({ name: "http", batchSize, lookup, check: Effect.asVoid(call([])) })
 }
