@@ -99,17 +99,15 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
 /**
  * Returns the figures by the name that was sent to the vendor. Skips items that cannot be decoded.
  */
-const figures =
-  <I>(Item: Schema.Schema<Figure, I>) =>
-  (items: ReadonlyArray<unknown>): Figures =>
+const figures = <I>(Item: Schema.Schema<Figure, I>) => {
+  const decode = Schema.decodeUnknownOption(Item)
+  return (items: ReadonlyArray<unknown>): Figures =>
     new Map(
       items.flatMap((item) =>
-        Option.toArray(Schema.decodeUnknownOption(Item)(item)).map(({ figure, target }) => [
-          nameOf(target),
-          figure,
-        ]),
+        Option.toArray(decode(item)).map(({ figure, target }) => [nameOf(target), figure]),
       ),
     )
+}
 
 /**
  * Makes the key of a figure in the map. Keys of pages have a scheme and keys of domains do not, so

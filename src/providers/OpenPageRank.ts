@@ -57,10 +57,10 @@ const answerOf = (
   item: unknown,
   { quote }: VendorHttp.VendorHttp,
 ): Option.Option<readonly [domain: string, Outcome]> =>
-  Option.map(Schema.decodeUnknownOption(Named)(item), ({ domain, status_code }) => [
+  Option.map(decodeNamed(item), ({ domain, status_code }) => [
     domain.toLowerCase(),
     status_code === 200
-      ? Either.match(Schema.decodeUnknownEither(Ranked)(item), {
+      ? Either.match(decodeRanked(item), {
           onLeft: ({ message }) =>
             providerFailed(`Open PageRank's figure cannot be read: ${quote(message)}`),
           onRight: ({ page_rank_decimal }) => checked(page_rank_decimal * 10),
@@ -80,7 +80,11 @@ const Body = Schema.Struct({
 
 const decodeBody = TypeGuard.decoder(Body)
 
-const Named = Schema.Struct({ domain: Schema.String, status_code: Schema.Number })
+const decodeNamed = Schema.decodeUnknownOption(
+  Schema.Struct({ domain: Schema.String, status_code: Schema.Number }),
+)
 
 /** For status 404 the vendor sends 0, or an empty string. Neither is a figure. */
-const Ranked = Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) })
+const decodeRanked = Schema.decodeUnknownEither(
+  Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) }),
+)

@@ -191,12 +191,12 @@ const retryAfterOf = (text: string | undefined) =>
 
 /** Describes a response: its status, and the field `message` of its body when there is one. */
 const explain = ({ json, status }: VendorResponse): string =>
-  Option.match(Option.flatMap(json, Schema.decodeUnknownOption(Complaint)), {
+  Option.match(Option.flatMap(json, decodeComplaint), {
     onNone: () => `HTTP ${status}`,
     onSome: ({ message }) => `HTTP ${status}, ${message}`,
   })
 
-const Complaint = Schema.Struct({ message: Schema.String })
+const decodeComplaint = Schema.decodeUnknownOption(Schema.Struct({ message: Schema.String }))
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
 
