@@ -45,7 +45,7 @@ export const failures = ({ failed }: Summary) =>
   Object.values(failed).reduce((sum, count) => sum + count, 0)
 
 /** Describes the summary in one sentence. */
-export const tell = (summary: Summary): string => {
+export const describe = (summary: Summary): string => {
   const { creditsUsed, failed, left, succeeded, urls } = summary
   const reasons = Object.entries(failed).map(([reason, n]) => `${count(n)} ${reason}`)
   const parts = [

@@ -22,10 +22,10 @@ export const open = (options: {
   readonly onColumn: (column: string) => void
 }): Effect.Effect<UrlInput, UrlList.UnreadableList> =>
   Effect.gen(function* () {
-    let isTold = false
+    let isReported = false
     const onColumn = (column: string) => {
-      if (!isTold) options.onColumn(column)
-      isTold = true
+      if (!isReported) options.onColumn(column)
+      isReported = true
     }
     const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
       Stream.suspend(() =>

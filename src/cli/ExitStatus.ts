@@ -18,7 +18,7 @@ export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effe
       Effect.tapErrorCause((cause) =>
         Cause.isInterruptedOnly(cause) || isWrongUsage(cause)
           ? Effect.void
-          : Console.error(tell(Cause.squash(cause))),
+          : Console.error(messageOf(Cause.squash(cause))),
       ),
       Effect.withConsole(forShell(console)),
     ),
@@ -48,7 +48,7 @@ export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => 
 const isWrongUsage = (cause: Cause.Cause<unknown>) =>
   Predicate.isTagged(Cause.squash(cause), "WrongUsage")
 
-const tell = (error: unknown): string =>
+const messageOf = (error: unknown): string =>
   Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
 
 /** Removes colours when stdout is not a terminal, and prints each error as one line. */

@@ -25,7 +25,7 @@ export interface Parameter {
   readonly isOptional: boolean
 }
 
-export interface VerbHelp {
+interface VerbHelp {
   /** Name, options and arguments, as in `create [--credits N] <NAME>`. */
   readonly usage: string
   readonly args: ReadonlyArray<Parameter>

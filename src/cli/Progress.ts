@@ -7,7 +7,7 @@ export interface Progress {
   /** Shows the progress; `share` is from 0 to 1. Draws at most every 100 ms, logs every 10 s. */
   readonly show: (share: number | undefined, rows: number, details?: string) => Effect.Effect<void>
   /** Prints a separate line immediately. */
-  readonly tell: (text: string) => Effect.Effect<void>
+  readonly report: (text: string) => Effect.Effect<void>
   /** Erases the progress line until the next `show`. */
   readonly clear: Effect.Effect<void>
 }
@@ -48,14 +48,14 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
         else if (!isTerminal && isLogged) stderr.write(`${facts}\n`)
       })
 
-    const tell: Progress["tell"] = (text) =>
+    const report: Progress["report"] = (text) =>
       Effect.sync(() => {
         erase()
         // The text may contain an error message of an untrusted service.
         stderr.write(`${stripVTControlCharacters(text)}\n`)
       })
 
-    return { show, tell, clear } satisfies Progress
+    return { show, report, clear } satisfies Progress
   })
 
 interface Sample {

@@ -98,7 +98,7 @@ export const check = (options: Options) =>
         message: `${why}; ${counted(left, "URL")} left; ${resume}`,
       })
     }
-  }).pipe(Effect.onInterrupt(() => failShell))
+  }).pipe(Effect.onInterrupt(() => exitWithFailure))
 
 /**
  * Finds out whether an earlier run finished the list. "new": no earlier run did. "finished": only
@@ -148,9 +148,9 @@ interface Run {
 
 const run = (options: Options, { input, journal, progress, sink }: Run) =>
   Effect.gen(function* () {
-    yield* tellResumption(journal, progress)
+    yield* reportResumption(journal, progress)
     yield* sink.begin
-    const client = yield* connect(options, options.patience, yield* tellRetries(progress))
+    const client = yield* connect(options, options.patience, yield* reportRetries(progress))
     const { check, stoppedBy } = yield* JournaledCheck.make(client, concurrency)
     const format = formatOf(options)
     const tally = CheckTally.make()
@@ -221,10 +221,12 @@ const conclude = (
     if (json && Option.isNone(output)) yield* sink.write(`${document}\n`)
     if (tally.complete) yield* sink.finish
     if (Option.isNone(output)) {
-      if (!json) process.stderr.write(`${CheckTally.tell(tally)}\n`)
+      if (!json) process.stderr.write(`${CheckTally.describe(tally)}\n`)
     } else {
       const place = tally.complete ? output.value : `${output.value}.partial`
-      yield* line(json ? `{${document}` : `${CheckTally.tell(tally)} The outcomes are in ${place}.`)
+      yield* line(
+        json ? `{${document}` : `${CheckTally.describe(tally)} The outcomes are in ${place}.`,
+      )
     }
   })
 
@@ -277,36 +279,37 @@ const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =
     ? "this run cannot be resumed, because it has no journal; with --output it has one"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
-const tellResumption = (journal: string | undefined, progress: Progress.Progress) =>
+const reportResumption = (journal: string | undefined, progress: Progress.Progress) =>
   Effect.gen(function* () {
     const { answered, finishedAt, size, startedAt, unansweredSince } =
       yield* CheckJournal.CheckJournal
     if ((yield* size) === 0 || finishedAt !== undefined) return
     const begun = new Date(startedAt).toISOString()
-    yield* progress.tell(
+    yield* progress.report(
       `Resuming the run of ${begun}: answered before: ${counted(answered, "batch", "batches")} of ${maxUrls} URLs. To start again, delete ${journal}.`,
     )
     const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
     if (late === 0) return
-    yield* progress.tell(
+    yield* progress.report(
       `Sent more than a day ago, without an answer: ${counted(late, "batch", "batches")}. The service may have charged for them. It keeps answers for a day only, so it may charge for them again.`,
     )
   })
 
 /** Reports retries, but each kind of error at most once in ten seconds over all batches. */
-const tellRetries = (progress: Progress.Progress) =>
+const reportRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
-    const toldAt = new Map<string, number>()
+    const reportedAt = new Map<string, number>()
     return ({ _tag, message }: Client.AnyClientError, waitMs: number) =>
       Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        if (now - (toldAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < toldMs) return Effect.void
-        toldAt.set(_tag, now)
+        if (now - (reportedAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < reportIntervalMs)
+          return Effect.void
+        reportedAt.set(_tag, now)
         const seconds = Math.max(1, Math.round(waitMs / 1000))
-        return progress.tell(`${message} Retrying in ${seconds} s.`)
+        return progress.report(`${message} Retrying in ${seconds} s.`)
       })
   })
 
-const toldMs = 10_000
+const reportIntervalMs = 10_000
 
 const show = (
   progress: Progress.Progress,
@@ -320,6 +323,6 @@ const show = (
 }
 
 /** Makes an interrupted run exit with 1, because some URLs have no outcome. */
-const failShell = Effect.sync(() => {
+const exitWithFailure = Effect.sync(() => {
   process.exitCode = 1
 })
