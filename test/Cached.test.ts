@@ -2,7 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as MemoryMetricsCache from "../src/memory/MetricsCache.ts"
 import { MetricsCache } from "../src/MetricsCache.ts"
@@ -159,6 +162,45 @@ describe("Cached", () => {
       ).pipe(storeWith(method)),
     )
   }
+
+  it.effect("a service that stops while figures are written still stores all figures", () =>
+    Effect.gen(function* () {
+      const store = yield* MetricsCache
+      const slow = MetricsCache.of({
+        ...store,
+        put: (figures) => Effect.delay(store.put(figures), "500 millis"),
+      })
+      const urls = Array.from({ length: 201 }, (_, i) => `site${i}.example.com`)
+      const scope = yield* Scope.make()
+      const first = yield* setUp().pipe(
+        Scope.extend(scope),
+        Effect.provideService(MetricsCache, slow),
+      )
+      yield* first.lookup(...urls)
+      yield* TestClock.adjust("300 millis")
+      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("2 seconds")
+      yield* stopping
+      const second = yield* Effect.scoped(Effect.tap(setUp(), ({ lookup }) => lookup(...urls)))
+      assert.isEmpty(second.vendor.calls)
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.effect("a metrics store that hangs does not keep the service from stopping", () =>
+    Effect.gen(function* () {
+      const store = yield* MetricsCache
+      const hanging = MetricsCache.of({ ...store, put: () => Effect.never })
+      const scope = yield* Scope.make()
+      const { lookup } = yield* setUp().pipe(
+        Scope.extend(scope),
+        Effect.provideService(MetricsCache, hanging),
+      )
+      yield* lookup("example.com")
+      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("1 second")
+      assert.isTrue(Option.isSome(yield* Fiber.poll(stopping)))
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
 
   it.effect("a metrics store that hangs delays only the first lookup", () =>
     Effect.scoped(

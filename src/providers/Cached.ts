@@ -10,6 +10,7 @@ import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { missing, Outcome } from "../Metrics.ts"
@@ -160,7 +161,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
             ),
       )
 
-    const flush = Effect.suspend(() => {
+    const write = Effect.suspend(() => {
       const figures = [...waiting.values()]
       waiting.clear()
       hasWaiting.unsafeClose()
@@ -171,6 +172,16 @@ const tolerantStore = (provider: string, ttlMs: number) =>
         { discard: true },
       )
     })
+
+    /**
+     * Writes in a fiber of its own, so that closing the scope neither interrupts the write nor
+     * disables its timeout.
+     */
+    const flush = Effect.interruptible(write).pipe(
+      Effect.forkDaemon,
+      Effect.flatMap(Fiber.join),
+      Effect.uninterruptible,
+    )
 
     const sweep = Effect.flatMap(Clock.currentTimeMillis, (now) =>
       orFallback(cache.sweep(now - ttlMs), undefined),
