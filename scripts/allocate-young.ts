@@ -3,10 +3,10 @@
  * generation. That is V8's memory for new objects, which its garbage collector clears often and
  * cheaply. Objects in the old generation stay until the next full collection.
  *
- * V8 takes a function that is assigned to a property, as in `effect.step = () => …`, for a method
- * that lives long, and allocates it in the old generation. Effect builds its effects like that, so
- * these functions and all that they reference stay too long. `(0, () => …)` has the same meaning,
- * but V8 allocates it in the young generation.
+ * V8 assumes that a function that is assigned to a property, as in `effect.step = () => …`, is a
+ * long-lived method, and allocates it in the old generation. Effect builds its effects in this way,
+ * so these functions and all objects that they reference stay in memory too long. `(0, () => …)` has
+ * the same meaning, but V8 allocates it in the young generation.
  */
 import { parse } from "acorn"
 import { simple } from "acorn-walk"

@@ -46,7 +46,7 @@ const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
     Layer.provideMerge(client),
   )
 
-/** Inserts entries 2 to `count`. Request ids grow from account to account and are not UUIDs. */
+/** Inserts entries 2 to `count`. Request ids increase from account to account and are not UUIDs. */
 const fill = (account: AccountId, count: number, before: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -171,7 +171,7 @@ try {
     const server = await Postgres.start({ durable: true })
     try {
       const databaseOf = (name: string) =>
-        // One statement that fills or vacuums the database takes long, so allow long silence.
+        // The statement that fills or vacuums the database may get no answer for an hour.
         inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`), { silence: "1 hour" }))
       await Effect.runPromise(
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(

@@ -8,7 +8,7 @@ import { build } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 
-/** Writes to `dist` the promise client with its libraries, the Effect client, and the types. */
+/** Writes the promise client with its libraries, the Effect client, and the types to `dist`. */
 export const bundleClient = async (dist: string) => {
   const define = { VERSION: JSON.stringify(manifest.version) }
   await build({

@@ -58,7 +58,7 @@ const packageOf = ({
   exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
   files: ["client.js", "client-effect.js", ...files, "provider", "types"],
   // The application and this package must share one copy of Effect, so it is a peer dependency: npm
-  // installs a missing peer and refuses a wrong one. A dependency could be a failing second copy.
+  // installs a missing peer and refuses a wrong version. A plain dependency could be a second copy.
   peerDependencies: {
     "@effect/platform": `^${dependencies["@effect/platform"]}`,
     effect: `^${dependencies.effect}`,

@@ -1,6 +1,6 @@
 /**
- * Writes V8's code cache for a script: the compiled code of the functions that a start needs. To
- * find these functions, it runs the program, which prints the help, serves a batch and stops.
+ * Writes V8's code cache for a script: the compiled code of the functions that the program
+ * runs at its start. To find these functions, it runs the program, which prints the help, serves a batch and stops.
  *
  *     code-cache.ts SCRIPT CACHE ADDON    (run with `flags`)
  */
@@ -40,7 +40,7 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "authority-start-"))
   process.chdir(folder)
-  // Use the default settings, not those of the shell: an empty database here, and the sandbox.
+  // Use the default settings, not those of the shell: a new database in this folder, and the sandbox.
   for (const name of Object.keys(process.env)) {
     if (/^(AUTHORITY|OTEL)_/.test(name)) delete process.env[name]
   }

@@ -2,7 +2,7 @@
  * Tests a failover under load. Two replicas of the service reach a primary with a synchronous
  * standby through a proxy. The primary is killed with SIGKILL, the standby is promoted, and the
  * proxy is pointed at it. Fails when an answered request is not charged or a request is charged
- * twice, or when the service answers later than two seconds after the promotion.
+ * twice, or when the first answer comes later than two seconds after the promotion.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"

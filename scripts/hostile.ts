@@ -40,7 +40,7 @@ const maxRssMb = 300
 const maxConnections = 1000
 const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
 
-/** A fake Moz API that has figures for every page, until it turns hostile. */
+/** With true, the fake Moz API answers with deeply nested JSON instead of figures. */
 let isVendorHostile = false
 const vendor = createServer(async (incoming, response) => {
   const { id, params } = JSON.parse(await text(incoming))
@@ -143,7 +143,7 @@ const repeat = async (clients: number, until: number, act: () => Promise<void>) 
 
 interface Attack {
   readonly name: string
-  /** Attacks until `until`, in ms of `performance.now()`. Returns a description for the table. */
+  /** Attacks until `until`, in ms of `performance.now()`. Returns what it did, in a few words. */
   readonly run: (until: number) => Promise<string>
 }
 
@@ -173,7 +173,7 @@ const silentConnections: Attack = {
     })
     await Promise.race([Promise.all(sockets), sleep(22_000, undefined, { ref: false })])
     const seconds = (performance.now() - openedAt) / 1000
-    // A new client finds a free slot again.
+    // The slots are free again, so a new client gets an answer.
     const { status } = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(5000) })
     assert.equal(status, 200)
     assert(seconds < 22, "silent connections are still open after 22 s")
@@ -193,11 +193,11 @@ const earlyAnswers = [
   },
 ]
 
-/** The 16 MiB that the service discards, and the operating system's socket buffers. */
+/** The service discards up to 16 MiB of a body. The socket buffers take the rest. */
 const maxSentBytes = 32 * 1024 * 1024
 
 const endlessBodies: Attack = {
-  name: "bodies without end behind an early answer",
+  name: "bodies without end after an early answer",
   run: async (until) => {
     let most = 0
     const chunk = `10000\r\n${"x".repeat(0x10000)}\r\n`
@@ -222,13 +222,13 @@ const endlessBodies: Attack = {
       // A client that goes on sending may lose an answer that it has not read yet.
       if (answer !== "") assert.equal(Number(answer.split(" ")[1]), early.status, answer)
     })
-    assert(most <= maxSentBytes, `${most} bytes were taken behind an early answer`)
+    assert(most <= maxSentBytes, `a connection took ${most} bytes after an early answer`)
     return `${count} connections, at most ${(most / 1024 ** 2).toFixed(0)} MiB each`
   },
 }
 
 const freeWrites: Attack = {
-  name: "named batches that cost nothing",
+  name: "free batches with an idempotency key",
   run: async (until) => {
     const size = () =>
       ["authority.db", "authority.db-wal"].reduce(
@@ -317,7 +317,7 @@ try {
     const did = await run(performance.now() + attackMs)
     const { count, others, p50Ms, p99Ms } = await ordinary()
     assert.equal(service.exitCode, null, `the service ended with ${service.exitCode}`)
-    assert.deepEqual(others, [], `${name}: the ordinary client got something else than 200`)
+    assert.deepEqual(others, [], `${name}: the ordinary client got an answer other than 200`)
     assert(count > 0, `${name}: the ordinary client got no answer`)
     assert(peakMb < maxRssMb, `${name}: the service had ${peakMb.toFixed(0)} MB`)
     const cells = [name, did, count, p50Ms.toFixed(1), p99Ms.toFixed(1), peakMb.toFixed(0)]
@@ -334,7 +334,7 @@ try {
   vendor.closeAllConnections()
   if (code === 0) assert.equal(authority("credits", "verify").ok, true)
   rmSync(folder, { recursive: true })
-  assert.equal(code, 0, "the service ends with 0 on SIGTERM")
+  assert.equal(code, 0, `the service ended with ${code} after SIGTERM`)
 }
 console.log(
   [

@@ -1,6 +1,6 @@
 /**
  * Puts mixed load on the real program for some minutes, then sends SIGTERM under load. Memory must
- * stay flat, every accepted request must be answered, and the credits that were charged must equal
+ * not grow, every accepted request must be answered, and the credits that were charged must equal
  * the credits in the answers.
  *
  *     node scripts/soak.ts [SECONDS] [PROGRAM]
@@ -87,7 +87,7 @@ const client = async () => {
         response.on("error", () => resolve())
       })
       request.on("error", (error: NodeJS.ErrnoException) => {
-        // On a refused or already closed connection, the server did not accept the request.
+        // The service has not accepted a request on a refused or an already closed connection.
         const isRefused = error.code === "ECONNREFUSED" || request.reusedSocket
         if (!isAccepted && !isRefused) unanswered += 1
         if (error.code === "ECONNREFUSED") isStopping = true

@@ -2,7 +2,7 @@
 import { spawnSync } from "node:child_process"
 import { join } from "node:path"
 
-/** The other projects run the program in a Node process, or need a browser. */
+/** The other Vitest projects run the program in a Node process, or need a browser. */
 const projects = ["unit", "stores", "http"]
 
 /** Parts of test names. Change them together with the tests. */

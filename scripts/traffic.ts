@@ -1,6 +1,6 @@
 /**
- * Concurrent clients of several replicas. Half of their requests have an idempotency key, and half
- * of their hosts are new. A client repeats a failed request as the service's own client does.
+ * Runs concurrent clients against several replicas. Half of the requests have an idempotency key,
+ * and half of the hosts are new. A client repeats a failed request as the service's own client does.
  */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -23,7 +23,7 @@ export interface Outcome {
   readonly statuses: ReadonlyArray<number>
   /** The request ids that the service gave to the attempts. */
   readonly requestIds: ReadonlyArray<string>
-  /** The credits that the last attempt used; undefined when it failed. */
+  /** The credits that the last attempt used; undefined when the last attempt failed. */
   readonly creditsUsed: number | undefined
   /** The body of the last answer, or the error of the last attempt. */
   readonly said: string

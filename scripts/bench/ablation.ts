@@ -109,7 +109,8 @@ interface Figures {
 }
 
 /**
- * Measures the builds in turn. Noise only adds to CPU, so the lower quartile of the rounds counts.
+ * Measures the builds in turn. Noise only increases CPU time, so the result is the lower quartile
+ * of the rounds.
  */
 const measure = async (
   row: string,

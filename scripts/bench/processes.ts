@@ -1,6 +1,7 @@
 /**
- * Measures whether two processes on one SQLite file serve more than one. Sends unnamed requests for
- * known figures to one process on 64 connections, and to two on 32 each, in turn. Prints medians.
+ * Measures whether two processes on one SQLite file serve more requests per second than one process.
+ * Sends requests for cached figures, without idempotency keys, to one process on 64 connections,
+ * then to two processes on 32 connections each. Prints medians.
  *
  *     node scripts/bench/processes.ts [--rounds 3] [--seconds 4]
  *

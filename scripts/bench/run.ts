@@ -1,6 +1,6 @@
 /**
- * Measures the built service beside a peer and prints a Markdown table; README.md beside this file
- * explains rows and ratios. Needs Linux, wrk and a C compiler.
+ * Compares the built service with the server in `peer.ts` and prints a Markdown table. README.md
+ * beside this file explains rows and ratios. Needs Linux, wrk and a C compiler.
  *
  *     npm run bench -- [OPTION]…
  *
@@ -69,7 +69,7 @@ interface Contender {
   loadSeconds: number
 }
 
-/** The processes that the servers of a group talk to. */
+/** The processes that the servers of a group connect to. */
 interface Helpers {
   readonly folder: string
   readonly vendor: Server

@@ -1,4 +1,4 @@
-/** The tricks for speed, memory and start, and how the build leaves each of them out. */
+/** The tricks for speed, memory and start time, and how the build leaves each of them out. */
 import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -18,7 +18,7 @@ export const workloads = {
 
 export interface Trick {
   readonly name: string
-  /** The workloads that the trick speeds up; empty when it only affects the start. */
+  /** The workloads that the trick speeds up; empty when it only affects the start time. */
   readonly workloads: ReadonlyArray<keyof typeof workloads>
   /** A build step that is left out. */
   readonly step?: Step

@@ -1,5 +1,6 @@
 /**
- * The OpenAPI document of the protocol of `HttpProtocol.ts`. A test writes it to `openapi.json`.
+ * The OpenAPI document of `HttpProtocol.ts`. The published file `openapi.json` is a copy of it, and
+ * a test fails when the two differ.
  */
 import * as OpenApi from "@effect/platform/OpenApi"
 import { withoutFramework } from "../../src/contract/OpenApiDocument.ts"

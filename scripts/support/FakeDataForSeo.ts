@@ -33,7 +33,7 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** A fault: an error with HTTP status 200, of the whole call or of its task. */
+/** A fault: an error code in an answer with HTTP status 200, for the whole call or for its task. */
 export const failure = (where: "call" | "task", code: number) =>
   FakeVendor.rewrite(`status_code ${code} of the ${where}`, (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)

@@ -184,7 +184,7 @@ export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "mal
 
 export const nothing: Fault = { ...answer(200, ""), name: "empty body" }
 
-/** Valid JSON that is so deep that a recursive reader overflows its stack. */
+/** Valid JSON that is nested so deeply that a recursive reader overflows its stack. */
 const deep = "[".repeat(200_000) + "]".repeat(200_000)
 
 /** An answer with a field that is nested too deeply. */

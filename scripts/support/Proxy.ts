@@ -4,8 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 
 /**
- * How a COMMIT fails. "answer lost": the connection breaks after it arrives. "request lost": the
- * connection breaks before. "silence": it arrives, but no answer comes.
+ * How a COMMIT fails. "answer lost": the connection breaks after the server has received the COMMIT.
+ * "request lost": it breaks before. "silence": the server receives the COMMIT, but its answer is
+ * dropped.
  */
 export type Fate = "answer lost" | "request lost" | "silence"
 
@@ -79,7 +80,7 @@ export const make = (database: Redacted.Redacted) =>
     return {
       url: Redacted.make(url.href),
       /**
-       * Makes the next COMMIT fail in this way. With `last`, no connection is accepted after that.
+       * Makes the next COMMIT fail in this way. With `last`, the proxy accepts no connection after it.
        */
       doom: (next: Fate, { last = false }: { readonly last?: boolean } = {}) => {
         fate = next

@@ -9,7 +9,7 @@ export interface Request {
   readonly method?: string
   readonly path?: string
   readonly headers?: Http.OutgoingHttpHeaders
-  /** The pieces of a list are sent one by one. */
+  /** The pieces of a list are sent one after another. */
   readonly body?: Piece | ReadonlyArray<Piece>
   /**
    * Keeps connections for several requests. Without an agent, each request has its own connection.
@@ -84,8 +84,8 @@ const sendBody = (outgoing: Http.ClientRequest, body: Request["body"]) => {
 }
 
 /**
- * Sends the pieces in separate turns of the event loop, so that a server in this process gets them
- * apart.
+ * Sends the pieces in separate turns of the event loop, so that a server in this process receives
+ * them separately.
  */
 const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) => {
   const [piece, ...rest] = pieces
@@ -96,7 +96,7 @@ const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) 
 /** A connection for raw bytes. Closing the scope closes it. */
 export interface Connection {
   readonly send: (text: string | Uint8Array) => void
-  /** Sends, and waits until the bytes have left and a server in this process had its turn. */
+  /** Sends bytes, and waits until a server in this process could read them. */
   readonly sendOut: (text: string | Uint8Array) => Effect.Effect<void>
   readonly hangUp: () => void
   /** Stops reading, so that the answer fills the network buffers. */
@@ -109,8 +109,8 @@ export interface Connection {
 }
 
 /**
- * Opens a raw connection. `closes`: the client closes its half when the server has closed the
- * other.
+ * Opens a raw connection. With `closes`, the client closes its side when the server has closed its
+ * own side.
  */
 export const connect = (base: string, { closes = true }: { readonly closes?: boolean } = {}) =>
   Effect.acquireRelease(
