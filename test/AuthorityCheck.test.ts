@@ -133,7 +133,7 @@ describe("a batch", () => {
     }).pipe(within({ provider, credits: 0 }))
   })
 
-  it.effect("a batch that the account cannot pay fails before the lookup", () => {
+  it.effect("a batch that the account cannot pay for fails before the lookup", () => {
     const provider = make(succeeding)
     return Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com", "example.org", "localhost"]))
@@ -247,7 +247,7 @@ describe("a batch whose figures are all cached", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect("a cached batch fails when the account has too few credits", () => {
+  it.effect("a batch of cached figures fails when the account has too few credits", () => {
     const provider = knowing(known, succeeding)
     return Effect.gen(function* () {
       const error = yield* Effect.flip(check(["example.com", "example.org"]))
@@ -256,7 +256,7 @@ describe("a batch whose figures are all cached", () => {
     }).pipe(within({ provider, credits: 1 }))
   })
 
-  it.effect("a cached batch is not charged for a URL with an invalid figure", () => {
+  it.effect("a batch of cached figures is not charged for a URL with an invalid figure", () => {
     const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
     const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
     return Effect.gen(function* () {
@@ -484,7 +484,7 @@ describe("a ledger that is slow", () => {
   )
 
   it.effect(
-    "a slow release of a hold does not delay the answer, and continues in the background",
+    "the answer to a failed request does not wait for the release of its hold, which ends later",
     () =>
       Effect.gen(function* () {
         const gate = yield* Effect.makeLatch()
@@ -561,7 +561,7 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("a batch that the account cannot pay does not use up its idempotency key", () =>
+  it.effect("a batch that the account cannot pay for does not use up its idempotency key", () =>
     Effect.gen(function* () {
       const { grant } = yield* CreditLedger
       const error = yield* Effect.flip(named(["example.com", "example.org"], "first"))
@@ -637,7 +637,7 @@ describe("the number of ledger commits of a request", () => {
 })
 
 describe("concurrent batches", () => {
-  it.effect("concurrent batches never spend more than the account has", () => {
+  it.effect("concurrent batches never spend more credits than the account has", () => {
     const provider = make((targets) =>
       Effect.as(
         Effect.sleep(10),

@@ -72,7 +72,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("a cached provider recalls a list of targets only if it knows all of them", () =>
+  it.scoped("a cached provider answers from memory only if it has the figures of all targets", () =>
     Effect.gen(function* () {
       const { known, lookup } = yield* setUp({ ttl: Duration.minutes(24) })
       yield* lookup("example.com")

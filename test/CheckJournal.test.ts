@@ -78,37 +78,39 @@ describe("the journal of a bulk check", () => {
     }),
   )
 
-  it.scoped("the journal keeps a finished run until the option again starts a new run", () =>
-    Effect.gen(function* () {
-      const filename = join(yield* folder, "list.journal")
-      const again = { again: true }
-      const runId = yield* during(filename, (journal) =>
-        Effect.gen(function* () {
-          yield* journal.sending(0, "zero")
-          yield* journal.keep(0, answer)
-          return journal.runId
-        }),
-      )
-      yield* TestClock.setTime(2000)
-      const unfinished = (journal: CheckJournal["Type"]) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, undefined])
-          yield* journal.finish
-        })
-      yield* during(filename, unfinished, again)
-      yield* during(filename, (journal) =>
-        Effect.gen(function* () {
-          assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, 2000])
-          assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
-        }),
-      )
-      const fresh = (journal: CheckJournal["Type"]) =>
-        Effect.gen(function* () {
-          assert.notStrictEqual(journal.runId, runId)
-          assert.deepStrictEqual([journal.finishedAt, yield* journal.size], [undefined, 0])
-        })
-      yield* during(filename, fresh, again)
-    }),
+  it.scoped(
+    "the journal of a bulk check keeps a finished run until the option again starts a new one",
+    () =>
+      Effect.gen(function* () {
+        const filename = join(yield* folder, "list.journal")
+        const again = { again: true }
+        const runId = yield* during(filename, (journal) =>
+          Effect.gen(function* () {
+            yield* journal.sending(0, "zero")
+            yield* journal.keep(0, answer)
+            return journal.runId
+          }),
+        )
+        yield* TestClock.setTime(2000)
+        const unfinished = (journal: CheckJournal["Type"]) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, undefined])
+            yield* journal.finish
+          })
+        yield* during(filename, unfinished, again)
+        yield* during(filename, (journal) =>
+          Effect.gen(function* () {
+            assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, 2000])
+            assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
+          }),
+        )
+        const fresh = (journal: CheckJournal["Type"]) =>
+          Effect.gen(function* () {
+            assert.notStrictEqual(journal.runId, runId)
+            assert.deepStrictEqual([journal.finishedAt, yield* journal.size], [undefined, 0])
+          })
+        yield* during(filename, fresh, again)
+      }),
   )
 
   it.scoped("the journal of a bulk check can be opened by only one run at a time", () =>
@@ -121,7 +123,7 @@ describe("the journal of a bulk check", () => {
   )
 
   it.scoped(
-    "the journal of a bulk check cannot be opened over a foreign file or in a missing folder",
+    "the journal of a bulk check is not opened on another kind of file or in a missing folder",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -47,21 +47,23 @@ describe("sharing vendor calls", () => {
     }),
   )
 
-  it.scoped("a full vendor call is sent immediately, and a smaller one after the window", () =>
-    Effect.gen(function* () {
-      const { ask, vendor } = yield* setUp({ batchSize: 3 })
-      const first = yield* ask("example.com/1", "example.com/2")
-      yield* TestClock.adjust("1 millis")
-      assert.deepStrictEqual(vendor.calls, [])
-      const second = yield* ask("example.com/3")
-      yield* second
-      yield* first
-      assert.deepStrictEqual(vendor.calls, [["example.com/1", "example.com/2", "example.com/3"]])
-      const third = yield* ask("example.com/4")
-      yield* TestClock.adjust("2 millis")
-      yield* third
-      assert.lengthOf(vendor.calls, 2)
-    }),
+  it.scoped(
+    "a vendor call with the most targets is sent immediately, and a smaller one after a short wait",
+    () =>
+      Effect.gen(function* () {
+        const { ask, vendor } = yield* setUp({ batchSize: 3 })
+        const first = yield* ask("example.com/1", "example.com/2")
+        yield* TestClock.adjust("1 millis")
+        assert.deepStrictEqual(vendor.calls, [])
+        const second = yield* ask("example.com/3")
+        yield* second
+        yield* first
+        assert.deepStrictEqual(vendor.calls, [["example.com/1", "example.com/2", "example.com/3"]])
+        const third = yield* ask("example.com/4")
+        yield* TestClock.adjust("2 millis")
+        yield* third
+        assert.lengthOf(vendor.calls, 2)
+      }),
   )
 
   it.scoped("the limits of concurrent vendor calls and of targets per call are kept", () =>

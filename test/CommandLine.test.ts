@@ -122,12 +122,12 @@ describe("wrong usage", () => {
       /^there is no verb "accont": did you mean account\? The verbs are serve, account, .+, openapi$/,
     ],
     [
-      "a mistyped part of a verb lists its parts and names the nearest",
+      "a mistyped subcommand lists the subcommands and names the nearest",
       ["account", "creat", "acme"],
       /^there is no verb "account creat": did you mean account create\? The verbs are account create, account list$/,
     ],
     [
-      "a verb that resembles none lists the verbs",
+      "a subcommand that resembles none lists the subcommands",
       ["account", "frobnicate"],
       /^there is no verb "account frobnicate": the verbs are account create, account list$/,
     ],
@@ -137,7 +137,7 @@ describe("wrong usage", () => {
       /^there is no option --credit: did you mean --credits\? The options are --credits, --json, --help$/,
     ],
     [
-      "an option unlike any other lists the options",
+      "an option that resembles none lists the options",
       ["account", "list", "--frobnicate=1"],
       /^there is no option --frobnicate: the options are --json, --help$/,
     ],
@@ -147,7 +147,7 @@ describe("wrong usage", () => {
       /^the option --key KEY is missing: .*AUTHORITY_API_KEY/,
     ],
     [
-      "a missing option is named and described",
+      "a missing option names and describes the option",
       ["credits", "balance"],
       /^the option --account NAME is missing: name or id of the account; for help, run: authority credits balance --help$/,
     ],
@@ -157,12 +157,12 @@ describe("wrong usage", () => {
       /^the option --key needs a value; /,
     ],
     [
-      "a missing argument is named",
+      "a missing argument names the argument",
       ["account", "create"],
       /^the argument NAME is missing; for help, run: authority account create --help$/,
     ],
     [
-      "a superfluous argument is named",
+      "a superfluous argument quotes the argument",
       ["account", "list", "acme"],
       /^there is an argument too many: "acme"; /,
     ],
@@ -227,7 +227,7 @@ describe("wrong usage", () => {
       /^--top: expected a whole number, 1 or more; /,
     ],
   ] as const) {
-    it.effect(`in the message about wrong usage, ${name}`, () =>
+    it.effect(`the message about ${name}`, () =>
       Effect.gen(function* () {
         const { err, ok, out } = yield* run(...words)
         assert.deepStrictEqual({ ok, out }, { ok: false, out: "" })

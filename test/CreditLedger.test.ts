@@ -110,7 +110,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "a charge in one commit needs the whole amount of the hold, even if it charges less",
+        "a charge in one commit needs credits for the whole hold, even if it charges less",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(3)
@@ -144,7 +144,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a charge in one commit of more than its hold dies and changes nothing", () =>
+      it.effect("charging more than the hold in one commit dies and changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
@@ -453,23 +453,25 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    it.effect("the totals add up the holds and count the accounts with few credits", () =>
-      Effect.gen(function* () {
-        yield* endAllHolds
-        const { totals } = yield* CreditLedger
-        const amounts = [1, 6, 11].map((amount) => creditsOf(amount))
-        const before = yield* totals(amounts)
-        assert.strictEqual(before.held, 0)
-        const account = yield* newAccountWith(10)
-        yield* hold(account, 4)
-        yield* hold(account, 1)
-        const { accountsBelow, held } = yield* totals(amounts)
-        assert.strictEqual(held, 5)
-        assert.deepStrictEqual(
-          accountsBelow.map((count, i) => count - (before.accountsBelow[i] ?? 0)),
-          [0, 1, 1],
-        )
-      }),
+    it.effect(
+      "the ledger's totals have the sum of all holds and the number of accounts with few credits",
+      () =>
+        Effect.gen(function* () {
+          yield* endAllHolds
+          const { totals } = yield* CreditLedger
+          const amounts = [1, 6, 11].map((amount) => creditsOf(amount))
+          const before = yield* totals(amounts)
+          assert.strictEqual(before.held, 0)
+          const account = yield* newAccountWith(10)
+          yield* hold(account, 4)
+          yield* hold(account, 1)
+          const { accountsBelow, held } = yield* totals(amounts)
+          assert.strictEqual(held, 5)
+          assert.deepStrictEqual(
+            accountsBelow.map((count, i) => count - (before.accountsBelow[i] ?? 0)),
+            [0, 1, 1],
+          )
+        }),
     )
 
     describe("the statement", () => {

@@ -48,7 +48,7 @@ describe("Fallback", () => {
   )
 
   it.scoped(
-    "the next provider is asked even if the first one already knows that it has no figures",
+    "the next provider is asked for a target that the first one knows as failed without a call",
     () =>
       Effect.gen(function* () {
         const { first } = setUp()

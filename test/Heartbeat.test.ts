@@ -120,7 +120,7 @@ for (const [name, store] of sqlStores) {
         }),
     )
 
-    it.scoped("no process is considered dead because all processes paused for a while", () =>
+    it.scoped("processes that all paused at the same time are not considered dead", () =>
       Effect.gen(function* () {
         const [one, other] = [yield* newProcess, yield* newProcess]
         const account = yield* newAccountWith(5)
@@ -135,26 +135,28 @@ for (const [name, store] of sqlStores) {
       }),
     )
 
-    it.scoped("a process that missed a beat before a short outage is not considered dead", () =>
-      Effect.gen(function* () {
-        const [one, other] = [yield* newProcess, yield* newProcess]
-        const account = yield* newAccountWith(5)
-        yield* Effect.provide(hold(account, 5), one.context)
-        yield* other.sweep
-        yield* pass(other)
-        // Nobody reaches the database. Then the other process looks before this one beats.
-        yield* TestClock.adjust("4 seconds")
-        assert.strictEqual(yield* other.sweep, 0)
-        yield* TestClock.adjust("1 second")
-        assert.strictEqual(yield* other.sweep, 0)
-        yield* one.beat
-        assert.strictEqual(yield* pass(one, other), 0)
-        assert.strictEqual((yield* figures(account)).held, 5)
-      }),
+    it.scoped(
+      "a process that missed a heartbeat before a short outage is not considered dead",
+      () =>
+        Effect.gen(function* () {
+          const [one, other] = [yield* newProcess, yield* newProcess]
+          const account = yield* newAccountWith(5)
+          yield* Effect.provide(hold(account, 5), one.context)
+          yield* other.sweep
+          yield* pass(other)
+          // Nobody reaches the database. Then the other process looks before this one beats.
+          yield* TestClock.adjust("4 seconds")
+          assert.strictEqual(yield* other.sweep, 0)
+          yield* TestClock.adjust("1 second")
+          assert.strictEqual(yield* other.sweep, 0)
+          yield* one.beat
+          assert.strictEqual(yield* pass(one, other), 0)
+          assert.strictEqual((yield* figures(account)).held, 5)
+        }),
     )
 
     it.scoped(
-      "a process without a row counts as dead, but a hold without an owner lasts for its lease",
+      "a process without a row in processes counts as dead, but a hold without an owner keeps its lease",
       () =>
         Effect.gen(function* () {
           const [rowless, other] = [yield* newProcess, yield* newProcess]
@@ -173,18 +175,20 @@ for (const [name, store] of sqlStores) {
         }),
     )
 
-    it.scoped("a process reports trouble when its last commit is more than ten seconds ago", () =>
-      Effect.gen(function* () {
-        const { context, trouble } = yield* newProcess
-        const account = yield* newAccountWith(5)
-        assert.isUndefined(trouble())
-        yield* TestClock.adjust("8 seconds")
-        yield* Effect.provide(chargeAtOnce(newHold(account, 1), 1), context)
-        yield* TestClock.adjust("10 seconds")
-        assert.isUndefined(trouble())
-        yield* TestClock.adjust("1 millis")
-        assert.strictEqual(trouble(), "no commit in the last 10 seconds")
-      }),
+    it.scoped(
+      "a process reports a problem when it has committed nothing for more than ten seconds",
+      () =>
+        Effect.gen(function* () {
+          const { context, trouble } = yield* newProcess
+          const account = yield* newAccountWith(5)
+          assert.isUndefined(trouble())
+          yield* TestClock.adjust("8 seconds")
+          yield* Effect.provide(chargeAtOnce(newHold(account, 1), 1), context)
+          yield* TestClock.adjust("10 seconds")
+          assert.isUndefined(trouble())
+          yield* TestClock.adjust("1 millis")
+          assert.strictEqual(trouble(), "no commit in the last 10 seconds")
+        }),
     )
   })
 }

@@ -103,7 +103,7 @@ describe("an unusable result of the http provider", () => {
     "it is null": () => [null],
   }
   for (const [name, change] of Object.entries(cases)) {
-    it.scoped(`a result fails only its own target when ${name}`, () =>
+    it.scoped(`a result of the http provider fails only its own target when ${name}`, () =>
       Effect.gen(function* () {
         const vendor = yield* make
         vendor.script(
@@ -143,7 +143,7 @@ for (const [reason, fault] of [
   ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
 ] as const) {
   it.scoped(
-    `the http provider reports ${reason} for "${fault.name}", and its next call succeeds`,
+    `the http provider reports the fault "${fault.name}" as ${reason}, and its next call succeeds`,
     () =>
       Effect.gen(function* () {
         const vendor = yield* make

@@ -116,7 +116,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("a request that the account cannot pay does not take its idempotency key", () =>
+      it.effect("a request that the account cannot pay for does not take its idempotency key", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(1)
           const tooMuch = { amount: 2, fingerprint: "too much" }

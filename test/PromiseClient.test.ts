@@ -93,7 +93,7 @@ describe("the promise client", () => {
   )
 
   it.scopedLive(
-    "the promise client reads a list no further than the caller reads the results",
+    "the promise client reads a list only as fast as the caller reads the results",
     () =>
       Effect.gen(function* () {
         const server = yield* start()
@@ -345,7 +345,7 @@ describe("with promises, when the service fails", () => {
     assert.include(error.message, "request-1")
   })
 
-  it("a failed batch ends the list after the results of the batches before it", async () => {
+  it("the promise client yields the results of the batches before a failed batch, then rejects", async () => {
     const signals: Array<AbortSignal | null | undefined> = []
     const allSent = Promise.withResolvers<void>()
     const { client } = scripted([], {

@@ -53,7 +53,7 @@ describe("the provider that the settings name", () => {
   }
 
   it.scopedLive(
-    'the provider list "moz, dataset" takes from the dataset what Moz does not have',
+    'the provider list "moz, dataset" takes the figures that Moz lacks from the dataset',
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make

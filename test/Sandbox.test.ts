@@ -33,7 +33,7 @@ const median = (figures: ReadonlyArray<number>) =>
 
 describe("the sandbox", () => {
   it.prop(
-    "the sandbox gives a URL the same figures at any position and beside any other URLs",
+    "the sandbox gives a URL the same figures in any batch and at any position",
     [FastCheck.uniqueArray(urls, { minLength: 1, maxLength: 20 })],
     ([list]) => {
       const alone = list.flatMap((url) => outcomesOf(url))
@@ -42,7 +42,7 @@ describe("the sandbox", () => {
     },
   )
 
-  it.prop("the sandbox gives whole figures within the scale", [urls], ([url]) => {
+  it.prop("the sandbox gives figures that are whole numbers within the scale", [urls], ([url]) => {
     const metrics = metricsOf(url)
     assert.isTrue(isWithinScale(metrics))
     for (const figure of Object.values(metrics)) assert.isTrue(Number.isInteger(figure))

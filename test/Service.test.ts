@@ -102,20 +102,22 @@ describe("a service with the program's own vendor", () => {
       }),
   )
 
-  it.scopedLive("the service adds no retries to a complete provider", () =>
-    Effect.gen(function* () {
-      const vendor = countingVendor()
-      const { left, outcomes } = yield* checkOnce(
-        {
-          provider: vendor.layer,
-          stores: Server.inMemory,
-          settings: { AUTHORITY_PORT: "0", AUTHORITY_CREDIT_PRICE: "3" },
-        },
-        ["example.com"],
-      )
-      assert.deepStrictEqual(outcomes, [{ url: "example.com", reason: "PROVIDER_ERROR" }])
-      assert.strictEqual(left, 10)
-    }),
+  it.scopedLive(
+    "the service does not retry the failed calls of a program's own MetricsProvider",
+    () =>
+      Effect.gen(function* () {
+        const vendor = countingVendor()
+        const { left, outcomes } = yield* checkOnce(
+          {
+            provider: vendor.layer,
+            stores: Server.inMemory,
+            settings: { AUTHORITY_PORT: "0", AUTHORITY_CREDIT_PRICE: "3" },
+          },
+          ["example.com"],
+        )
+        assert.deepStrictEqual(outcomes, [{ url: "example.com", reason: "PROVIDER_ERROR" }])
+        assert.strictEqual(left, 10)
+      }),
   )
 
   for (const [what, settings, message] of [

@@ -271,7 +271,7 @@ describe("a string that is not a public web address is refused", () => {
         "https://example.com/\u001Ba",
       ],
     ],
-  ])("a string with %s is refused because it is not a public web address", (_, problem, inputs) => {
+  ])("a URL with %s is refused", (_, problem, inputs) => {
     assert.deepStrictEqual(
       inputs.map((input) => [input, problemOf(input)]),
       inputs.map((input) => [input, problem]),

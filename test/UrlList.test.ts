@@ -134,7 +134,7 @@ describe("a CSV without a chosen column", () => {
     Effect.map(Effect.flip(Effect.sandbox(taken(content, true))), String)
 
   it.effect(
-    "a CSV without a chosen column gives the only column with URLs, and reports which",
+    "a CSV without a chosen column is read from its only column with URLs, which is reported",
     () =>
       Effect.gen(function* () {
         const csv = "Rank;Address;Type\n1;https://a.com/x;text/html\n2;b.com;text/html\n3;;\n"

@@ -152,7 +152,7 @@ describe("sequential requests", () => {
     ["*"],
   ]) {
     it.scopedLive(
-      `requests of pages from ${corsOrigins.join(" and ")} are the same with and without the fast path`,
+      `answers are the same with and without the fast path when CORS allows ${corsOrigins.join(" and ")}`,
       () =>
         Effect.gen(function* () {
           assert.isEmpty(yield* compareModes({ corsOrigins }, 5))

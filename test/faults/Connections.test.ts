@@ -42,7 +42,7 @@ const occupy = (count: number) =>
 
 describe("a PostgreSQL server with too few connections", () => {
   it.scopedLive(
-    "three replicas and a verb serve without errors when PostgreSQL has too few connections",
+    "three replicas and a CLI verb work without errors when PostgreSQL has too few connections",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -55,7 +55,7 @@ const openAccount = Effect.gen(function* () {
 
 describe("a failover to a standby that takes no writes", () => {
   it.scopedLive(
-    "no request fails from 3 seconds after the primary is back",
+    "no request fails later than 3 seconds after the primary is back",
     () =>
       Effect.gen(function* () {
         const { cwd, key, url } = yield* openAccount

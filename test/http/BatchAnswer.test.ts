@@ -88,7 +88,7 @@ describe("the JSON of a batch answer", () => {
   })
 
   it.prop(
-    "a batch answer always has the given figures of a URL, also when they change",
+    "a batch answer has the current figures of a URL, even if an earlier answer had others",
     { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
     ({ former, latter, url }) => {
       const answers = [former, latter, former].map((metrics) =>

@@ -146,7 +146,7 @@ const flood = (connection: Connection) =>
 describe("an answer that is sent before the body has arrived", () => {
   for (const [status, line, headers] of early) {
     it.scopedLive(
-      `a ${status} sent before the end of the body has Connection: close, and the server closes`,
+      `a ${status} sent before the end of the body has Connection: close, and the server closes the connection`,
       () =>
         Effect.gen(function* () {
           const { connections, key, url } = yield* start({ limits: { discardMs: 200 } })
@@ -204,21 +204,23 @@ describe("an answer that is sent before the body has arrived", () => {
     )
   }
 
-  it.scopedLive("a request behind a refused body is not served and not charged", () =>
-    Effect.gen(function* () {
-      const provider = make(succeeding)
-      const { books, key, url } = yield* start({ provider: provider.layer })
-      const connection = yield* connect(url)
-      const length = 1_000_000
-      connection.send(head("POST /nothing", { ...json(key), "content-length": `${length}` }))
-      yield* eventually("the answer", () => connection.received().includes("404"))
-      connection.send("x".repeat(length))
-      const next = { ...json(key), "content-length": `${document.length}` }
-      connection.send(head(`POST ${batchPath}`, next) + document)
-      yield* eventually("the server closes", connection.isClosed)
-      assert.deepStrictEqual(statuses(connection.received()), [404])
-      assert.deepStrictEqual(provider.calls, [])
-      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
-    }),
+  it.scopedLive(
+    "a request that follows a refused body on a connection is not served and not charged",
+    () =>
+      Effect.gen(function* () {
+        const provider = make(succeeding)
+        const { books, key, url } = yield* start({ provider: provider.layer })
+        const connection = yield* connect(url)
+        const length = 1_000_000
+        connection.send(head("POST /nothing", { ...json(key), "content-length": `${length}` }))
+        yield* eventually("the answer", () => connection.received().includes("404"))
+        connection.send("x".repeat(length))
+        const next = { ...json(key), "content-length": `${document.length}` }
+        connection.send(head(`POST ${batchPath}`, next) + document)
+        yield* eventually("the server closes", connection.isClosed)
+        assert.deepStrictEqual(statuses(connection.received()), [404])
+        assert.deepStrictEqual(provider.calls, [])
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
   )
 })

@@ -46,7 +46,7 @@ describe("malformed HTTP", () => {
       `POST ${batchPath} HTTP/1.1\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n{}`,
     ],
     [
-      "a request with both Content-Length and chunks",
+      "a request with both Content-Length and Transfer-Encoding: chunked",
       `POST ${batchPath} HTTP/1.1\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ["a negative Content-Length", `POST ${batchPath} HTTP/1.1\r\ncontent-length: -1\r\n\r\n`],
@@ -91,7 +91,7 @@ describe("Upgrade, Expect and HTTP/1.0", () => {
     ["Upgrade: h2c", { upgrade: "h2c", connection: "Upgrade, HTTP2-Settings, close" }],
     ["Upgrade: websocket", { upgrade: "websocket", connection: "Upgrade, close" }],
     ["Expect: 100-continue", { expect: "100-continue", ...closing }],
-    ["Expect: the unknown", { expect: "the-unknown", ...closing }],
+    ["an unknown value of Expect", { expect: "the-unknown", ...closing }],
   ] as const) {
     it.scopedLive(`a POST with ${name} is answered with 200`, () =>
       Effect.gen(function* () {

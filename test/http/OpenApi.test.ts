@@ -76,7 +76,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  it("the document tells the kinds of an issue apart by the code of the issue", () => {
+  it("the OpenAPI document distinguishes the kinds of issue by their field code", () => {
     const { ValidationIssue, ...schemas } = JSON.parse(text()).components.schemas
     const { mapping, propertyName } = ValidationIssue.discriminator
     assert.strictEqual(propertyName, "code")

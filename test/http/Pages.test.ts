@@ -11,16 +11,18 @@ import { start } from "../support/TestServer.ts"
 
 const paths = PagePath.literals
 
-it.scopedLive("the root path leads a browser to the console and other clients to the docs", () =>
-  Effect.gen(function* () {
-    const { send } = yield* start()
-    const browser = yield* send({ path: "/", headers: { accept: "text/html,*/*;q=0.8" } })
-    assert.deepStrictEqual([browser.status, browser.headers["location"]], [302, "console"])
-    for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
-      const other = yield* send({ path: "/", headers })
-      assert.deepStrictEqual([other.status, other.headers["location"]], [302, "docs"])
-    }
-  }),
+it.scopedLive(
+  "the root path redirects a browser to the console and other clients to the docs",
+  () =>
+    Effect.gen(function* () {
+      const { send } = yield* start()
+      const browser = yield* send({ path: "/", headers: { accept: "text/html,*/*;q=0.8" } })
+      assert.deepStrictEqual([browser.status, browser.headers["location"]], [302, "console"])
+      for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
+        const other = yield* send({ path: "/", headers })
+        assert.deepStrictEqual([other.status, other.headers["location"]], [302, "docs"])
+      }
+    }),
 )
 
 describe.each(paths)("the web page %s", (path) => {

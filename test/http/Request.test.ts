@@ -43,16 +43,18 @@ const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
     return given()
   })
 
-it.scopedLive("a body in one piece can be read directly, or as a stream even later", () =>
-  Effect.gen(function* () {
-    const sent = ["/body", "/stream", "/late", "/body"].map((path, i) => post(path, `body ${i}`))
-    assert.deepStrictEqual(yield* answers(4, ...sent), [
-      "<body 0>",
-      "<body 1>",
-      "<body 2>",
-      "<body 3>",
-    ])
-  }),
+it.scopedLive(
+  "a body that arrives in one piece can be read directly, or as a stream at a later time",
+  () =>
+    Effect.gen(function* () {
+      const sent = ["/body", "/stream", "/late", "/body"].map((path, i) => post(path, `body ${i}`))
+      assert.deepStrictEqual(yield* answers(4, ...sent), [
+        "<body 0>",
+        "<body 1>",
+        "<body 2>",
+        "<body 3>",
+      ])
+    }),
 )
 
 it.scopedLive("a body in several pieces is read as a stream without losing the first piece", () =>
@@ -74,18 +76,16 @@ it.scopedLive("a chunked body is read as a stream, and is never available direct
   }),
 )
 
-it.scopedLive("a body that nobody reads does not block the next request on the connection", () =>
+it.scopedLive("an unread body does not block the next request on the connection", () =>
   Effect.gen(function* () {
     const sent = [post("/", "x"), post("/", ""), post("/", "x") + post("/body", "y")]
     assert.deepStrictEqual(yield* answers(4, ...sent), ["<>", "<>", "<>", "<y>"])
   }),
 )
 
-it.scopedLive(
-  "a long body that nobody reads does not block the next request on the connection",
-  () =>
-    Effect.gen(function* () {
-      const sent = [post("/", "x".repeat(1024 * 1024)), post("/body", "y")]
-      assert.deepStrictEqual(yield* answers(2, ...sent), ["<>", "<y>"])
-    }),
+it.scopedLive("a long unread body does not block the next request on the connection", () =>
+  Effect.gen(function* () {
+    const sent = [post("/", "x".repeat(1024 * 1024)), post("/body", "y")]
+    assert.deepStrictEqual(yield* answers(2, ...sent), ["<>", "<y>"])
+  }),
 )

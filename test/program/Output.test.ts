@@ -42,7 +42,7 @@ describe("a CLI verb whose output cannot be written", () => {
   }
 
   it.scopedLive(
-    "a CLI verb fails when nobody reads its output",
+    "a CLI verb fails when its output pipe is closed",
     () =>
       Effect.gen(function* () {
         const closed = yield* shell(yield* folder, "authority", ["openapi"], "| true")

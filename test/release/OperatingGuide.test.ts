@@ -43,7 +43,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the guide's batch is answered for the first account",
+    "the guide's example request is answered with the key of the first account",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -107,7 +107,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the settings file of the unit has the same meaning for the shell",
+    "the shell reads the settings file of the systemd unit in the same way as systemd",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -130,7 +130,7 @@ describe("the guide to operating", () => {
   })
 
   it.scopedLive(
-    "npm reaches the verbs on a machine with Node 20",
+    "npm run authority runs a CLI verb on a machine with Node 20",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

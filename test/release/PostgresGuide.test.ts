@@ -27,7 +27,7 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
 
 describe("the roles and grants of the guide", () => {
   it.scopedLive(
-    "the grants of the guide let the owner role migrate and a lesser role serve",
+    "the grants of the guide let the owner role migrate and a role with fewer rights serve",
     () =>
       Effect.gen(function* () {
         const server = inject("postgresUrl")

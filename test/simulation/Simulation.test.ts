@@ -20,7 +20,7 @@ describe("the simulation", () => {
   })
   afterAll(() => template.close())
 
-  it("every planted bug's patch still applies to the sources", () => {
+  it("the patch of every planted bug applies to the current sources", () => {
     const mutants = join(import.meta.dirname, "mutants")
     const patches = readdirSync(mutants).map((name) => join(mutants, name))
     assert.lengthOf(patches, 10)
@@ -28,7 +28,7 @@ describe("the simulation", () => {
     for (const patch of patches) execFileSync("git", ["apply", "--check", patch], { cwd })
   })
 
-  it("equal seeds give equal traces, recorded or not, also in another process", async () => {
+  it("the simulator gives equal traces for equal seeds, with and without recording, in any process", async () => {
     const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
     const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
     assert.deepStrictEqual(recorded, traces)
