@@ -72,7 +72,7 @@ export const layer = (options: {
           Effect.catchAll((error) =>
             Effect.as(
               Effect.logWarning(
-                "The provider gave no answer. If this repeats, run 'authority doctor'.",
+                "A lookup of figures failed at the provider. Its URLs get PROVIDER_ERROR, unless another provider answers. If this repeats, run 'authority doctor'.",
                 error.message,
               ),
               targets.map(() => providerFailed(error.message)),
@@ -178,5 +178,5 @@ type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, 
 
 const broken = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "the lookup failed because of a defect",
+  detail: "a bug in the service made the lookup fail",
 })

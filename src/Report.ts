@@ -61,7 +61,7 @@ export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale
 
-const offScale = providerFailed("a figure is off the scale")
+const offScale = providerFailed("a figure is outside its scale")
 
 const invalid = ({ problem }: InvalidUrl) =>
   Outcome.Failed({ reason: "INVALID_URL", detail: problem })

@@ -161,7 +161,7 @@ export const all = {
     "AUTHORITY_PROVIDER",
     "sandbox",
     providers,
-    "the providers of figures, separated by commas; each is asked for what the ones before it lack",
+    "the providers of figures, separated by commas; each is asked for the figures that the ones before it lack",
   ),
   mozToken: optional("AUTHORITY_MOZ_TOKEN", secret, "the token of the Moz API", true),
   mozUrl: setting(

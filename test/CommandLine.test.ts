@@ -164,7 +164,7 @@ describe("wrong usage", () => {
     [
       "a superfluous argument quotes the argument",
       ["account", "list", "acme"],
-      /^there is an argument too many: "acme"; /,
+      /^the argument "acme" is unexpected; /,
     ],
     [
       "an invalid length of time names its option",

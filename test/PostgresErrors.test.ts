@@ -247,7 +247,7 @@ describe("a PostgreSQL connection", () => {
         )
         assert.match(
           yield* startOn(`${url}?sslmode=verify-full&sslrootcert=${server.certificate}`),
-          /^the server's certificate is for another host; use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca /,
+          /^the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca /,
         )
         assert.match(
           yield* startOn(`${named}?sslmode=verify-full&sslrootcert=/no/such.crt`),

@@ -88,7 +88,8 @@ async function* lines(text: AsyncIterable<string>) {
     rest = complete.pop() ?? ""
     if (rest.length > maxLineLength) {
       throw new UnreadableList({
-        message: "has a line of over a million characters; is it a list of URLs?",
+        message:
+          "has a line of more than a million characters; name a list with one URL per line, or a CSV",
       })
     }
     yield complete.map((line) => line.trim()).filter(isUrl)

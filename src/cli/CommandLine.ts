@@ -127,7 +127,7 @@ const parse = <E, R, A>(
         const [extra] = directive._tag === "UserDefined" ? directive.leftover : []
         return extra === undefined
           ? { directive }
-          : { problem: `there is an argument too many: "${extra}"${seeHelp}` }
+          : { problem: `the argument "${extra}" is unexpected${seeHelp}` }
       }),
       Effect.catchAll(({ error }) =>
         Effect.succeed({ problem: plainly(Help.plain(error), options) + seeHelp }),

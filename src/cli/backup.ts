@@ -67,7 +67,7 @@ export const booksOf = (file: string) =>
       }),
     )
     if (problems.length > 0) {
-      return yield* new BooksBroken({ message: `its books do not add up: ${problems.join("; ")}` })
+      return yield* new BooksBroken({ message: `its ledger has errors: ${problems.join("; ")}` })
     }
     return { accounts, entries }
   }).pipe(failWithStoreFailure)

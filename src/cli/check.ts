@@ -113,11 +113,11 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
     // Standard input can be read only once, so leave it for the run that writes the outcomes.
     if (!hasOutput && input.file === undefined) return "finished"
     const tally = yield* JournaledCheck.tallyOf(input.batches)
-    const done = `This list was done at ${new Date(finishedAt).toISOString()}.`
-    const again = `With --again it is checked anew, for about ${counted(tally.creditsUsed, "credit")}.`
+    const done = `This list was finished at ${new Date(finishedAt).toISOString()}.`
+    const again = `With --again it is checked and charged again, for about ${counted(tally.creditsUsed, "credit")}.`
     if (!hasOutput) {
       process.stderr.write(
-        `${done} Its outcomes are from ${journal} and cost nothing now. ${again}\n`,
+        `${done} Its outcomes come from ${journal}. Nothing is charged now. ${again}\n`,
       )
       return "finished"
     }
@@ -276,7 +276,7 @@ const reason = (
 
 const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
   journal === undefined
-    ? "this run cannot be resumed, because it has no journal; with --output it has one"
+    ? "this run cannot be resumed, because it has no journal; a run with --output has one"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
 const reportResumption = (journal: string | undefined, progress: Progress.Progress) =>
@@ -286,12 +286,12 @@ const reportResumption = (journal: string | undefined, progress: Progress.Progre
     if ((yield* size) === 0 || finishedAt !== undefined) return
     const begun = new Date(startedAt).toISOString()
     yield* progress.report(
-      `Resuming the run of ${begun}: answered before: ${counted(answered, "batch", "batches")} of ${maxUrls} URLs. To start again, delete ${journal}.`,
+      `Resuming the run that began at ${begun}. Already answered: ${counted(answered, "batch", "batches")} of ${maxUrls} URLs. To start again, delete ${journal}.`,
     )
     const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
     if (late === 0) return
     yield* progress.report(
-      `Sent more than a day ago, without an answer: ${counted(late, "batch", "batches")}. The service may have charged for them. It keeps answers for a day only, so it may charge for them again.`,
+      `Sent more than a day ago, without an answer: ${counted(late, "batch", "batches")}. The service may have charged for them. It stores answers for a day only, so it may charge for them again.`,
     )
   })
 

@@ -69,7 +69,7 @@ export const balance = Command.make(
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
   override get message() {
-    return `the books do not add up (${counted(this.problems, "problem")}); grant no more credits, and restore a backup`
+    return `the ledger has errors (${counted(this.problems, "problem")}); grant no more credits, and restore a backup`
   }
 }
 

@@ -33,7 +33,7 @@ const failure = finding("failure")
 
 class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<string> }> {
   override get message() {
-    return `these parts fail: ${this.parts.join(", ")}; see how to fix them in their lines`
+    return `these checks failed: ${this.parts.join(", ")}; the output says how to fix them`
   }
 }
 

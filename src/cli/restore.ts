@@ -50,7 +50,8 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
         "NoDatabase",
         () =>
           new RestoreFailed({
-            message: "it has no tables of authority-metrics; name a backup of its database",
+            message:
+              "it has no tables of authority-metrics; name a backup of an authority-metrics database",
           }),
       ),
       Effect.mapError(
@@ -109,7 +110,7 @@ const lineForPostgres = (databaseUrl: string, source: string) => {
   const line = isSqlText(source)
     ? `psql --single-transaction --set=ON_ERROR_STOP=1 --dbname=${url} --file=${file}`
     : `pg_restore --clean --if-exists --single-transaction --dbname=${url} ${file}`
-  return `PostgreSQL has its own programs for this; stop the service, then run: ${line}`
+  return `'authority restore' restores SQLite only; for PostgreSQL stop the service, then run: ${line}`
 }
 
 /** Quotes the text as one word for a POSIX shell. */

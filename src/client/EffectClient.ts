@@ -170,7 +170,8 @@ const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
         Effect.flatMap((answer) => judged(answer, schema, read)),
         Effect.timeoutFail({
           duration: timeout,
-          onTimeout: () => new ClientError.TimedOut({ message: "The service took too long." }),
+          onTimeout: () =>
+            new ClientError.TimedOut({ message: "The service did not answer in time." }),
         }),
       )
   })

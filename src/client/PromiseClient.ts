@@ -125,7 +125,7 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     } finally {
       ended.forget()
       // Aborts the requests in flight.
-      ended.abort(new Error("The results are no longer read."))
+      ended.abort(new Error("The caller stopped reading the results."))
       // Ends the iteration of the list, so that the list can clean up. Does not wait, because the
       // list may never return.
       batches.return().catch(() => undefined)
@@ -188,7 +188,7 @@ const sender = (options: Options) => {
   /** Makes one attempt. The timeout includes the time to read the body. */
   const attempt = async (path: string, request: Sent, signal: AbortSignal | undefined) => {
     const ended = Signal.following(signal)
-    const timeout = new ClientError.TimedOut({ message: "The service took too long." })
+    const timeout = new ClientError.TimedOut({ message: "The service did not answer in time." })
     const timer = setTimeout(() => ended.abort(timeout), Math.min(timeoutMs, Signal.longestTimerMs))
     try {
       return await Signal.orAborted(exchange(path, request, ended.signal), ended.signal)

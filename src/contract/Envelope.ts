@@ -193,7 +193,7 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
     "TooManyRequests",
     "The account exceeds the rate limit that the operator has set. `Retry-After` gives the " +
       "seconds to wait.",
-    "This account may make 600 requests in 1m.",
+    "The account has reached its rate limit of 600 requests in 1m; try again later.",
   )
 }
 

@@ -20,7 +20,7 @@ export const refusalOf = (request: Request): HttpServerResponse.HttpServerRespon
   return content === undefined || isIdentity(content) ? undefined : unsupported
 }
 
-const hostMessage = "The request must have one header Host, which is host[:port]."
+const hostMessage = "The request must have exactly one Host header, in the form host or host:port."
 
 const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
 

@@ -55,7 +55,11 @@ export const add = (router: HttpLayerRouter.HttpRouter) =>
         return migrations === done && writes === working && server === listening
           ? HttpServerResponse.unsafeJson({ success: true, status: "ready", parts })
           : HttpServerResponse.unsafeJson(
-              { success: false, message: "Not ready for requests.", parts },
+              {
+                success: false,
+                message: "The service is not ready for requests; the field parts says why.",
+                parts,
+              },
               { status: 503 },
             )
       }),

@@ -64,7 +64,7 @@ export const counter = (
     if (count <= requests) return undefined
     const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
     return {
-      message: `This account may make ${requests} requests in ${Duration.format(per)}.`,
+      message: `The account has reached its rate limit of ${requests} requests in ${Duration.format(per)}; try again later.`,
       headers: {
         "retry-after": String(seconds),
         "ratelimit-policy": `"account";q=${requests};w=${Math.ceil(perMs / 1000)}`,

@@ -135,7 +135,8 @@ const mergeNames = (list: string | undefined, more: string) => {
  */
 const noScope = Effect.map(Scope.make(), (scope) => ({
   ...scope,
-  addFinalizer: () => Effect.dieMessage("A handler that acquires something needs Effect.scoped."),
+  addFinalizer: () =>
+    Effect.dieMessage("A handler that acquires a scoped resource must use Effect.scoped."),
 }))
 
 /**

@@ -42,6 +42,6 @@ export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId
 }> {
   override get message() {
-    return `the hold of request ${this.requestId} has ended before it was settled`
+    return `the hold of request ${this.requestId} ended before it was settled, so nothing was charged`
   }
 }

@@ -246,7 +246,7 @@ const readHistory = async () => {
     if (list === undefined) return
     past.value = list.summaries.filter(({ id }) => runs.value.every((run) => run.id !== id))
     if (list.unreadable > 0) {
-      storeProblem.value = `${count(list.unreadable, "kept run")} cannot be read. Reload the page: a newer version of the console may read it.`
+      storeProblem.value = `${count(list.unreadable, "kept run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
     }
   } catch (error) {
     report(error)

@@ -166,7 +166,7 @@ const Endpoint = ({
           {required ? "" : ", optional"}: <Marked text={description} />
         </p>
       ))}
-      <pre tabIndex={0} role="region" aria-label={`A call to ${operation.summary}`}>
+      <pre tabIndex={0} role="region" aria-label={`Example call: ${operation.summary}`}>
         {[
           `curl -s ${method === "GET" ? "" : `-X ${method} `}$BASE${path} -H 'x-api-key: am_…'`,
           ...(body === undefined
@@ -182,11 +182,14 @@ const Endpoint = ({
           <h3>
             Request: <Link to={nameOf(body)} />
           </h3>
-          <Example of={schemas[nameOf(body)]} label={`Example for ${operation.summary}`} />
+          <Example
+            of={schemas[nameOf(body)]}
+            label={`Example request body: ${operation.summary}`}
+          />
         </>
       )}
       <h3>Answers</h3>
-      <Scrolled label={`Answers to ${operation.summary}`}>
+      <Scrolled label={`Answers: ${operation.summary}`}>
         <thead>
           <tr>
             <th scope="col">Status</th>

@@ -35,7 +35,7 @@ export const Empty = () => (
     </dl>
     <h3>With the keyboard</h3>
     <dl class="keys">
-      <Keys keys={["Ctrl", "Enter"]}>starts the check from the list (⌘ Enter on a Mac)</Keys>
+      <Keys keys={["Ctrl", "Enter"]}>in the list field starts the check (⌘ Enter on a Mac)</Keys>
       <Keys keys={["Tab"]}>goes to the next field, column header or bar of a chart</Keys>
       <Keys keys={["Enter"]}>on a column header sorts, and again reverses the order</Keys>
       <Keys keys={["Space"]}>on a bar shows only the addresses in its range</Keys>

@@ -230,10 +230,10 @@ const nobody = ""
 
 const crowded = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "too many targets are in the queue",
+  detail: "the account has too many targets in the queue",
 })
 
 const broken = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "the lookup failed because of a defect",
+  detail: "a bug in the service made the lookup fail",
 })

@@ -90,7 +90,7 @@ type Figures = ReadonlyMap<string, number>
 const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
   Effect.as(
     Effect.logWarning(
-      "DataForSEO gave no spam scores, so these figures have none. If this repeats, run 'authority doctor'.",
+      "DataForSEO returned no spam scores for a lookup, so its figures have none. If this repeats, run 'authority doctor'.",
       error.message,
     ),
     new Map(),

@@ -38,7 +38,7 @@ export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
   const outcomeOf = ({ page }: Target): Outcome => {
     const metrics = pages === undefined ? figures : pages.get(page)
     return metrics === undefined
-      ? providerFailed("the fake has no figures of this URL")
+      ? providerFailed("the test has no figures for this URL")
       : Outcome.Checked({ metrics })
   }
 
@@ -54,7 +54,7 @@ export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
   return {
     layer,
     calls,
-    failNext: (reason, detail = "as the test says") =>
+    failNext: (reason, detail = "the test makes this call fail") =>
       void failures.push(new ProviderError({ provider: "fake", reason, detail })),
   }
 }

@@ -72,7 +72,7 @@ const valued =
     Effect.catchAll(lookup(targets), (error) =>
       Effect.as(
         Effect.logWarning(
-          "The provider gave no answer. If this repeats, run 'authority doctor'.",
+          "A lookup of figures failed at the provider. Its URLs get PROVIDER_ERROR, unless another provider answers. If this repeats, run 'authority doctor'.",
           error.message,
         ),
         targets.map(() => providerFailed(error.message)),

@@ -54,7 +54,8 @@ export type Question = typeof Question.Type
 
 /** Many languages encode an absent field as null, so null means absent. */
 const spamScore = Schema.optionalWith(Schema.NullOr(Score), { exact: true }).annotations({
-  description: "How much the domain resembles spam, from 0 to 100. Null or absent without a score.",
+  description:
+    "How much the domain resembles spam, from 0 to 100. Null or absent when the provider has no score.",
 })
 
 export const Figures = Schema.Struct({ url, ...Metrics.fields, spamScore }).annotations({
@@ -111,27 +112,32 @@ class Token extends HttpApiMiddleware.Tag<Token>()("Token", {
 export class HttpProtocol extends HttpApi.make("provider")
   .add(
     HttpApiGroup.make("provider", { topLevel: true })
-      .annotate(OpenApi.Description, "What the service asks a provider.")
+      .annotate(OpenApi.Description, "The call that the service makes to a provider.")
       .add(
         HttpApiEndpoint.post("lookup", "/")
           .setPayload(Question)
           .addSuccess(Answer)
-          .addError(refusal(401, "The token is wrong. The call is not repeated."))
-          .addError(refusal(402, "The subscription is spent. The call is not repeated."))
+          .addError(refusal(401, "The token is wrong. The service does not repeat the call."))
+          .addError(
+            refusal(
+              402,
+              "The quota of the subscription is used up. The service does not repeat the call.",
+            ),
+          )
           .addError(
             refusal(429, "Too many calls. The header `Retry-After` says how many seconds to wait."),
           )
           .addError(
             refusal(
               503,
-              "Out of order. The call is repeated, after `Retry-After` where it is sent.",
+              "The endpoint is out of order. The service repeats the call, after the seconds in `Retry-After`, if any.",
             ),
           )
           .annotate(OpenApi.Summary, `The figures of up to ${batchSize} targets`)
           .annotate(
             OpenApi.Description,
             "Each target gets one result, either figures or an error. Results are matched by `url`. " +
-              "Figures off the scale fail their own target only.",
+              "A figure outside its scale fails only its own target.",
           ),
       ),
   )
@@ -146,5 +152,5 @@ export class HttpProtocol extends HttpApi.make("provider")
     OpenApi.Description,
     "The service asks this endpoint for figures, with AUTHORITY_PROVIDER=http. It ignores unknown " +
       "fields. A 5xx, a 408 and a 429 are repeated up to three times, any other status but 200 " +
-      "is not. After five failed calls in a row the service pauses for 15 seconds.",
+      "is not repeated. After five failed calls in a row the service pauses for 15 seconds.",
   ) {}

@@ -45,10 +45,10 @@ const waitFor = (ms: number) =>
     return remaining < ms
   })
 
-const providerError = providerFailed("simulated for this host name")
+const providerError = providerFailed("the sandbox simulates a failure of this host name")
 const serverError = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "simulated for this host name",
+  detail: "the sandbox simulates a failure of this host name",
 })
 
 // Kept in a variable, because each access to `Outcome.Checked` makes a new constructor.

@@ -84,7 +84,10 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }).pipe(
       // No request depends on these times, so a failure is only logged.
       Effect.catchAllCause((cause) =>
-        Effect.logDebug("The times at which API keys were last used were not saved.", cause),
+        Effect.logDebug(
+          "The times of last use of API keys were not saved, so 'authority key list' may show earlier times.",
+          cause,
+        ),
       ),
     )
     const scope = yield* Effect.scope

@@ -158,7 +158,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     /^SQLITE_BUSY|^SQLITE_LOCKED/,
-    "the database is locked by another program; end it, or try later",
+    "the database is locked by another program; end that program, or try later",
   ],
   [damage, "the database file is damaged, or is not an SQLite database; restore a backup"],
   [
@@ -228,7 +228,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    "the server's certificate is for another host; use a name from it in AUTHORITY_DATABASE_URL, or sslmode=verify-ca",
+    "the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca",
   ],
   [
     /^(ENOENT|EACCES|EISDIR): .*, (open|read)\b/,

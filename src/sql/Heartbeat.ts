@@ -147,7 +147,7 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
           const hasRecovered = isFailing
           isFailing = false
           return hasRecovered
-            ? Effect.logInfo("This process can write its heartbeat again.")
+            ? Effect.logInfo("This process can write its heartbeat to the database again.")
             : Effect.void
         },
         onFailure: (cause) => {
@@ -156,7 +156,7 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
           const { message } = Failure.describe(Cause.squash(cause))
           return isKnown
             ? Effect.void
-            : Effect.logError(`This process cannot write its heartbeat: ${message}`)
+            : Effect.logError(`This process cannot write its heartbeat to the database: ${message}`)
         },
       }),
     )

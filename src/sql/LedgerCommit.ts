@@ -176,7 +176,7 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
 const dieUndecided = ({ cause, message }: StoreFailure) => {
   const failure = new StoreFailure({ message, cause, isUndecided: true })
   const log = Effect.logError(
-    "The connection to the database broke during a commit. Its changes may have been committed. To check the books, run 'authority credits verify'.",
+    "The connection to the database broke during a commit. Its changes may have been committed. To check the ledger, run 'authority credits verify'.",
     Cause.die(failure),
   )
   return Effect.zipRight(log, Effect.die(failure))

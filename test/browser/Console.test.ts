@@ -761,7 +761,7 @@ describe.skipIf(isMissing)("the documentation pages", () => {
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)
         const { act } = yield* visit(url, "/docs")
-        const call = "A call to Check the authority of 1 to 50 domains or URLs"
+        const call = "Example call: Check the authority of 1 to 50 domains or URLs"
         const example = yield* act((page) => page.getByLabel(call, { exact: true }).innerText())
         assert.match(example, /^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/v1\/metrics/)
         yield* act((page) => page.getByLabel(`Copy: ${call}`).click())

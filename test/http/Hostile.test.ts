@@ -195,7 +195,8 @@ describe("HTTP framing headers", () => {
       error: { issues: [{ code: "invalid_header", message, path: [] }], name: "ValidationError" },
     })
 
-  const hostMessage = "The request must have one header Host, which is host[:port]."
+  const hostMessage =
+    "The request must have exactly one Host header, in the form host or host:port."
 
   const hosts = (...values: ReadonlyArray<string>) =>
     [...values.map((value) => ["host", value] as const), ["connection", "close"]] as const

@@ -20,7 +20,7 @@ describe("the rate limit of an account", () => {
       assert.strictEqual(refused.status, 429)
       assert.deepStrictEqual(JSON.parse(refused.text), {
         success: false,
-        message: "This account may make 2 requests in 1h.",
+        message: "The account has reached its rate limit of 2 requests in 1h; try again later.",
       })
       const wait = Number(refused.headers["retry-after"])
       assert.isTrue(wait > 0 && wait <= 3600)

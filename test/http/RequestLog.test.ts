@@ -77,7 +77,9 @@ describe("the request log at level debug", () => {
         yield* check(["example.com"])
         moz.always(FakeVendor.reset)
         yield* check(["example.com"])
-        assert.isTrue(log.some((line) => line.includes("The provider gave no answer.")))
+        assert.isTrue(
+          log.some((line) => line.includes("A lookup of figures failed at the provider.")),
+        )
         const wrong = `${key}x`
         const refused = yield* send({ path: creditsPath, headers: { "x-api-key": wrong } })
         assert.deepStrictEqual(lineOf(log, refused), {

@@ -79,7 +79,7 @@ describe("a bulk check that is stopped", () => {
         }
         const last = yield* toEnd(cwd, command)
         assert.strictEqual(last.code, 0, last.stderr)
-        assert.match(last.stderr, /^Resuming the run of /)
+        assert.match(last.stderr, /^Resuming the run that began at /)
         const rows = csv(cwd, "out.csv")
         assert.deepStrictEqual(
           rows.map(([url]) => url),
@@ -245,7 +245,7 @@ describe("a bulk check that finished", () => {
         assert.deepStrictEqual([same.code, same.stderr], [0, ""])
         assert.match(
           same.stdout,
-          /^This list was done at \S+Z\. Its outcomes are in out\.csv\. Nothing was charged now\. With --again it is checked anew, for about 120 credits\.\n$/,
+          /^This list was finished at \S+Z\. Its outcomes are in out\.csv\. Nothing was charged now\. With --again it is checked and charged again, for about 120 credits\.\n$/,
         )
         assert.strictEqual(read("out.csv"), "my notes")
         expectNothingLeft(cwd, "out.csv.journal")
@@ -280,7 +280,7 @@ describe("a bulk check that finished", () => {
         assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
         assert.match(
           second.stderr,
-          /^This list was done at \S+Z\. Its outcomes are from \S+list\.txt\.journal and cost nothing now\. With --again it is checked anew, for about 1 credit\.\n/,
+          /^This list was finished at \S+Z\. Its outcomes come from \S+list\.txt\.journal\. Nothing is charged now\. With --again it is checked and charged again, for about 1 credit\.\n/,
         )
       }),
     timeout,

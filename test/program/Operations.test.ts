@@ -217,7 +217,7 @@ describe("a backup of a database whose books are wrong", () => {
         assert.strictEqual(code, 1)
         assert.match(
           stderr,
-          /^authority: the copy copy\.db was made, but its books do not add up: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
+          /^authority: the copy copy\.db was made, but its ledger has errors: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
         )
         assert.isTrue(existsSync(join(cwd, "copy.db")))
       }),
@@ -322,7 +322,7 @@ describe("the doctor", () => {
         assert.match(stdout, /ok +provider moz: reachable/)
         assert.strictEqual(
           stderr,
-          "authority: these parts fail: database, provider dataforseo; see how to fix them in their lines\n",
+          "authority: these checks failed: database, provider dataforseo; the output says how to fix them\n",
         )
       }),
     timeout,

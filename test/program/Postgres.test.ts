@@ -37,7 +37,7 @@ describe("a connection string", () => {
           assert.include(stdout, `AUTHORITY_DATABASE_URL: ${setting} (environment)`)
           assert.match(stdout, new RegExp(`failure +database: .*(${problem.replace("?", "\\?")})`))
           assert.notInclude(printed, "SECRET", url)
-          assert.match(stderr, /^authority: these parts fail: [^\n]+\n$/, url)
+          assert.match(stderr, /^authority: these checks failed: [^\n]+\n$/, url)
         }
       }),
     timeout,

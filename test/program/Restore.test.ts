@@ -356,7 +356,7 @@ describe("restore refuses a file and changes nothing", () => {
             AUTHORITY_DATABASE_URL: url,
           })
           assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, /^authority: PostgreSQL has its own programs for this; .+\n$/)
+          assert.match(stderr, /^authority: 'authority restore' restores SQLite only; .+\n$/)
           assert.include(stderr, line)
         }
       }),
