@@ -2,18 +2,23 @@
  * Builds the typed client for the package. The client is JavaScript, because browsers, and Node in
  * node_modules, do not strip types. The client has no dependency of the service, such as SQLite.
  */
-import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { build } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 
-/** Writes the promise client with its libraries, the Effect client, and the types to `dist`. */
+/** The source of each client. */
+export const clientEntries = {
+  client: "src/client/PromiseClient.ts",
+  "client-effect": "src/client/EffectClient.ts",
+}
+
+/** Writes the promise client with its libraries, and the Effect client to `dist`. */
 export const bundleClient = async (dist: string) => {
   const define = { VERSION: JSON.stringify(manifest.version) }
   await build({
     absWorkingDir: root,
-    entryPoints: ["src/client/PromiseClient.ts"],
+    entryPoints: [clientEntries.client],
     outfile: join(dist, "client.js"),
     bundle: true,
     platform: "browser",
@@ -25,7 +30,7 @@ export const bundleClient = async (dist: string) => {
   })
   await build({
     absWorkingDir: root,
-    entryPoints: ["src/client/EffectClient.ts"],
+    entryPoints: [clientEntries["client-effect"]],
     outfile: join(dist, "client-effect.js"),
     bundle: true,
     // Do not bundle Effect: two copies of it in one program do not work together.
@@ -35,11 +40,5 @@ export const bundleClient = async (dist: string) => {
     target: "es2022",
     define,
     logLevel: "warning",
-  })
-  const tsc = join(root, "node_modules", ".bin", "tsc")
-  execFileSync(tsc, ["--project", "scripts/client-types.json", "--outDir", join(dist, "types")], {
-    cwd: root,
-    stdio: "inherit",
-    shell: process.platform === "win32",
   })
 }

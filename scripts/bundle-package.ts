@@ -1,19 +1,17 @@
 /** Builds the package for other projects in `dist`: its clients, the service, and their types. */
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
-import { bundleClient } from "./bundle-client.ts"
-import { bundleServer, files, makeTypes } from "./bundle-server.ts"
-
-const clients = ["src/client/PromiseClient.ts", "src/client/EffectClient.ts"]
+import { bundleClient, clientEntries } from "./bundle-client.ts"
+import { bundleServer, files, serverEntries } from "./bundle-server.ts"
+import { writeTypes } from "./package-types.ts"
 
 /** Writes the package to `dist`. `npm pack` there makes its tarball. */
 export const bundlePackage = async (dist: string) => {
-  rmSync(join(dist, "types"), { recursive: true, force: true })
   await bundleClient(dist)
   await bundleServer(dist)
-  makeTypes(dist, clients)
+  writeTypes(dist, [...Object.values(clientEntries), ...Object.values(serverEntries)])
   writeFileSync(join(dist, "README.md"), readme())
   cpSync(join(root, "LICENSE"), join(dist, "LICENSE"))
   mkdirSync(join(dist, "provider"), { recursive: true })

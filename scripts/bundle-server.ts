@@ -2,14 +2,13 @@
  * Builds the package's entries for programs that run the service: `/server`, `/provider` and
  * `/testing`. They share chunks, so that an application has one copy of each module.
  */
-import { execFileSync } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { rmSync } from "node:fs"
+import { join } from "node:path"
 import { build } from "esbuild"
 import { definitions, root } from "./bundle.ts"
 
 /** Each entry of the package that runs on a server, and its source. */
-const entries = {
+export const serverEntries = {
   server: "src/server/public.ts",
   provider: "src/providers/public.ts",
   testing: "src/testing/public.ts",
@@ -22,14 +21,14 @@ const entries = {
  */
 const external = ["effect", "@effect/platform", "better-sqlite3"]
 
-/** The files and folders of `dist` that this build makes, besides the types. */
-export const files = [...Object.keys(entries).map((name) => `${name}.js`), "chunks"]
+/** The files and folders of `dist` that this build makes. */
+export const files = [...Object.keys(serverEntries).map((name) => `${name}.js`), "chunks"]
 
 export const bundleServer = async (dist: string) => {
   rmSync(join(dist, "chunks"), { recursive: true, force: true })
   await build({
     absWorkingDir: root,
-    entryPoints: entries,
+    entryPoints: serverEntries,
     outdir: dist,
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
@@ -47,33 +46,4 @@ export const bundleServer = async (dist: string) => {
     },
     logLevel: "warning",
   })
-}
-
-/** Writes the types of these entries. Deletes the types that no entry of the package uses. */
-export const makeTypes = (dist: string, clients: ReadonlyArray<string>) => {
-  const types = join(dist, "types")
-  const tsc = join(root, "node_modules", ".bin", "tsc")
-  execFileSync(tsc, ["--project", "scripts/server-types.json", "--outDir", types], {
-    cwd: root,
-    stdio: "inherit",
-    shell: process.platform === "win32",
-  })
-  const shown = new Set<string>()
-  for (const source of [...clients, ...Object.values(entries)]) {
-    follow(join(types, source.replace(/^src\//, "").replace(/\.ts$/, ".d.ts")), shown)
-  }
-  for (const entry of readdirSync(types, { recursive: true, encoding: "utf8" })) {
-    const file = join(types, entry)
-    if (existsSync(file) && statSync(file).isFile() && !shown.has(file)) rmSync(file)
-  }
-}
-
-/** Adds a file and all files that it imports to `shown`. */
-const follow = (file: string, shown: Set<string>) => {
-  if (shown.has(file)) return
-  shown.add(file)
-  const text = readFileSync(file, "utf8")
-  for (const [, path = ""] of text.matchAll(/(?:from |import\(|import )"(\.[^"]*)"/g)) {
-    follow(join(dirname(file), path.replace(/\.[jt]s$/, ".d.ts")), shown)
-  }
 }

@@ -1,0 +1,42 @@
+/** Writes the types of the package. */
+import { execFileSync } from "node:child_process"
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { dirname, join } from "node:path"
+import { root } from "./bundle.ts"
+
+/** The clients have a project of their own, because they must run in browsers and on Node 20. */
+const projects = ["scripts/client-types.json", "scripts/server-types.json"]
+
+/**
+ * Writes the types of these source files to `dist/types`. Omits files that none of them imports.
+ */
+export const writeTypes = (dist: string, sources: ReadonlyArray<string>) => {
+  const types = join(dist, "types")
+  rmSync(types, { recursive: true, force: true })
+  for (const project of projects) {
+    const tsc = join(root, "node_modules", ".bin", "tsc")
+    execFileSync(tsc, ["--project", project, "--outDir", types], {
+      cwd: root,
+      stdio: "inherit",
+      shell: process.platform === "win32",
+    })
+  }
+  const used = new Set<string>()
+  for (const source of sources) {
+    follow(join(types, source.replace(/^src\//, "").replace(/\.ts$/, ".d.ts")), used)
+  }
+  for (const entry of readdirSync(types, { recursive: true, encoding: "utf8" })) {
+    const file = join(types, entry)
+    if (existsSync(file) && statSync(file).isFile() && !used.has(file)) rmSync(file)
+  }
+}
+
+/** Adds a file and all files that it imports to `used`. */
+const follow = (file: string, used: Set<string>) => {
+  if (used.has(file)) return
+  used.add(file)
+  const text = readFileSync(file, "utf8")
+  for (const [, path = ""] of text.matchAll(/(?:from |import\(|import )"(\.[^"]*)"/g)) {
+    follow(join(dirname(file), path.replace(/\.[jt]s$/, ".d.ts")), used)
+  }
+}
