@@ -205,7 +205,7 @@ describe("a running service", () => {
 
 describe("a backup of a database whose books are wrong", () => {
   it.scopedLive(
-    "a backup whose books do not add up is kept, and the message names it and says what to do",
+    "a backup whose ledger has errors is kept, and the message names it and says what to do",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -283,8 +283,8 @@ describe("restore refuses a file and changes nothing", () => {
       },
     ],
     [
-      "books that do not add up",
-      /\/file\.db cannot be restored: .*add up/,
+      "a ledger with errors",
+      /\/file\.db cannot be restored: .*ledger has errors/,
       (cwd, file) => changed(cwd, file, "UPDATE entries SET amount = amount + 1"),
     ],
     [
