@@ -95,7 +95,7 @@ export const start = async (
   return { name, pid: child.pid ?? 0, url, keys, stop }
 }
 
-export interface ServiceOptions {
+interface ServiceOptions {
   readonly name: string
   /** The working directory, which contains the SQLite database. */
   readonly cwd: string
@@ -167,7 +167,7 @@ export const learn = async (server: Server) => {
 }
 
 /** Sends one batch with the first API key. */
-export const ask = async ({ keys, url }: Server, body: string, name?: string) => {
+const ask = async ({ keys, url }: Server, body: string, name?: string) => {
   const response = await fetch(url + batchPath, {
     method: "POST",
     headers: {

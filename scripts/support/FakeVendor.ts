@@ -111,7 +111,7 @@ export const reset: Fault = {
 }
 
 /** Breaks the connection in the middle of the answer. */
-export const cut: Fault = {
+const cut: Fault = {
   name: "connection cut",
   apply: (response, { body, status }) => {
     response.writeHead(status, { "content-length": Buffer.byteLength(body) })
@@ -134,7 +134,7 @@ export const drip: Fault = {
 }
 
 /** Sends a Content-Length that is too short. */
-export const shortLength: Fault = {
+const shortLength: Fault = {
   name: "Content-Length too short",
   apply: (response, { body, status }) => {
     const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-length: ${Math.floor(body.length / 2)}\r\n\r\n`
@@ -143,7 +143,7 @@ export const shortLength: Fault = {
 }
 
 /** Sends a Content-Length that is too long. */
-export const longLength: Fault = {
+const longLength: Fault = {
   name: "Content-Length too long",
   apply: (response, { body, status }) => {
     const head = `HTTP/1.1 ${status} OK\r\nconnection: close\r\ncontent-length: ${body.length + 100}\r\n\r\n`
@@ -175,12 +175,12 @@ export const throttled = (retryAfter: string): Fault => ({
 
 export const unavailable: Fault = { ...answer(500, "Internal Server Error"), name: "HTTP 500" }
 
-export const html: Fault = {
+const html: Fault = {
   ...answer(200, "<!doctype html><title>Maintenance</title>", { "content-type": "text/html" }),
   name: "HTML page",
 }
 
-export const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "malformed JSON" }
+const garbage: Fault = { ...answer(200, '\u0000\ufffd{"resu'), name: "malformed JSON" }
 
 export const nothing: Fault = { ...answer(200, ""), name: "empty body" }
 
@@ -193,7 +193,7 @@ const deepAnswer = (name: string, before: string, after: string): Fault => ({
   name: `deeply nested ${name}`,
 })
 
-export const deepAnswers: ReadonlyArray<Fault> = [
+const deepAnswers: ReadonlyArray<Fault> = [
   deepAnswer("list", "", ""),
   deepAnswer("result", `{"id":"x","jsonrpc":"2.0","result":`, "}"),
   deepAnswer("error", `{"id":"x","jsonrpc":"2.0","error":`, "}"),
@@ -207,7 +207,7 @@ export const deepAnswers: ReadonlyArray<Fault> = [
   deepAnswer("results", `{"results":[{"page_authority":`, "}]}"),
 ]
 
-export const tooLarge: Fault = {
+const tooLarge: Fault = {
   name: "body of 3 MiB",
   apply: (response) =>
     send(response, { status: 200, body: `{"filler":"${"x".repeat(3 * 1024 * 1024)}"}` }),

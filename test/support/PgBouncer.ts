@@ -34,7 +34,7 @@ export interface PgBouncer {
 const program = process.env["PGBOUNCER"] ?? "/usr/sbin/pgbouncer"
 
 /** Returns the version. Fails with install instructions when there is no PgBouncer. */
-export const version = (): readonly [major: number, minor: number] => {
+const version = (): readonly [major: number, minor: number] => {
   try {
     const output = execFileSync(program, ["--version"], { encoding: "utf8" })
     const [, major, minor] = /PgBouncer (\d+)\.(\d+)/.exec(output) ?? []

@@ -1,7 +1,5 @@
 /** Runs the built program as a process, which is killed at the end of the test's scope. */
 import { execFile, spawn } from "node:child_process"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -14,6 +12,8 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
 import { eventually } from "../../scripts/support/RawHttp.ts"
 
+export { temporaryFolder as folder } from "./Stores.ts"
+
 const root = join(import.meta.dirname, "../..")
 
 /** The program's source file. */
@@ -21,12 +21,6 @@ export const source = join(root, "src/main.ts")
 
 /** The built program. The test run has built it. */
 export const bundle = join(root, "dist/authority.cjs")
-
-/** An empty temporary folder. */
-export const folder = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-test-"))),
-  (path) => Effect.sync(() => rmSync(path, { recursive: true, force: true })),
-)
 
 /** Hides the developer's settings, except AUTHORITY_EXPRESS, which chooses the mode of the run. */
 const environment = (settings: Record<string, string>) => ({
