@@ -76,7 +76,11 @@ const baseOf = ({ base, node }: Target): string => {
     .slice(-1)
   const archive = join(cache, file)
   const hash = createHash("sha512").update(readFileSync(archive)).digest("base64")
-  assert.equal(`sha512-${hash}`, integrity, `${specifier} is what package-lock.json names`)
+  assert.equal(
+    `sha512-${hash}`,
+    integrity,
+    `${specifier} does not match its hash in package-lock.json`,
+  )
   execFileSync("tar", ["-xzf", file, `package/${node}`], { cwd: cache })
   rmSync(archive)
   // Rename it only when it is complete, because the next build uses any file with this name.

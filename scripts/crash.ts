@@ -200,8 +200,8 @@ const crashOn = async (
   const paid = [...acknowledged.values()].filter((credits) => credits > 0)
   const unacknowledged = charged.size - paid.length
   const unnamed = inFlight.filter(({ key }) => key === undefined).length
-  assert(unacknowledged >= collected, "an answer was collected that was not charged")
-  assert(unacknowledged <= collected + unnamed, "more was charged than was in flight")
+  assert(unacknowledged >= collected, "a repeat got an answer that was not charged")
+  assert(unacknowledged <= collected + unnamed, "more requests were charged than were in flight")
   return {
     kills: options.rounds * processes,
     acknowledged: acknowledged.size,

@@ -78,7 +78,7 @@ try {
   const [code] = await Promise.race([exited, setTimeout(20_000, ["still running"], { ref: false })])
   child.kill("SIGKILL")
   rmSync(folder, { recursive: true })
-  assert.equal(code, 0, "the program ends with 0 on SIGTERM")
+  assert.equal(code, 0, `the program ended with ${code} after SIGTERM`)
 }
 console.log(
   `smoke test: ${[program, ...args].join(" ")} answers a batch, has its pages and ends in order`,

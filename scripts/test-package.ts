@@ -66,7 +66,7 @@ const checkTypes = async (folder: string) => {
   const strict = ["--strict", "--noEmit", "--types", "node", "--skipLibCheck"]
   writeFileSync(join(folder, "wrong.ts"), wrong)
   await run(folder, bin("tsc"), ...modern, ...strict, "first.test.ts", "provider.ts", "wrong.ts")
-  report("the examples have the types that they are written for, and wrong uses have none")
+  report("the examples pass the type check, and wrong uses fail it")
 }
 
 /**
@@ -132,7 +132,7 @@ const serve = async (
   }
   const [code] = await exited
   assert.equal(code, 0)
-  report(`the provider of one's own answers on ${name}, and SIGTERM ends it`)
+  report(`the README's service answers on ${name}, and SIGTERM ends it`)
 }
 
 /** Tests on Node 20, if the machine has it: the clients must load, and the service must refuse. */
@@ -141,7 +141,9 @@ const refuseOldNode = async (folder: string) => {
   const options = { cwd: folder, env: { PATH: path?.join(":") } }
   const version = await promisify(execFile)("node", ["--version"], options).catch(() => undefined)
   if (version === undefined || !/^v(20|21)\./.test(version.stdout)) {
-    console.log("--  the machine's own Node is not 20 or 21: its refusal was not tried")
+    console.log(
+      "NOT DONE: the machine's own Node is not 20 or 21, so the refusal of an old Node was not tested",
+    )
     return
   }
   for (const entry of ["server", "testing"]) {
@@ -155,7 +157,7 @@ const refuseOldNode = async (folder: string) => {
     )
   }
   await promisify(execFile)("node", ["-e", 'import("authority-metrics/client")'], options)
-  report("an older Node is refused by the service in one line, and loads the client")
+  report("the service refuses an older Node in one line, and the client loads there")
 }
 
 const folder = mkdtempSync(join(tmpdir(), "authority-package-"))

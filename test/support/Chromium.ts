@@ -21,7 +21,7 @@ export default function setup(project: TestProject) {
   const missing = "no Chromium was found: install it, or name it in CHROMIUM"
   if (process.env["REQUIRE_BROWSER"] !== undefined) throw new Error(missing)
   const say = () =>
-    console.error(`\nNOT DONE: the pages were not tested in a browser, for ${missing}.\n`)
+    console.error(`\nNOT DONE: the pages were not tested in a browser, because ${missing}.\n`)
   say()
   // Report it again at the end of the run.
   return say
