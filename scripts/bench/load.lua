@@ -19,7 +19,7 @@ end
 
 function request()
   local i = sent % #requests
-  -- Each pass over the requests gives every request another key.
+  -- Each pass over the requests gives every request another API key.
   local key = keys[(sent + math.floor(sent / #requests)) % #keys + 1]
   local first, rest, named = unpack(requests[i + 1])
   sent = sent + 1

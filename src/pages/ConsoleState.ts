@@ -87,7 +87,7 @@ const askForCredits = async (asked: string): Promise<boolean> => {
     } else {
       keyProblem.value =
         answer._tag === "Refused"
-          ? `The service could not check the key. Try again in a moment, or ask your operator. Its answer: ${answer.message}`
+          ? `The service could not check the key. Try again in a moment, or ask your operator. The service's answer: ${answer.message}`
           : navigator.onLine
             ? "The service does not answer. Try again in a moment."
             : "This device is offline. Connect it and try again."

@@ -246,7 +246,7 @@ const Ranges = ({ filter }: Pick<Props, "filter">) => {
           disabled={!TableView.hasRanges(filter.value)}
           onClick={() => (filter.value = { ...filter.value, ranges: TableView.everything.ranges })}
         >
-          Clear figures
+          Clear ranges
         </button>
       </div>
     </details>

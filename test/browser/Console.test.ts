@@ -181,7 +181,7 @@ describe.skipIf(isMissing)("the console", () => {
           copied.split("\n").map((line) => line.split("\t")[0]),
           ["url", ...found.map(({ url }) => url)],
         )
-        yield* act((page) => page.getByRole("button", { name: "Clear figures" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Clear ranges" }).click())
         yield* act((page) => page.getByText("120 addresses", { exact: true }).last().waitFor())
 
         const head = page.getByRole("columnheader", { name: "Spam score" })
