@@ -47,12 +47,12 @@ export type Answer<A> =
       readonly message: string
       readonly retryAfterMs: number | undefined
     }
-  /** No answer arrived, or one that is not from the service. */
+  /** No answer arrived, or the answer did not come from the service. */
   | { readonly _tag: "Lost" }
 
 export interface ApiClient {
   readonly credits: (key: string) => Promise<Answer<number>>
-  /** Checks a batch. `name` is its idempotency key: sending it again is not charged again. */
+  /** Checks a batch. `name` is the idempotency key of the batch, so a retry is not charged again. */
   readonly check: (request: {
     readonly key: string
     readonly name: string
@@ -61,7 +61,7 @@ export interface ApiClient {
   }) => Promise<Answer<Batch>>
 }
 
-/** True when the text can be sent in a header. */
+/** True when the text can be sent as the value of an HTTP header. */
 export const isKeyLike = (text: string) => /^[\x21-\x7e]{1,200}$/.test(text)
 
 const creditsTimeoutMs = 20_000

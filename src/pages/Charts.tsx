@@ -8,7 +8,7 @@ interface Props {
   readonly filter: Signal<TableView.Filter>
 }
 
-/** The distribution of the figures. Choosing a bar filters the table to its addresses. */
+/** Shows how the figures are distributed. A click on a bar filters the result table. */
 export const Charts = (props: Props) =>
   props.run.checked === 0 ? null : (
     <div class="charts">
@@ -83,8 +83,5 @@ const Chart = ({
   )
 }
 
-/**
- * The label of a range's end. A figure may be 19.7, so a range ends just below the start of the
- * next.
- */
+/** The label of a range's upper end. A range ends below the next one: 19.7 is in "10 to below 20". */
 const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)

@@ -31,6 +31,6 @@ export const Console = () => (
 const Synthetic = () => (
   <p class="synthetic" role="note">
     <strong>Synthetic figures.</strong> This service uses its sandbox provider, which computes the
-    figures from the name. They say nothing about real sites.
+    figures from the domain name. They say nothing about real sites.
   </p>
 )

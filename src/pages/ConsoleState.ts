@@ -28,11 +28,12 @@ export const shown = signal<Run | undefined>(undefined)
  */
 const changes = signal(0)
 
-/** The account's credits at the last refresh, and the credits that this visit had spent by then. */
+/** The account's credits at the last refresh, and the value of `spent` at that moment. */
 const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
 
 const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsOfVisit, 0)
 
+/** The credits that all runs have used since the page was loaded. */
 export const spent = computed(spentByNow)
 
 export const credits = computed(() =>
@@ -64,14 +65,14 @@ export const refreshCredits = () =>
 
 /**
  * The number of the latest request for the credits. Answers to earlier requests are ignored.
- * `forgetKey` increases the number, so that all answers are ignored.
+ * `forgetKey` increases the number, so that the answers to all requests are ignored.
  */
 let questions = 0
 
 const askForCredits = async (asked: string): Promise<boolean> => {
   const question = ++questions
   isAskingForCredits.value = true
-  // Not `spent.value`: that signal is updated only after a delay.
+  // `spent` would be too old here, because the signal is updated only after a delay.
   const spentBefore = spentByNow()
   const answer = await api.credits(asked)
   if (question !== questions) return false
@@ -156,7 +157,7 @@ const go = (run: Run, entered: string) => {
   run.go(entered)
 }
 
-/** The API key that each run was last started with. */
+/** The API key with which each run was last started. */
 const keys = new WeakMap<Run, string>()
 const wasActive = new WeakMap<Run, boolean>()
 
@@ -175,7 +176,7 @@ const onChange = (run: Run) => {
   wasActive.set(run, run.isActive)
 }
 
-/** Throttles updates to one per 150 ms, or per second for long lists, which are slow to sort. */
+/** Redraws at most once per 150 ms, or once per second for a long list, which is slow to sort. */
 const announceChange = (run: Run) => {
   pending ??= setTimeout(
     () => {
@@ -202,16 +203,16 @@ export const history = computed(() =>
   ),
 )
 
-/** Why the browser cannot store the results, or cannot read them; for the user. */
+/** The text for the user when the browser cannot store or read results; else undefined. */
 export const storeProblem = signal<string | undefined>(undefined)
 
 /** Ids of the runs whose latest changes could not be stored. */
 const unkept = new Set<string>()
 
 const notKept =
-  "This browser does not keep the results, perhaps because the window is private. Export them before you close the page."
+  "This browser does not keep the results, perhaps because the window is private. Export the results before you close the page."
 const diskFull =
-  "The browser has no space left, so the newest results are not kept. Export them before you close the page, or delete old runs."
+  "The browser has no space left, so the newest results are not kept. Delete old runs, or export the results before you close the page."
 
 const report = (error: unknown) => {
   const isFull = error instanceof DOMException && error.name === "QuotaExceededError"
@@ -227,7 +228,7 @@ const opening = RunStore.open(`authority-console${base}`).catch((error: unknown)
 const keep = async (change: Change) => {
   const { id } = change.summary
   const store = await opening
-  // After a failed write the stored run has a gap, so write nothing until the whole run is written.
+  // After a failed write, results are missing in the stored run. Then store only the whole run.
   if (store === undefined || (unkept.has(id) && !change.isWhole)) return void unkept.add(id)
   try {
     await store.keep(change)
@@ -239,14 +240,14 @@ const keep = async (change: Change) => {
   }
 }
 
-/** Reads the list of the stored runs. */
+/** Reads the stored runs' summaries into `past`. */
 const readHistory = async () => {
   try {
     const list = await (await opening)?.list()
     if (list === undefined) return
     past.value = list.summaries.filter(({ id }) => runs.value.every((run) => run.id !== id))
     if (list.unreadable > 0) {
-      storeProblem.value = `${count(list.unreadable, "kept run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
+      storeProblem.value = `${count(list.unreadable, "stored run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
     }
   } catch (error) {
     report(error)

@@ -291,8 +291,8 @@ const Body = ({ name, schema }: { readonly name: string; readonly schema: Schema
 )
 
 /**
- * True for an error body with no fields but `success` and `message`. Such an error gets no field
- * table, because the example shows everything.
+ * True for an error body with only the fields `success` and `message`. Its example shows both fields,
+ * so the page has no table of fields for it.
  */
 const isPlainError = ({ properties = {} }: Schema) =>
   Object.keys(properties).join() === "success,message"
@@ -303,7 +303,7 @@ interface Entry {
   readonly isRequired: boolean
 }
 
-/** Lists every field below a schema with its path. */
+/** Lists every field of a schema with its path, also the fields of nested objects and arrays. */
 const fieldsOf = (schema: Schema, prefix = ""): ReadonlyArray<Entry> =>
   Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const path = `${prefix}${name}`
@@ -368,7 +368,7 @@ const Bounds = ({
 
 const Example = ({ label, of }: { readonly of: Schema | undefined; readonly label: string }) =>
   of?.examples === undefined ? null : (
-    // Focusable, so that the arrow keys can scroll an example that is wider than the screen.
+    // The `tabIndex` lets the arrow keys scroll an example that is wider than the screen.
     <pre tabIndex={0} role="region" aria-label={label}>
       {JSON.stringify(of.examples[0], undefined, 2)}
     </pre>

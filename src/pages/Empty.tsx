@@ -1,6 +1,6 @@
 import { isListEmpty, useSample } from "./ListPanel.tsx"
 
-/** Shown before the first run: what the figures mean, and how to start. */
+/** Explains, before the first run, what the figures mean and how to start. */
 export const Empty = () => (
   <section class="card empty" aria-labelledby="empty-title">
     <div class="lead">
@@ -21,23 +21,23 @@ export const Empty = () => (
     <h3>What the figures mean</h3>
     <dl class="meanings">
       <Meaning name="Domain authority" kind="domainAuthority" example={62}>
-        0 to 100, for the whole site. The more and the stronger the sites that link to it, the
-        higher. Going from 70 to 80 is much harder than going from 20 to 30.
+        0 to 100, for the whole site. It rises when more and stronger sites link to the site. Going
+        from 70 to 80 is much harder than going from 20 to 30.
       </Meaning>
       <Meaning name="Page authority" kind="pageAuthority" example={41}>
-        0 to 100, for this one page. Compare it with the pages that you compete with, because it has
-        no good or bad value of its own.
+        0 to 100, for this one page. No value is good or bad by itself: compare your page with the
+        pages of your competitors.
       </Meaning>
       <Meaning name="Spam score" kind="low" example={4}>
-        0 to 100, low is good. It is the share of sites with the same features that search engines
-        penalise. Look closely at a site above 30 before you ask it for a link.
+        0 to 100, low is good. Of all sites with the same features, it is the percentage that search
+        engines penalise. Look closely at a site above 30 before you ask it for a link.
       </Meaning>
     </dl>
     <h3>With the keyboard</h3>
     <dl class="keys">
       <Keys keys={["Ctrl", "Enter"]}>in the list field starts the check (⌘ Enter on a Mac)</Keys>
       <Keys keys={["Tab"]}>goes to the next field, column header or bar of a chart</Keys>
-      <Keys keys={["Enter"]}>on a column header sorts, and again reverses the order</Keys>
+      <Keys keys={["Enter"]}>on a column header sorts the table or reverses its order</Keys>
       <Keys keys={["Space"]}>on a bar shows only the addresses in its range</Keys>
     </dl>
   </section>

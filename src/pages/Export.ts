@@ -4,7 +4,7 @@ import type { Row } from "./Run.ts"
 
 export interface Results {
   readonly rows: ReadonlyArray<Row>
-  /** The names of the columns of `Row.lines`. */
+  /** The names of the list's other columns. A line in `Row.lines` has one cell for each name. */
   readonly others: ReadonlyArray<string>
 }
 
@@ -17,8 +17,8 @@ export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\
 export const tsv = (results: Results): string => table(results, "\t", "\n")
 
 /**
- * One line per line of the list, with its other columns. A cell that looks like a formula gets a
- * leading apostrophe, because lists are untrusted input.
+ * Returns a table with one line for each line of the list. A cell that a spreadsheet would treat as a
+ * formula gets a leading apostrophe, because lists are untrusted input.
  */
 const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
   Papa.unparse(
@@ -38,7 +38,7 @@ const table = ({ others, rows }: Results, delimiter: string, newline: string): s
     { delimiter, escapeFormulae: true, newline },
   )
 
-/** Makes the column names distinct: adds a number to a name that is already in use. */
+/** Makes the column names distinct: a name that is already in use gets a suffix. */
 const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
   const used = new Set(taken)
   return names.map((name) => {
@@ -50,8 +50,8 @@ const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) =>
 }
 
 /**
- * Returns one object per line of the list. A line that is still waiting has neither figures nor a
- * reason.
+ * Returns a JSON array with one object for each line of the list. An object without figures and
+ * without a `reason` was not checked yet.
  */
 export const json = ({ others, rows }: Results): string => {
   const names = distinct(others, [])

@@ -21,7 +21,7 @@ export const render = ({ guide, html, title }: Props): string =>
         <h1>{title}</h1>
         <nav aria-label="Site">
           <a href="../../console">Console</a>
-          <a href="../../docs">Interface</a>
+          <a href="../../docs">API reference</a>
         </nav>
       </header>
       <main>

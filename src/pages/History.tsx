@@ -62,7 +62,7 @@ const Delete = ({
   question,
 }: {
   readonly name: string
-  /** The name of the thing to delete, for screen readers. */
+  /** What the button deletes, for screen readers. */
   readonly of?: string
   readonly question: string
   readonly isDisabled: boolean
@@ -96,7 +96,7 @@ const Delete = ({
   )
 }
 
-/** Moves the focus to this button, which deletes nothing. The pressed button has disappeared. */
+/** Moves the focus to the harmless button, because the button with the focus has disappeared. */
 const focus = (button: HTMLButtonElement | null) => button?.focus()
 
 const when = (at: Date) =>

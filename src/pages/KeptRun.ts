@@ -1,4 +1,4 @@
-/** The stored form of a run, as schemas: a summary, and parcels of rows. A parcel is one batch. */
+/** The schemas of a stored run: a summary, and parcels of rows. A parcel is sent as one batch. */
 import * as v from "valibot"
 import { Figure, Reason } from "./ApiClient.ts"
 
@@ -6,13 +6,13 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const Summary = v.object({
   id: v.string(),
-  /** Epoch milliseconds. */
+  /** The time in epoch milliseconds. */
   startedAt: v.pipe(v.number(), v.integer()),
   total: Count,
   checked: Count,
   failed: Count,
   creditsUsed: v.pipe(v.number(), v.minValue(0)),
-  /** The names of the columns of `Row.lines`. */
+  /** The names of the list's other columns. A line in `Row.lines` has one cell for each name. */
   others: v.array(v.string()),
 })
 
@@ -32,7 +32,7 @@ const Row = v.object({
 })
 
 const Parcel = v.object({
-  /** The idempotency key of the batch is the run's id and this number. */
+  /** The run's id and this number make the idempotency key of the batch. */
   number: Count,
   rows: v.array(Row),
 })

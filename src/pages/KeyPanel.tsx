@@ -29,7 +29,7 @@ const Entry = () => {
   const field = useRef<HTMLInputElement>(null)
   const submit = async (event: Event) => {
     event.preventDefault()
-    // The key field disappears, so move the focus to the list.
+    // The field of the key disappears, so move the focus to the list.
     if (await enterKey(field.current?.value ?? "")) document.getElementById("list")?.focus()
     else field.current?.focus()
   }
@@ -64,7 +64,7 @@ const Entry = () => {
         {isAskingForCredits.value ? "Checking the key…" : "Use this key"}
       </button>
       <p id="key-hint" class="hint">
-        The key is kept only in memory, and is gone when you close this page. Results stay in this
+        The key is kept only in memory, and is lost when you close this page. Results stay in this
         browser until you delete them.
       </p>
     </form>
@@ -82,7 +82,7 @@ const Account = ({ entered }: { readonly entered: string }) => (
     </p>
     <dl class="facts">
       <div>
-        <dt>Spent in this visit</dt>
+        <dt>Spent since page load</dt>
         <dd>{count(spent.value, "credit")}</dd>
       </div>
       <div>

@@ -2,17 +2,17 @@ import { batch, computed, signal } from "@preact/signals"
 import { keyFieldId } from "./KeyPanel.tsx"
 import * as UrlList from "./UrlList.ts"
 import { activeRun, check, credits, key } from "./ConsoleState.ts"
-import { addresses, count, number } from "./Texts.ts"
+import { addresses, count } from "./Texts.ts"
 
-/** The text in the field. */
+/** The text in the input field. */
 const typed = signal("")
-/** A file, or a pasted list that is too long for the field. */
+/** A file, or a pasted list that is too long for the input field. */
 const attached = signal<{ readonly name: string; readonly text: string } | undefined>(undefined)
 const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
-/** The user's choice of where a table has its addresses; undefined to detect it. */
+/** Where the user says that the addresses are; undefined to find them automatically. */
 const reading = signal<UrlList.Reading | undefined>(undefined)
 
 const list = computed(() =>
@@ -26,7 +26,7 @@ export const isListEmpty = computed(() => attached.value === undefined && typed.
 
 const length = computed(() => list.value.items.length)
 
-/** Maximum length of the text in the field. Browsers become slow with longer texts. */
+/** Maximum length of the text in the input field. Browsers become slow with longer texts. */
 const maxTypedLength = 100_000
 const maxFileBytes = 100 * 1024 * 1024
 
@@ -55,7 +55,7 @@ const take = async (file: File | undefined) => {
   try {
     const text = await file.text()
     if (text.includes("\0")) {
-      problem.value = `${file.name} is not a text file. Save the sheet as CSV and choose that file.`
+      problem.value = `${file.name} is not a text file. Save the spreadsheet as CSV and choose that file.`
       return
     }
     attach(file.name, text)
@@ -114,7 +114,7 @@ const showResults = () =>
     }
   })
 
-// Without this, the browser opens a file that is dropped beside the target, and the key is lost.
+// Without these listeners, a file that is dropped beside the list replaces the page: the key is lost.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 const keepPage = (event: DragEvent) => {
   if (holdsFile(event)) event.preventDefault()
@@ -270,7 +270,7 @@ const Cost = () => {
   return (
     <p class="hint">
       {short
-        ? `The account has ${number(available)} ${available === 1 ? "credit" : "credits"}: the run stops when they are spent. You can continue it later.`
+        ? `The account has ${count(available, "credit")}: the run stops when they are spent. You can continue it later.`
         : "Only successful checks are charged."}
     </p>
   )

@@ -14,7 +14,7 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** Rows per page. Browsers stay fast with so few rows, even for a long list. */
+/** Rows per page. Browsers become slow with many rows on a page. */
 const pageLength = 100
 
 export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
@@ -164,7 +164,7 @@ const Cell = ({
   </td>
 )
 
-/** Moz's levels of its spam score: 1–30 % low, 31–60 % medium, 61–100 % high. */
+/** Moz's ranges of the spam score: 1–30 % is low, 31–60 % is medium, 61–100 % is high. */
 const severity = (score: number | undefined) =>
   score === undefined || score <= 30 ? "low" : score <= 60 ? "medium" : "high"
 

@@ -9,10 +9,10 @@ import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
 import type { Change, KeptRun, Summary } from "./KeptRun.ts"
 import type { Item, UrlList } from "./UrlList.ts"
 
-/** The list to check: the addresses, and the names of the other columns of their table. */
+/** The list to check: the addresses, and the names of the other columns of the table. */
 export type List = Pick<UrlList, "items" | "others">
 
-/** One line of the list. It is waiting while it has neither figures nor a reason. */
+/** One address of the list. It is waiting while it has neither figures nor a reason. */
 export interface Row {
   /** The position in the list, from 1. */
   readonly place: number
@@ -31,7 +31,7 @@ export type Reason = FailureReason | "TOO_LONG"
 export type Halt =
   | { readonly kind: "key" }
   | { readonly kind: "credits"; readonly available: number }
-  /** All retries failed. `answers` is true when the service did answer, with errors. */
+  /** All retries failed. `answers` is true when the service answered with errors. */
   | { readonly kind: "server"; readonly answers: boolean }
   | { readonly kind: "offline" }
   | { readonly kind: "refused"; readonly message: string }
@@ -95,7 +95,7 @@ const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
   readonly startedAt: Date
-  /** The names of the columns of `Row.lines`. */
+  /** The names of the list's other columns. A line in `Row.lines` has one cell for each name. */
   readonly others: ReadonlyArray<string>
 
   readonly #rows: ReadonlyArray<Row>
@@ -124,7 +124,7 @@ export class Run {
   #stop = new AbortController()
   #abandon = new AbortController()
 
-  /** Makes a run of a new list. */
+  /** Makes a run for a new list and stores it. */
   static of({ items, others }: List, surroundings: Surroundings): Run {
     const rows = items.map((item, index): Row => ({ ...item, place: index + 1 }))
     const sendable = rows.filter(({ url }) => url.length <= maxUrlLength)
@@ -410,9 +410,7 @@ export class Run {
     return this.checked === 0 ? 1 : Math.max(1, this.creditsUsed / this.checked)
   }
 
-  /**
-   * Stores an answer. Both of its lists have the order of the request, so one pass fills the rows.
-   */
+  /** Stores an answer. Successes and failures have the order of the rows, so one pass is enough. */
   #keep(parcel: Parcel, { data, quota }: Batch) {
     const successes = data.successUrls.values()
     const failures = data.failedUrls.values()

@@ -86,8 +86,8 @@ const download = (text: string, type: "csv" | "json", at: Date) => {
 }
 
 /**
- * Copies a text. Returns false when the browser refuses. Without HTTPS, browsers have no
- * `clipboard`.
+ * Copies a text. Returns false when the browser refuses. Selects the text when there is no
+ * `clipboard`, as on pages without HTTPS.
  */
 const copyText = async (text: string): Promise<boolean> => {
   try {
@@ -227,8 +227,8 @@ const Notices = ({ run }: { readonly run: Run }) => {
 }
 
 /**
- * Screen readers read only the reason, once. The countdown changes every second, so it is hidden
- * from them.
+ * Says why the run waits, and counts the seconds. The countdown has the role `timer`, which screen
+ * readers do not read at each change.
  */
 const Waiting = ({ delay }: { readonly delay: Delay }) => {
   const now = useSignal(Date.now())

@@ -8,12 +8,12 @@ import { type Change, type KeptRun, readRun, Summary } from "./KeptRun.ts"
 
 /** The methods reject when the browser's database fails. */
 export interface RunStore {
-  /** Returns the readable runs, and how many cannot be read. */
+  /** Returns the summaries of all runs, and the number of summaries that cannot be read. */
   readonly list: () => Promise<{
     readonly summaries: ReadonlyArray<Summary>
     readonly unreadable: number
   }>
-  /** Returns undefined when the run is missing, incomplete or not readable. */
+  /** Returns a run; undefined when it is missing, incomplete or not readable. */
   readonly load: (id: string) => Promise<KeptRun | undefined>
   readonly keep: (change: Change) => Promise<void>
   readonly remove: (id: string) => Promise<void>

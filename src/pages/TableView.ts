@@ -10,14 +10,14 @@ export interface Sorting {
   readonly descending: boolean
 }
 
-/** Both ends are inclusive. An undefined end means no limit. */
+/** A range of figures. Both ends are inclusive. An undefined end means no limit. */
 export interface Range {
   readonly from: number | undefined
   readonly to: number | undefined
 }
 
 export interface Filter {
-  /** A part of the address, in any case. */
+  /** A part of the address. Upper and lower case are the same. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
   /** Only rows whose figure is in this tenth of the scale. Tenth 0 is 0 to below 10. */

@@ -89,7 +89,7 @@ export const delayed = (delay: Delay): string => {
   }
 }
 
-/** Says when the run tries again. The text changes every second. */
+/** Says when the run sends the next retry. The text changes every second. */
 export const untilRetry = (delay: Delay, now: number): string => {
   const attempt = delay.kind === "server" ? ` (${delay.attempt} of ${delay.of})` : ""
   const seconds = Math.ceil((delay.until - now) / 1000)
@@ -103,7 +103,7 @@ const duration = (seconds: number): string => {
   return `${count(Math.floor(minutes / 60), "hour")} ${count(minutes % 60, "minute")}`
 }
 
-/** A rough estimate, because the speed of the provider varies. */
+/** Says how long the run still takes, roughly, because the speed of the provider varies. */
 export const remaining = (seconds: number): string =>
   seconds < 90
     ? `about ${count(Math.max(1, Math.round(seconds)), "second")} left`
@@ -116,7 +116,7 @@ export const standing = (run: Run): string => {
     case "running":
       return `Checking ${total}`
     case "stopping":
-      return "Stopping: waiting for the batches in flight"
+      return "Stopping: waiting for unanswered batches"
     case "done":
       return `Done: ${total}`
     case "stopped":

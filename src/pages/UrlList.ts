@@ -10,7 +10,7 @@ export type Reading = number | "cells" | "lines"
 /** An address of the list. */
 export interface Item {
   readonly url: string
-  /** The cells of the other columns: one list for each line of the table with this address. */
+  /** For each line of the table with this address, the cells of the other columns. */
   readonly lines?: ReadonlyArray<ReadonlyArray<string>>
 }
 
@@ -21,19 +21,19 @@ export interface UrlList {
   /** The columns of the table; empty for a list of lines. */
   readonly columns: ReadonlyArray<string>
   readonly reading: Reading
-  /** The names of the columns of `Item.lines`. */
+  /** The names of the other columns. A line in `Item.lines` has one cell for each name. */
   readonly others: ReadonlyArray<string>
 }
 
 export interface Options {
   readonly keepsDuplicates: boolean
-  /** Default: the column of addresses is found by its name or its cells. */
+  /** By default, the column of addresses is found by its name or its cells. */
   readonly reading?: Reading | undefined
 }
 
 /**
- * Reads one address per line, or the addresses of a table from a spreadsheet. Skips blank lines,
- * and in a list also lines that start with `#`.
+ * Reads a list with one address per line, or a table from a spreadsheet. Skips blank lines. In a
+ * list, also skips lines that start with `#`.
  */
 export const read = (text: string, options: Options): UrlList => {
   const { columns, items, others, reading } = itemsOf(text.replace(/^\uFEFF/, ""), options.reading)
@@ -95,7 +95,7 @@ const lines = (text: string): ReadonlyArray<string> => {
   return title.test(all[0]?.trim() ?? "") ? all.slice(1) : all
 }
 
-/** Splits a line of several addresses. An address may itself contain a comma or a semicolon. */
+/** Splits a line with several addresses. One address may contain a comma or a semicolon. */
 const cellsOf = (line: string): ReadonlyArray<string> => {
   if (!/[\t,;]/.test(line)) return [line]
   const wide = line.split(/\t|[,;]\s+/).filter((cell) => cell.trim() !== "")
@@ -107,7 +107,7 @@ const cellsOf = (line: string): ReadonlyArray<string> => {
   return isSafe ? narrow : wide
 }
 
-/** The usual names of an address column. */
+/** Matches the usual names of a column of addresses. */
 const title =
   /^(urls?|domains?|(web ?)?sites?|(web ?)?(page|address)(es)?|links?|hosts?|host ?names?|targets?)$/i
 
@@ -133,7 +133,7 @@ const parse = (text: string, delimiter: string, preview: number) =>
 const hasOnlyAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): boolean =>
   table.slice(0, sampled).every((row) => row.every((cell) => cell === "" || isAddress(cell)))
 
-/** True for an address, but not for a number such as 2.35, which `isAddressLike` accepts. */
+/** True for an address. `isAddressLike` also accepts numbers such as 2.35; this function does not. */
 const isAddress = (cell: string) => isAddressLike(cell) && /\.\p{L}/u.test(cell)
 
 const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {

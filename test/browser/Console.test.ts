@@ -646,7 +646,7 @@ describe.skipIf(isMissing)("the console", () => {
           })`),
         )
         yield* act((page) => page.reload())
-        yield* act((page) => page.getByText("1 kept run cannot be read").waitFor())
+        yield* act((page) => page.getByText("1 stored run cannot be read").waitFor())
         yield* act((page) => page.getByRole("button", { name: /7 left/ }).click())
         yield* act((page) => page.getByText("This run cannot be read.").waitFor())
       }),
