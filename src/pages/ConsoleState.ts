@@ -106,19 +106,25 @@ export const forgetKey = () => {
 }
 
 /** Starts a run over the list and shows it. Returns false when no key is entered. */
-export const check = (list: List) => {
-  if (key.value === undefined) {
-    keyProblem.value = "Enter a key first."
-    return false
-  }
-  const run: Run = Run.of(
-    list,
-    surroundingsOf(() => run),
-  )
-  runs.value = [run, ...runs.value]
-  shown.value = run
-  go(run, key.value)
-  return true
+export const check = (list: List) =>
+  withKey((entered) => {
+    const run: Run = Run.of(
+      list,
+      surroundingsOf(() => run),
+    )
+    runs.value = [run, ...runs.value]
+    shown.value = run
+    go(run, entered)
+  })
+
+/** Continues a run. Returns false when no key is entered. */
+export const goOn = (run: Run) => withKey((entered) => go(run, entered))
+
+const withKey = (start: (entered: string) => void) => {
+  const entered = key.value
+  if (entered === undefined) keyProblem.value = "Enter a key first."
+  else start(entered)
+  return entered !== undefined
 }
 
 const surroundingsOf = (run: () => Run): Surroundings => ({
@@ -141,16 +147,6 @@ const surroundingsOf = (run: () => Run): Surroundings => ({
   onChange: () => onChange(run()),
   onRead: () => void changes.value,
 })
-
-/** Continues a run. Returns false when no key is entered. */
-export const goOn = (run: Run) => {
-  if (key.value === undefined) {
-    keyProblem.value = "Enter a key first."
-    return false
-  }
-  go(run, key.value)
-  return true
-}
 
 const go = (run: Run, entered: string) => {
   keys.set(run, entered)

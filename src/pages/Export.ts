@@ -1,6 +1,6 @@
 /** Formats results for spreadsheets and programs. */
 import Papa from "papaparse"
-import type { Row } from "./Run.ts"
+import type { Row } from "./Row.ts"
 
 export interface Results {
   readonly rows: ReadonlyArray<Row>

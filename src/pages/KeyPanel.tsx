@@ -12,7 +12,9 @@ import {
 } from "./ConsoleState.ts"
 import { count, number } from "./Texts.ts"
 
-export const keyFieldId = "key"
+const keyFieldId = "key"
+
+export const focusKeyField = () => document.getElementById(keyFieldId)?.focus()
 
 export const KeyPanel = () => (
   <section class="card" aria-labelledby="key-title">

@@ -1,5 +1,5 @@
 import { batch, computed, signal } from "@preact/signals"
-import { keyFieldId } from "./KeyPanel.tsx"
+import { focusKeyField } from "./KeyPanel.tsx"
 import * as UrlList from "./UrlList.ts"
 import { activeRun, check, credits, key } from "./ConsoleState.ts"
 import { addresses, count } from "./Texts.ts"
@@ -89,7 +89,8 @@ const sample = [
 /** Fills the list with the sample, and moves the focus to the next step. */
 export const useSample = () => {
   setText(sample)
-  document.getElementById(key.value === undefined ? keyFieldId : "list")?.focus()
+  if (key.value === undefined) focusKeyField()
+  else document.getElementById("list")?.focus()
 }
 
 const start = (event: Event) => {
@@ -102,7 +103,7 @@ const start = (event: Event) => {
   }
   problem.value = undefined
   if (check(list.value)) showResults()
-  else document.getElementById(keyFieldId)?.focus()
+  else focusKeyField()
 }
 
 /** Scrolls to the results. On a narrow screen they are below the list. */

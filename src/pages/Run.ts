@@ -3,29 +3,15 @@
  * idempotency key, so a retry is not charged again. A run stops at an error that retries cannot
  * fix, keeps its results, and can be continued.
  */
-import type { FailureReason, Metrics } from "../Metrics.ts"
-import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
 import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
 import type { Change, KeptRun, Summary } from "./KeptRun.ts"
-import type { Item, UrlList } from "./UrlList.ts"
+import { cut, type Parcel, Parcels } from "./Parcels.ts"
+import { type Delay, delayAfter } from "./Retry.ts"
+import { fill, type Row } from "./Row.ts"
+import type { UrlList } from "./UrlList.ts"
 
 /** The list to check: the addresses, and the names of the other columns of the table. */
 export type List = Pick<UrlList, "items" | "others">
-
-/** One address of the list. It is waiting while it has neither figures nor a reason. */
-export interface Row {
-  /** The position in the list, from 1. */
-  readonly place: number
-  readonly url: string
-  readonly lines?: Item["lines"]
-  figures?: Metrics
-  reason?: Reason
-}
-
-/**
- * Why an address has no figures: a reason of the API, or TOO_LONG for an address that is not sent.
- */
-export type Reason = FailureReason | "TOO_LONG"
 
 /** Why a run stopped. */
 export type Halt =
@@ -35,23 +21,6 @@ export type Halt =
   | { readonly kind: "server"; readonly answers: boolean }
   | { readonly kind: "offline" }
   | { readonly kind: "refused"; readonly message: string }
-
-/** Why a run waits before its next attempt, and until when. */
-export type Delay = {
-  /** The time of the next attempt, in epoch milliseconds. */
-  readonly until: number
-} & (
-  | {
-      readonly kind: "server"
-      readonly attempt: number
-      readonly of: number
-      /** The message of the service; undefined when no answer arrived. */
-      readonly message: string | undefined
-    }
-  | { readonly kind: "rate limit" }
-  /** An earlier attempt at the same batch has no answer yet. */
-  | { readonly kind: "in progress" }
-)
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
@@ -83,15 +52,7 @@ interface State {
   failed: number
 }
 
-/** Rows that are sent as one request, under the same idempotency key at each retry. */
-interface Parcel {
-  readonly number: number
-  readonly rows: ReadonlyArray<Row>
-}
-
 const maxAtOnce = 4
-/** The back-off between retries: about 15 seconds in all, enough for a restart of the service. */
-const delaysMs = [500, 1000, 2000, 4000, 8000]
 
 export class Run {
   readonly startedAt: Date
@@ -111,11 +72,7 @@ export class Run {
   readonly id: string
   /** Credits that the run had used before the page was loaded. */
   readonly #creditsBefore: number
-  /** All parcels, by their numbers. */
-  readonly #all: Map<number, Parcel>
-  /** The parcels without an answer. */
-  readonly #parcels: Array<Parcel>
-  #numbered: number
+  readonly #parcels: Parcels
   #kept: Promise<void> | undefined
   #key = ""
   #active = 0
@@ -127,15 +84,8 @@ export class Run {
   /** Makes a run for a new list and stores it. */
   static of({ items, others }: List, surroundings: Surroundings): Run {
     const rows = items.map((item, index): Row => ({ ...item, place: index + 1 }))
-    const sendable = rows.filter(({ url }) => url.length <= maxUrlLength)
-    const tooLong = rows.filter(({ url }) => url.length > maxUrlLength)
-    for (const row of tooLong) row.reason = "TOO_LONG"
-    const parcels: Array<Parcel> = [{ number: 0, rows: tooLong }]
-    for (let start = 0; start < sendable.length; start += maxUrls) {
-      parcels.push({ number: parcels.length, rows: sendable.slice(start, start + maxUrls) })
-    }
     const facts = { id: randomName(), startedAt: surroundings.now(), creditsUsed: 0, others }
-    const run = new Run(facts, parcels, surroundings)
+    const run = new Run(facts, cut(rows), surroundings)
     run.keepAll()
     return run
   }
@@ -156,19 +106,16 @@ export class Run {
     this.others = facts.others
     this.#creditsBefore = facts.creditsUsed
     this.#state.creditsUsed = facts.creditsUsed
-    this.#all = new Map(parcels.map((parcel) => [parcel.number, parcel]))
-    this.#numbered = parcels.reduce((most, { number }) => Math.max(most, number), 0)
     this.#rows = parcels.flatMap(({ rows }) => rows).sort((a, b) => a.place - b.place)
-    this.#state.checked = this.#rows.filter(({ figures }) => figures !== undefined).length
-    this.#state.failed = this.#rows.filter(({ reason }) => reason !== undefined).length
-    this.#parcels = parcels.filter(({ rows }) => rows.some(isWaiting)).sort(byPlace)
-    if (this.#parcels.length === 0) this.#state.status = "done"
+    this.#count(this.#rows)
+    this.#parcels = new Parcels(parcels)
+    if (this.waiting === 0) this.#state.status = "done"
   }
 
   /** Stores the whole run, including changes that could not be stored before. */
   keepAll() {
-    const parcels = [...this.#all.values()]
-    this.#kept = this.#surroundings.keep({ summary: this.summary, parcels, isWhole: true })
+    const change = { summary: this.summary, parcels: this.#parcels.all, isWhole: true }
+    this.#kept = this.#surroundings.keep(change)
   }
 
   get summary(): Summary {
@@ -254,8 +201,8 @@ export class Run {
     this.#pace = { at: this.#surroundings.now(), waiting: this.waiting }
     this.#state.halt = undefined
     this.#state.status = "running"
-    this.#active = Math.min(maxAtOnce, this.#parcels.length)
-    for (let worker = this.#active; worker > 0; worker--) void this.#work()
+    this.#active = maxAtOnce
+    for (let worker = 0; worker < maxAtOnce; worker++) void this.#work()
     this.#surroundings.onChange()
   }
 
@@ -269,7 +216,7 @@ export class Run {
 
   async #work() {
     while (this.status === "running" && this.#active <= this.#width) {
-      const parcel = this.#parcels.shift()
+      const parcel = this.#parcels.take()
       if (parcel === undefined) break
       await this.#deliver(parcel)
       this.#surroundings.onChange()
@@ -281,7 +228,7 @@ export class Run {
 
   #end() {
     this.#key = ""
-    if (this.#parcels.length === 0 && this.waiting === 0) {
+    if (this.waiting === 0) {
       this.#state.halt = undefined
       this.#state.status = "done"
     } else {
@@ -293,10 +240,10 @@ export class Run {
     // Wait until the batch's idempotency key is stored. After a reload, a repeat then costs
     // nothing.
     await this.#kept
-    if (this.status !== "running") return void this.#parcels.unshift(parcel)
+    if (this.status !== "running") return void this.#parcels.putBack(parcel)
     const answer = await this.#ask(parcel)
     if (answer._tag === "Answered") return this.#keep(parcel, answer.value)
-    this.#parcels.unshift(parcel)
+    this.#parcels.putBack(parcel)
     if (this.#abandon.signal.aborted) return
     if (answer._tag === "Lost") {
       return this.#halt(
@@ -307,7 +254,7 @@ export class Run {
       case 401:
         return this.#halt({ kind: "key" })
       case 402:
-        return this.#spendTheRest()
+        return this.#spendTheRest(parcel)
       case 429:
       case 409:
         return
@@ -329,7 +276,7 @@ export class Run {
         urls: parcel.rows.map(({ url }) => url),
         signal: this.#abandon.signal,
       })
-      const delay = this.#delayFor(answer, attempt)
+      const delay = delayAfter(answer, attempt, this.#surroundings)
       if (delay === undefined || this.#stop.signal.aborted) return answer
       // A 429 or a 409 shows that the service is up.
       attempt = delay.kind === "server" ? attempt + 1 : 1
@@ -338,27 +285,6 @@ export class Run {
       await this.#surroundings.wait(delay.until - this.#surroundings.now(), this.#stop.signal)
       this.#delays.delete(parcel)
       if (this.#stop.signal.aborted) return answer
-    }
-  }
-
-  /** Returns the wait before the next attempt, or undefined when the run must not try again. */
-  #delayFor(answer: Answer<Batch>, attempt: number): Delay | undefined {
-    if (answer._tag === "Answered") return undefined
-    const now = this.#surroundings.now()
-    const askedMs = answer._tag === "Refused" ? answer.retryAfterMs : undefined
-    if (answer._tag === "Refused" && (answer.status === 429 || answer.status === 409)) {
-      const kind = answer.status === 429 ? "rate limit" : "in progress"
-      return { kind, until: now + (askedMs ?? 1000) }
-    }
-    const isWorthwhile = answer._tag === "Lost" || answer.status >= 500
-    const backoffMs = delaysMs[attempt - 1]
-    if (!isWorthwhile || !this.#surroundings.isOnline() || backoffMs === undefined) return undefined
-    return {
-      kind: "server",
-      attempt,
-      of: delaysMs.length,
-      message: answer._tag === "Refused" ? answer.message : undefined,
-      until: now + Math.max(backoffMs, askedMs ?? 0),
     }
   }
 
@@ -372,7 +298,7 @@ export class Run {
    * Handles a 402. Batches in flight also hold credits, so the run first waits for them. Then it
    * sends a smaller batch that the remaining credits can pay for.
    */
-  async #spendTheRest() {
+  async #spendTheRest(parcel: Parcel) {
     if (this.#active > 1) {
       this.#width = 1
       return
@@ -382,22 +308,15 @@ export class Run {
       return this.#halt({ kind: "server", answers: credits._tag === "Refused" })
     }
     const available = credits.value
-    const parcel = this.#parcels[0]
     const size = Math.min(
       Math.floor(available / this.#price),
       // Halve the batch while the price is unknown.
-      Math.floor((parcel?.rows.length ?? 0) / (this.checked === 0 ? 2 : 1)),
+      Math.floor(parcel.rows.length / (this.checked === 0 ? 2 : 1)),
     )
-    if (parcel === undefined || size < 1 || size === parcel.rows.length) {
+    if (size < 1 || size === parcel.rows.length) {
       return this.#halt({ kind: "credits", available })
     }
-    const parts = [parcel.rows.slice(0, size), parcel.rows.slice(size)].map((rows) => ({
-      number: ++this.#numbered,
-      rows,
-    }))
-    this.#parcels.splice(0, 1, ...parts)
-    this.#all.delete(parcel.number)
-    for (const part of parts) this.#all.set(part.number, part)
+    const parts = this.#parcels.split(parcel, size)
     this.#keepParcels(parts, parcel.number)
   }
 
@@ -410,36 +329,20 @@ export class Run {
     return this.checked === 0 ? 1 : Math.max(1, this.creditsUsed / this.checked)
   }
 
-  /** Stores an answer. Successes and failures have the order of the rows, so one pass is enough. */
   #keep(parcel: Parcel, { data, quota }: Batch) {
-    const successes = data.successUrls.values()
-    const failures = data.failedUrls.values()
-    let success = successes.next().value
-    let failure = failures.next().value
-    for (const row of parcel.rows) {
-      if (success?.url === row.url) {
-        const { url: _, ...figures } = success
-        row.figures = figures
-        this.#state.checked++
-        success = successes.next().value
-      } else {
-        this.#fail(row, failure?.url === row.url ? failure.reason : "SERVER_ERROR")
-        failure = failures.next().value
-      }
-    }
+    fill(parcel.rows, data)
+    this.#count(parcel.rows)
     this.#state.creditsUsed += quota.creditsUsed
     this.#keepParcels([parcel])
   }
 
-  #fail(row: Row, reason: Reason) {
-    row.reason = reason
-    this.#state.failed++
+  #count(rows: ReadonlyArray<Row>) {
+    for (const { figures, reason } of rows) {
+      if (figures !== undefined) this.#state.checked++
+      else if (reason !== undefined) this.#state.failed++
+    }
   }
 }
-
-const isWaiting = ({ figures, reason }: Row) => figures === undefined && reason === undefined
-
-const byPlace = (a: Parcel, b: Parcel) => (a.rows[0]?.place ?? 0) - (b.rows[0]?.place ?? 0)
 
 /** Not `randomUUID`, because browsers offer it only to pages that were loaded over TLS. */
 const randomName = () =>

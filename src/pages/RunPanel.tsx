@@ -2,9 +2,11 @@ import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
 import { Charts } from "./Charts.tsx"
 import { csv, json, tsv } from "./Export.ts"
-import { keyFieldId } from "./KeyPanel.tsx"
+import { focusKeyField } from "./KeyPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
-import type { Delay, Row, Run } from "./Run.ts"
+import type { Delay } from "./Retry.ts"
+import type { Row } from "./Row.ts"
+import type { Run } from "./Run.ts"
 import * as TableView from "./TableView.ts"
 import { activeRun, check, goOn, hasSyntheticFigures, markExported } from "./ConsoleState.ts"
 import {
@@ -184,9 +186,7 @@ const Controls = ({ run }: { readonly run: Run }) => {
         type="button"
         class="primary"
         disabled={activeRun.value !== undefined}
-        onClick={() => {
-          if (!goOn(run)) document.getElementById(keyFieldId)?.focus()
-        }}
+        onClick={() => goOn(run) || focusKeyField()}
       >
         Continue
       </button>
@@ -199,10 +199,7 @@ const Controls = ({ run }: { readonly run: Run }) => {
     <button
       type="button"
       disabled={activeRun.value !== undefined}
-      onClick={() => {
-        if (!check({ items: again, others: run.others }))
-          document.getElementById(keyFieldId)?.focus()
-      }}
+      onClick={() => check({ items: again, others: run.others }) || focusKeyField()}
     >
       Retry{" "}
       {again.length === 1 ? "the failed address" : `the ${number(again.length)} failed addresses`}

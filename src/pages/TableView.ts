@@ -1,5 +1,6 @@
 /** Filters, sorts and counts the rows of a run. */
-import type { Reason, Row, Run } from "./Run.ts"
+import { isWaiting, type Reason, type Row } from "./Row.ts"
+import type { Run } from "./Run.ts"
 
 export const figures = ["domainAuthority", "pageAuthority", "spamScore"] as const
 
@@ -62,35 +63,34 @@ export const select = (run: Run, filter: Filter, sorting: Sorting): ReadonlyArra
           tenthOf(row.figures[filter.tenth.figure]) === filter.tenth.number)) &&
       figures.every((figure) => isWithin(row.figures?.[figure], filter.ranges[figure])),
   )
+  const { by, descending } = sorting
   // The rows are already in the order of the list.
-  if (sorting.by === "place") return sorting.descending ? rows.reverse() : rows
-  return rows.sort(order(sorting))
+  if (by === "place") return descending ? rows.reverse() : rows
+  return rows.sort(order(by, descending ? -1 : 1))
 }
 
 const isWithin = (figure: number | undefined, range: Range) =>
   !isLimited(range) ||
   (figure !== undefined && figure >= (range.from ?? -Infinity) && figure <= (range.to ?? Infinity))
 
-const hasOutcome = ({ figures, reason }: Row, outcome: Filter["outcome"]) => {
+const hasOutcome = (row: Row, outcome: Filter["outcome"]) => {
   switch (outcome) {
     case "all":
       return true
     case "checked":
-      return figures !== undefined
+      return row.figures !== undefined
     case "failed":
-      return reason !== undefined
+      return row.reason !== undefined
     case "waiting":
-      return figures === undefined && reason === undefined
+      return isWaiting(row)
     default:
-      return reason === outcome
+      return row.reason === outcome
   }
 }
 
 /** Rows without a figure come last in both directions. */
-const order = ({ by, descending }: Sorting) => {
-  const sign = descending ? -1 : 1
-  const valueOf = (row: Row) =>
-    by === "url" ? row.url : by === "place" ? row.place : row.figures?.[by]
+const order = (by: "url" | Figure, sign: 1 | -1) => {
+  const valueOf = (row: Row) => (by === "url" ? row.url : row.figures?.[by])
   return (a: Row, b: Row) => {
     const left = valueOf(a)
     const right = valueOf(b)

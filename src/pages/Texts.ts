@@ -1,5 +1,7 @@
 /** The texts of the console that depend on the state of a run. */
-import type { Delay, Halt, Reason, Run } from "./Run.ts"
+import type { Delay } from "./Retry.ts"
+import type { Reason } from "./Row.ts"
+import type { Halt, Run } from "./Run.ts"
 
 const numbers = new Intl.NumberFormat("en")
 const figures = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { csv as csvOf, json, tsv } from "../../src/pages/Export.ts"
-import type { Row } from "../../src/pages/Run.ts"
+import type { Row } from "../../src/pages/Row.ts"
 
 const csv = (rows: ReadonlyArray<Row>) => csvOf({ rows, others: [] })
 

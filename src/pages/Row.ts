@@ -1,0 +1,39 @@
+/** An address of the list and its result. */
+import type { FailureReason, Metrics } from "../Metrics.ts"
+import type { Batch } from "./ApiClient.ts"
+import type { Item } from "./UrlList.ts"
+
+/** One address of the list. It is waiting while it has neither figures nor a reason. */
+export interface Row {
+  /** The position in the list, from 1. */
+  readonly place: number
+  readonly url: string
+  readonly lines?: Item["lines"]
+  figures?: Metrics
+  reason?: Reason
+}
+
+/**
+ * Why an address has no figures: a reason of the API, or TOO_LONG for an address that is not sent.
+ */
+export type Reason = FailureReason | "TOO_LONG"
+
+export const isWaiting = ({ figures, reason }: Row) => figures === undefined && reason === undefined
+
+/** Writes the answer of a batch into its rows. Successes and failures are in the order of the rows. */
+export const fill = (rows: ReadonlyArray<Row>, { failedUrls, successUrls }: Batch["data"]) => {
+  const successes = successUrls.values()
+  const failures = failedUrls.values()
+  let success = successes.next().value
+  let failure = failures.next().value
+  for (const row of rows) {
+    if (success?.url === row.url) {
+      const { url: _, ...figures } = success
+      row.figures = figures
+      success = successes.next().value
+    } else {
+      row.reason = failure?.url === row.url ? failure.reason : "SERVER_ERROR"
+      failure = failures.next().value
+    }
+  }
+}
