@@ -102,10 +102,10 @@ const order = (by: "url" | Figure, sign: 1 | -1) => {
 }
 
 /** Returns 0 for figures from 0 to below 10, …, and 9 for 90 to 100. */
-export const tenthOf = (figure: number | undefined) =>
+const tenthOf = (figure: number | undefined) =>
   figure === undefined ? undefined : Math.min(9, Math.floor(figure / 10))
 
-export interface Distribution {
+interface Distribution {
   /** The number of figures in each tenth of the scale. */
   readonly counts: ReadonlyArray<number>
   readonly median: number | undefined

@@ -39,7 +39,7 @@ export const reasons: Readonly<
 export const isWorthRetrying = (reason: Reason) =>
   reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
 
-export interface Notice {
+interface Notice {
   readonly title: string
   readonly text: string
 }
