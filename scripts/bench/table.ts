@@ -51,7 +51,8 @@ export const table = (
 ): string => {
   const groups = [...new Set(results.map(({ group }) => group))]
   return [
-    `${date}, commit ${commit}, ${machine}; medians of ${rounds} rounds of ${seconds} s.`,
+    `The benchmark ran on ${date} at commit ${commit}, on ${machine}.`,
+    `The figures are medians of ${rounds} rounds of ${seconds} s.`,
     "",
     line(heads),
     line(heads.map((_, i) => (i < 2 ? "---" : "---:"))),
