@@ -28,7 +28,7 @@ const Row = v.object({
       spamScore: v.exactOptional(Figure),
     }),
   ),
-  reason: v.exactOptional(v.union([Reason, v.literal("TOO_LONG")])),
+  reason: v.exactOptional(v.picklist([...Reason.options, "TOO_LONG"])),
 })
 
 const Parcel = v.object({
