@@ -21,16 +21,16 @@ export const Empty = () => (
     <h3>What the figures mean</h3>
     <dl class="meanings">
       <Meaning name="Domain authority" kind="domainAuthority" example={62}>
-        0 to 100, for the whole site. It rises when more and stronger sites link to the site. Going
-        from 70 to 80 is much harder than going from 20 to 30.
+        0 to 100, for the whole site. It rises with the number and strength of the sites that link
+        to it. Going from 70 to 80 is much harder than going from 20 to 30.
       </Meaning>
       <Meaning name="Page authority" kind="pageAuthority" example={41}>
         0 to 100, for this one page. No value is good or bad by itself: compare your page with the
         pages of your competitors.
       </Meaning>
       <Meaning name="Spam score" kind="low" example={4}>
-        0 to 100, low is good. Of all sites with the same features, it is the percentage that search
-        engines penalise. Look closely at a site above 30 before you ask it for a link.
+        0 to 100, low is good. Search engines penalise this percentage of the sites with the same
+        features. Look closely at a site above 30 before you ask it for a link.
       </Meaning>
     </dl>
     <h3>With the keyboard</h3>
