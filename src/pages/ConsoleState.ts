@@ -42,7 +42,9 @@ export const credits = computed(() =>
     : Math.max(0, balance.value.credits - (spent.value - balance.value.spent)),
 )
 
-export const activeRun = computed(() => runs.value.find((run) => run.isActive))
+const findActive = () => runs.value.find((run) => run.isActive)
+
+export const activeRun = computed(findActive)
 
 const wrongKey =
   "This key is not accepted. It may be mistyped, expired or revoked; ask your operator."
@@ -168,6 +170,7 @@ const onChange = (run: Run) => {
     } else {
       void refreshCredits()
     }
+    continueOnline()
   }
   wasActive.set(run, run.isActive)
 }
@@ -185,9 +188,13 @@ const announceChange = (run: Run) => {
 let pending: ReturnType<typeof setTimeout> | undefined
 const longList = 20_000
 
-addEventListener("online", () => {
-  for (const run of runs.value) if (run.halt?.kind === "offline") goOn(run)
-})
+/** Continues a run that stopped offline. The next such run continues when this one ends. */
+const continueOnline = () => {
+  if (!navigator.onLine || findActive() !== undefined) return
+  const run = runs.value.find((run) => run.halt?.kind === "offline")
+  if (run !== undefined) goOn(run)
+}
+addEventListener("online", continueOnline)
 
 /** The stored runs that were not opened since the page was loaded. */
 const past = signal<ReadonlyArray<Summary>>([])
@@ -208,7 +215,7 @@ const unkept = new Set<string>()
 const notKept =
   "This browser does not keep the results, perhaps because the window is private. Export the results before you close the page."
 const diskFull =
-  "The browser has no space left, so the newest results are not kept. Delete old runs, or export the results before you close the page."
+  "The browser has no space left, so the newest results are not kept. Delete old runs, or export the results."
 
 const report = (error: unknown) => {
   const isFull = error instanceof DOMException && error.name === "QuotaExceededError"

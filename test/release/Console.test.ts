@@ -55,6 +55,34 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "console runs that stopped offline continue one after the other when the device is online again",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const { act } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => page.getByText("credits available").waitFor())
+        yield* act((page) => page.context().setOffline(true))
+        yield* act((page) => page.getByLabel("Domains or pages").fill(sites(60).join("\n")))
+        yield* act(start)
+        yield* act((page) => heading(page, "Stopped: 60 of 60 addresses left"))
+        yield* act((page) => page.getByLabel("Domains or pages").fill("a.com"))
+        yield* act(start)
+        yield* act((page) => heading(page, "Stopped: 1 of 1 address left"))
+        const { open } = yield* act((page) => gate(page, 0))
+        yield* act((page) => page.context().setOffline(false))
+        yield* act((page) => heading(page, "Checking 1 address"))
+        yield* act((page) => page.getByRole("button", { name: /60 left/ }).click())
+        yield* act((page) => heading(page, "Stopped: 60 of 60 addresses left"))
+        open()
+        yield* act((page) => heading(page, "Done: 60 addresses"))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console checks 10,000 addresses in at most 130 table rows, and reads a list of 100,000",
     () =>
       Effect.gen(function* () {
