@@ -68,4 +68,3 @@ export const toEnd = (cwd: string, args: ReadonlyArray<string>) =>
     const code = yield* finished(running)
     return { code, stdout: running.stdout(), stderr: running.stderr() }
   }).pipe(Effect.scoped)
-
