@@ -1,9 +1,9 @@
 /**
- * A map of limited size that evicts the entries that were not used recently. The entries are in two
+ * A map of limited size that evicts entries that were not used recently. The entries are in two
  * generations, and each use moves an entry to the younger generation. When the younger generation
- * is full, it becomes the elder one, and the old elder generation is dropped. So the map keeps at
- * least the most recently used entries up to half its capacity. A hit usually costs one lookup,
- * while an exact LRU order would cost a removal and an insertion.
+ * is full, the map drops the elder generation, and the younger generation becomes the elder one. So
+ * the map always keeps the most recently used entries, up to half its capacity. A hit usually costs
+ * one lookup. An exact LRU order would cost a removal and an insertion for each hit.
  */
 export class Lru<K, V> {
   private younger = new Map<K, V>()

@@ -1,6 +1,6 @@
 /**
  * The contract of the HTTP interface, without its implementation. The request decoders, the
- * response encoders, the OpenAPI document and the typed client are derived from it.
+ * response encoders, the OpenAPI document and the typed client are derived from this contract.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"
@@ -24,8 +24,8 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // The decoder reports invalid URLs only together with the first of these limits, so `maxItems` is
-  // first. `minItems` can be second, because an empty list has no invalid URLs.
+  // The decoder reports invalid items and a violated limit together only for the first limit, so
+  // `maxItems` comes first. `minItems` can come second: an empty list has no invalid items.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({
@@ -38,7 +38,8 @@ export const BatchRequest = Schema.Struct({
 })
 
 /**
- * Accepts any value. The handler validates the key, so that its error has the contract's envelope.
+ * Accepts any string. The handler validates the idempotency key, so that an invalid key gets the
+ * contract's error body.
  */
 const IdempotencyHeaders = Schema.Struct({
   "idempotency-key": Schema.optionalWith(
@@ -109,7 +110,7 @@ export const CreditsResponse = Schema.Struct({
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
-/** Authenticates the request before any other check. Fails with 401, 429 or 503. */
+/** Authenticates a request before its body is decoded. Fails with 401, 429 or 503. */
 export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Authorization", {
   failure: Schema.Union(
     Envelope.Unauthorized.body,

@@ -15,37 +15,41 @@ export const internalErrorMessage = "Internal server error."
 
 export const payloadTooLargeMessage = `The body exceeds the limit of ${maxBodyBytes} bytes.`
 
-/** The message of a timeout after which nothing is charged. */
+/** The message of a 503 when the database timed out and nothing was charged. */
 export const unavailableMessage =
   "The database did not answer in time, and nothing is charged; try again in a while."
 
 /**
- * The message of a timeout when it is unknown whether the request was charged, and the request has
- * an idempotency key. A repeat with the same key gets the answer.
+ * The message of a 503 when the database timed out, and a request with an idempotency key was
+ * perhaps charged. A retry with the same key is not charged twice.
  */
 export const undecidedMessage =
   "The database did not answer in time; send the same request with the same Idempotency-Key again."
 
 /**
- * The message of a 500 when it is unknown whether the request was charged, and the request has no
- * idempotency key. A repeat may be charged again.
+ * The message of a 500 when the database timed out, and a request without an idempotency key was
+ * perhaps charged. A retry can be charged a second time.
  */
 export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}${requestId}.`
 
 /**
  * The `Retry-After` of a 409 and a 503, in seconds. One second is enough for most causes. After a
- * process was killed, its idempotency keys may stay in use for up to 8 seconds.
+ * process was killed, its idempotency keys can stay in use for up to 8 seconds.
  */
 export const retryAfterSeconds = 1
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
 /**
- * The schema of an error body with `status`. The typed client decodes the body to the same error.
+ * Makes the schema of an error's body, for answers with the HTTP status `status`. The typed client
+ * decodes the body to the same error class.
  */
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
-  /** Makes the error without validation: a validator for each example would slow the start. */
+  /**
+   * Makes the error without validation. With validation, each example would compile a validator
+   * when the process starts, which is slow.
+   */
   make: (message: string) => E,
   status: number,
   identifier: string,
@@ -63,7 +67,10 @@ const envelope = <E extends { readonly message: string }>(
 /** The specification prescribes this prefix for the message of a 400, whatever the violation. */
 const invalidRequestAdvice = "Send the header Content-Type: application/json and a valid JSON body"
 
-/** Returns the advice, the first violation with its path, and the number of other violations. */
+/**
+ * Returns the message of a 400: the prefix, the first violation with its path, and the number of
+ * other violations.
+ */
 const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
   if (first === undefined) return `${invalidRequestAdvice}.`
   const path = first.path.join(".")
@@ -76,7 +83,9 @@ export const invalidRequestDescription =
   "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
   `violations in its first ${maxJudgedItems} items.`
 
-/** Makes the body of a 400. Only the answer to invalid HTTP has another body. */
+/**
+ * Makes the body of a 400. Invalid HTTP also gets a 400, but with a body that has no field `error`.
+ */
 export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>) => ({
   success: false as const,
   message,

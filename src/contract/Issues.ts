@@ -1,7 +1,8 @@
 /**
- * The issues of a 400: every violation of the contract in a request, with its path. `http/Body`
- * decodes the body and fails with `Envelope.InvalidRequest`, whose schema encodes the 400.
- * `http/HeaderCheck` answers requests with invalid headers. Both use `Envelope.invalidRequestBody`.
+ * The issues in the body of a 400: every violation of the contract in a request, with its path. An
+ * invalid body, `Content-Type` or `Idempotency-Key` fails with `Envelope.InvalidRequest`.
+ * `http/HeaderCheck` answers requests with other invalid headers. `Envelope.invalidRequestBody`
+ * makes the body of all these answers.
  */
 import * as Option from "effect/Option"
 import type { ParseIssue } from "effect/ParseResult"
@@ -16,7 +17,7 @@ const message = Schema.String
 
 const Size = { inclusive: Schema.Literal(true), exact: Schema.Literal(false), message, path }
 
-/** An example for the OpenAPI document. */
+/** An example of an issue, for the OpenAPI document. */
 export const exampleIssue = {
   code: "too_small",
   minimum: 1,
@@ -114,7 +115,7 @@ export const invalidHeader = (message: string): Issue => ({
   path: [],
 })
 
-/** Converts a decoding failure to issues, one for each leaf, in the order of the body. */
+/** Converts a decoding failure to issues: one issue for each violation that the decoder reports. */
 export const fromParseIssue = (issue: ParseIssue): ReadonlyArray<Issue> => collect(issue, [])
 
 const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<Issue> => {
@@ -143,7 +144,10 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
   }
 }
 
-/** Constraints of size: the JSON Schema keyword, the type that it applies to, and the message. */
+/**
+ * The size constraints: the JSON Schema keyword, the type of value that the keyword limits, and the
+ * message.
+ */
 const sizes = [
   {
     bound: "minItems",

@@ -13,7 +13,7 @@ export const maxUrlLength = 1000
 export const maxBodyBytes = 512 * 1024
 
 /**
- * At most this many items of a list are validated. The number is larger than `maxUrls`, so that a
- * list with too many items is still reported.
+ * Maximum number of items of one list that are validated. The number is larger than `maxUrls`,
+ * because a list with more than `maxUrls` items must be refused.
  */
 export const maxJudgedItems = 100

@@ -37,7 +37,7 @@ const recordOf = (value: unknown): Record<string, unknown> =>
 
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Removes the framework's errors, the names of filters, and `additionalProperties: false`. */
+/** Removes the framework's errors, generated titles, and `additionalProperties: false`. */
 export const withoutFramework = (generated: unknown): Record<string, unknown> =>
   Object(strip(generated))
 
@@ -68,8 +68,8 @@ const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): b
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||
-  // Removes titles, because they are names of filters in the code. Removes `additionalProperties:
-  // false`, because the service ignores unknown fields.
+  // Removes titles such as `minLength(1)`: they are names of filters in the code. Removes
+  // `additionalProperties: false`, because the service ignores unknown fields.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
   // Removes empty lists. An empty `security` would mean that the endpoint needs no API key, but

@@ -1,9 +1,9 @@
 /**
- * The fast path answers a batch when all its figures are cached. It uses plain function calls and
- * callbacks instead of fibers, from Node's request to the ledger's queue and back. The router
- * answers all other requests. The router answers every request when the ledger, the key store or
- * the provider is a custom layer. Without this folder the service gives the same answers; a
- * property test checks that.
+ * The fast path answers a batch when its API key and all its figures are cached. It uses plain
+ * function calls and callbacks instead of fibers, from Node's request to the ledger's queue and
+ * back. The router answers all other requests. The fast path is off, and the router answers every
+ * request, when the ledger is not the SQL ledger or the provider has no cache in memory. The router
+ * gives the same answers as the fast path; a property test checks that.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -44,13 +44,13 @@ import * as ServerSpan from "../http/ServerSpan.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 
 export interface Options {
-  /** Whole credits for each successful check. */
+  /** The price of a successful check, in whole credits. */
   readonly price: Credits
-  /** How long a request may take. */
+  /** The maximum duration of a request. */
   readonly timeout: Duration.DurationInput
   /**
-   * When this list is not empty, the router adds CORS headers to all answers, so the fast path is
-   * off.
+   * The origins that get CORS headers. Only the router adds CORS headers, so the fast path is off
+   * when this list is not empty.
    */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
@@ -59,8 +59,8 @@ export interface Options {
 }
 
 /**
- * Makes the fast path. It declines every request when one of the layers that it needs is a custom
- * layer.
+ * Makes the fast path. It declines every request when the layer of the API keys, the provider or
+ * the ledger offers no access without a fiber.
  */
 export const make = (
   options: Options,
@@ -81,7 +81,7 @@ export const make = (
     const runFork = Runtime.runFork(yield* Effect.runtime())
     const startSpan = yield* ServerSpan.make(() => options.isTraced)
 
-    /** Reads a request. Returns undefined when the router must answer it. */
+    /** Reads a request. Returns undefined for a request that the router must answer. */
     const read = (request: Request) => {
       const { headers, method, url } = request
       if (method !== "POST" || url !== batchPath) return undefined
@@ -100,8 +100,8 @@ export const make = (
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
-      // The router sends the 429. It counts the request again, which is harmless because the
-      // account is already above its limit.
+      // The router answers with the 429. The router counts this request a second time, which is
+      // harmless because the account is already above its limit.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs

@@ -1,6 +1,6 @@
 /**
  * Encodes the answer to a batch as JSON by hand, which is faster than the schema's encoder. A
- * property test checks that both give the same JSON.
+ * property test checks that this module and the schema's encoder give the same JSON.
  */
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import type { Report } from "../Report.ts"
@@ -86,12 +86,14 @@ const isEqual = (one: Metrics, other: Metrics) =>
     one.pageAuthority === other.pageAuthority &&
     one.spamScore === other.spamScore)
 
-/** Caches the JSON of recent successes: popular URLs recur, and stringifying 50 of them is slow. */
+/**
+ * Caches the JSON of recent successes: popular URLs recur, and stringifying 50 successes is slow.
+ */
 const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
 /**
- * The longest URL that is cached. The 10,000 entries then take about 6 MB, or 18 MB when JSON
- * escapes most characters.
+ * Maximum length of a cached URL, in UTF-16 code units. With URLs of this length, 10,000 entries
+ * take about 6 MB, or 18 MB when JSON escapes most characters.
  */
 const maxKeptLength = 200
 

@@ -1,6 +1,4 @@
-/**
- * Reads a page that the build produced, and prepares it for serving: compressed and with an ETag.
- */
+/** Reads a built page and prepares it for serving: compresses the page and computes its ETag. */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"

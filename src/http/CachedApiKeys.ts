@@ -24,7 +24,7 @@ const capacity = 10_000
 
 interface Known {
   readonly record: ApiKey.ApiKey
-  /** Stopwatch time at which the query started. */
+  /** When the query for the key started, in milliseconds of `Stopwatch`. */
   readonly since: number
 }
 
@@ -36,7 +36,10 @@ export type Recall = (key: string, nowMs: number) => ApiKey.ApiKey | undefined
 
 const recalls = new WeakMap<ApiKeys["Type"], Recall>()
 
-/** Synchronous access to this layer's cache. Undefined for an ApiKeys of another layer. */
+/**
+ * Returns a function that reads this layer's cache without a fiber. Returns undefined for an
+ * `ApiKeys` that another layer made.
+ */
 export const recallOf = (keys: ApiKeys["Type"]): Recall | undefined => recalls.get(keys)
 
 /** Adds the cache to an existing ApiKeys. */
@@ -47,7 +50,9 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     const clock = yield* Effect.clock
     let known = new Lru<string, Known>(capacity)
 
-    /** Replaces the cache, so that changes in this process take effect at once. */
+    /**
+     * Replaces the cache by an empty one, so that key changes in this process take effect at once.
+     */
     const forgetAll = Effect.sync(() => {
       known = new Lru(capacity)
     })
@@ -75,7 +80,8 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           const asked = Effect.tap(keys.authenticate(key), (record) =>
             Effect.sync(() => cache.set(secret, { record, since })),
           )
-          // The query goes on after a timeout, so the next request may find its result.
+          // The query continues after a timeout, so the client's next request can find the key in
+          // the cache.
           return Deadline.pipe(
             Effect.flatMap((deadline) => waitUntil(deadline)(asked)),
             Effect.flatMap(orTimeout),

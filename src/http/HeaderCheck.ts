@@ -1,6 +1,6 @@
 /**
- * Refuses requests whose headers violate HTTP or cannot be served: Host, Transfer-Encoding and
- * Content-Encoding. The check runs on every path, before authentication and routing.
+ * Refuses a request with an invalid `Host` or `Transfer-Encoding`, or an unsupported
+ * `Content-Encoding`. The check runs on every path, before authentication and routing.
  */
 import { isIPv6 } from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
@@ -24,7 +24,10 @@ const hostMessage = "The request must have exactly one Host header, in the form 
 
 const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
 
-/** True when there is exactly one `Host` line and it is valid. HTTP/1.0 may omit the header. */
+/**
+ * True when there is exactly one `Host` line and its value is valid. In HTTP/1.0, a request without
+ * `Host` is valid too.
+ */
 const hasValidHost = ({ httpVersion, rawHeaders }: Request) => {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {

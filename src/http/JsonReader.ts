@@ -14,9 +14,8 @@ export interface Reading {
 }
 
 /**
- * Makes a parser that keeps at most `maxItems` items of each list. Where the schema declares a
- * string, a number or a boolean, a list or an object becomes empty. The parser returns undefined
- * for a text that is not JSON.
+ * Makes a parser that keeps at most `maxItems` items of a list and returns undefined for invalid
+ * JSON. Where the schema declares a scalar, it replaces a list or object by an empty one.
  */
 export const make = (
   { ast }: Schema.Schema.AnyNoContext,
@@ -24,8 +23,8 @@ export const make = (
 ): ((text: string) => Reading | undefined) => {
   const read = readOf(ast, maxItems)
   return (text) => {
-    // The NUL ends every loop, because JSON forbids it. Without the NUL, the loops would read past
-    // the end of the string, which is slow.
+    // JSON forbids NUL, so this NUL ends every loop. Without the NUL, the loops would read past the
+    // end of the string, which is slow.
     const ended = `${text}\0`
     const cursor: Cursor = { text: ended, at: space(ended, 0), isWhole: true }
     try {

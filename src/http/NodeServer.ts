@@ -17,7 +17,7 @@ export interface Options {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** The maximum number of open connections. Further ones are refused at once. */
+  /** The maximum number of open connections. Further connections are refused at once. */
   readonly maxConnections: number
   /** Overrides of `defaultLimits`, for tests. */
   readonly limits?: Partial<Limits>
@@ -26,22 +26,25 @@ export interface Options {
 /** The limits of one connection. Times are in milliseconds. */
 export interface Limits {
   /**
-   * The time for a request's headers. It begins when the connection opens; for a later request, it
-   * begins with that request's first byte.
+   * The time limit for receiving a request's headers. It starts when the connection opens; for a
+   * later request on the connection, it starts with that request's first byte.
    */
   readonly headersMs: number
   /**
-   * The time for headers and body together. It begins when `headersMs` begins, and is at least as
-   * long.
+   * The time limit for receiving a request's headers and body. It starts when `headersMs` starts,
+   * and must not be shorter than `headersMs`.
    */
   readonly requestMs: number
-  /** The time without traffic: between two requests, or while a client does not read its answer. */
+  /**
+   * The maximum time without traffic, between two requests or while a client does not read its
+   * answer.
+   */
   readonly idleMs: number
   /** How long a refused connection stays open, so that its client can read the error. */
   readonly refusedMs: number
   /**
-   * When the answer is sent before the request's body has arrived: how long the rest of the body is
-   * discarded, so that the client can still read the answer.
+   * If the server answers before the whole body has arrived, it discards the rest of the body for
+   * at most this time. A connection that closes at once could lose the answer.
    */
   readonly discardMs: number
   /** After this many discarded bytes, the connection is destroyed. */
@@ -64,19 +67,22 @@ export class CannotListen extends Data.TaggedError("CannotListen")<{
   readonly message: string
 }> {}
 
-/** The server as a service, for the layers that attach handlers to it or drain it. */
+/**
+ * Provides the HTTP server to the layers that attach handlers to it, report its state or drain it.
+ */
 export class Listener extends Context.Tag("authority/http/Listener")<
   Listener,
   {
     readonly server: Http.Server
-    /** The address that the server listens on. Throws before it listens. */
+    /** The address that the server listens on. Throws when the server does not listen yet. */
     readonly address: () => { readonly port: number; readonly url: string }
     /** True once a shutdown has begun. */
     readonly isDraining: () => boolean
-    /** Adds `Connection: close` to each answer from now on. */
+    /** After this call, each answer has the header `Connection: close`. */
     readonly startDraining: () => void
     /**
-     * True when the connection closes after its current answer. A further request gets no answer.
+     * True when the connection closes after its current answer. A further request on this
+     * connection gets no answer.
      */
     readonly isEnding: (socket: Net.Socket) => boolean
   }
@@ -88,9 +94,8 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   let isDraining = false
   const endings = makeEndings(limits)
   /**
-   * Each response checks when it is written whether its connection must close. So the server needs
-   * no `Set` of the open responses, which would leak: in V8, an old table of a set keeps later
-   * entries in memory.
+   * Each response checks in `writeHead` whether its connection must close. So the server needs no
+   * `Set` of open responses: in V8, an old table of a `Set` can keep later entries in memory.
    */
   class Response extends Http.ServerResponse<Request> {
     constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
@@ -149,11 +154,11 @@ function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
 }
 
 /**
- * Closes connections early. Destroying a connection could discard an unread answer, so the
- * connection is half-closed first. Incoming data is discarded up to a limit of time and bytes.
+ * Closes connections before all data has arrived. Destroying a connection could discard an unread
+ * answer, so it is half-closed first. Then data is discarded, up to a limit of time and bytes.
  */
 const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
-  /** For each closing connection, the bytes that it had received when it began to close. */
+  /** For each closing connection, the number of bytes received before the closing began. */
   const endings = new WeakMap<Net.Socket, number>()
 
   const begin = (socket: Net.Socket) => endings.set(socket, socket.bytesRead)
@@ -181,7 +186,7 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** Answers invalid HTTP directly on the socket, because Node makes no request object for it. */
   const refuse = (error: Error, socket: Duplex) => {
     if (!(socket instanceof Net.Socket)) socket.destroy(error)
-    // After its first error, the parser reports another error for each further chunk.
+    // After a connection's first error, Node's parser reports another error for each further chunk.
     else if (endings.has(socket)) destroyFlooded(socket)
     else if (!socket.writable) socket.destroy(error)
     else {
@@ -200,7 +205,7 @@ const addressOf = (server: Http.Server) => {
   return { port, url: `http://${family === "IPv6" ? `[${host}]` : host}:${port}` }
 }
 
-/** Listens until the scope ends. The request handler must be attached before. */
+/** Listens until the scope ends. Attach the request handler before this effect runs. */
 export const listen = (
   options: Pick<Options, "host" | "port">,
 ): Effect.Effect<void, CannotListen, Listener | Scope.Scope> =>
@@ -223,8 +228,8 @@ export const listen = (
   )
 
 /**
- * Drains the server when the scope ends: accepts no new connection, and answers with `Connection:
- * close`. Waits until all connections are closed and `running()` is 0, but at most for `timeout`.
+ * Drains the server when the scope ends. Waits until all connections are closed and `running()` is
+ * 0. Closes the remaining connections after `timeout`, and then waits at most `cutOffGraceMs`.
  */
 export const drain = (
   timeout: Duration.DurationInput,
@@ -240,8 +245,8 @@ export const drain = (
   )
 
 const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
-  // Not `Effect.race`: a finalizer is uninterruptible, so the losing effect of a race would never
-  // end.
+  // `Effect.race` does not work here: a finalizer is uninterruptible, so the losing effect of the
+  // race would never end.
   Effect.async<void>((resume) => {
     const deadline = performance.now() + timeoutMs
     // Idle connections stay open for 100 ms, for requests that are already on the wire.
@@ -251,7 +256,8 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
     Net.Server.prototype.close.call(server, () => {
       clearInterval(closeIdle)
       clearTimeout(closeAll)
-      // A request can outlive its connection. It must return its hold before the stores close.
+      // A request can still run after its connection was closed. It must release its hold before
+      // the stores close.
       const last = Math.max(deadline, performance.now() + cutOffGraceMs)
       const wait = () => {
         if (running() === 0 || performance.now() >= last) resume(Effect.void)
@@ -261,10 +267,12 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
     })
   })
 
-/** How long requests that the timeout cut off may take to clean up, in milliseconds. */
+/** Maximum time, in milliseconds, for cleaning up requests that the shutdown timeout cut off. */
 const cutOffGraceMs = 1000
 
-/** The answer to a request that is invalid HTTP, too large or too slow, as bytes on the wire. */
+/**
+ * Returns the raw HTTP response to a request that is invalid, has too large headers or is too slow.
+ */
 const refusalOf = (error: Error) => {
   const code = Predicate.hasProperty(error, "code") ? error.code : undefined
   const [status, message] =

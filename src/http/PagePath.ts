@@ -1,4 +1,4 @@
-/** The paths of the pages for people. The build makes a page for each. */
+/** The paths of the HTML pages. The build makes one page for each path. */
 import * as Schema from "effect/Schema"
 
 export const PagePath = Schema.Literal(

@@ -13,7 +13,7 @@ export interface Options {
   readonly hasSyntheticFigures: boolean
 }
 
-/** The root path. It has no page of its own. */
+/** The root path. It has no page of its own: it redirects to one of the pages. */
 export const rootPath = "/"
 
 export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
@@ -59,7 +59,10 @@ const withoutSlash = (path: PagePath) =>
     headers: { location: `../${path.slice(path.lastIndexOf("/") + 1)}` },
   })
 
-/** Loads a page at its first request, so that the start does not wait for it. */
+/**
+ * Loads a page at the first request for it, because loading all pages would delay the server's
+ * start.
+ */
 const loader = (path: PagePath, options: Options) => {
   let page: Page | undefined
   return async () => {

@@ -1,6 +1,6 @@
 /**
- * Limits how many requests one account may make in a time window. Each process counts for itself.
- * The headers follow the IETF draft on RateLimit header fields.
+ * Limits how many requests one account may make in a time window. Each process counts only the
+ * requests that it receives. The headers follow the IETF draft on RateLimit header fields.
  */
 import type * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
@@ -29,7 +29,7 @@ export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   }
 >() {}
 
-/** The requests of each account in one time window. */
+/** The number of requests of each account in one time window. */
 interface Window {
   /** When the window ends, in milliseconds of `Stopwatch`. */
   readonly endsAt: number

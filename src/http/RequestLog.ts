@@ -1,6 +1,7 @@
 /**
- * Logs a line for each request to an endpoint, at level `debug`: account, status, duration, and the
- * outcomes by reason. The line contains no text from the client, so it cannot leak an API key.
+ * Logs a line for each request to an endpoint of the contract, at level `debug`: account, status,
+ * duration, and the number of outcomes by reason. The line contains no text from the client, so it
+ * cannot leak an API key.
  */
 import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"

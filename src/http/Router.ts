@@ -80,8 +80,8 @@ const metrics = Effect.map(Prometheus.make, (text) =>
 const openApiPath = "/openapi.json"
 
 /**
- * The OpenAPI document. It is generated at the first request, so that the start does not wait for
- * it.
+ * The OpenAPI document. It is generated at the first request for it, because generating it earlier
+ * would delay the server's start.
  */
 const openApi = Effect.cached(
   Effect.promise(async () => {

@@ -14,7 +14,10 @@ export interface Routes {
   readonly of: (url: string) => Route | undefined
 }
 
-/** Collects the contract's endpoints and the other `paths`, which accept only GET. */
+/**
+ * Collects the contract's endpoints, and the further `paths`. Each of these `paths` accepts only
+ * GET.
+ */
 export const make = (paths: ReadonlyArray<string>): Routes => {
   const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
   HttpApi.reflect(Api, {

@@ -30,7 +30,10 @@ import { ServerRequest } from "./ServerRequest.ts"
 import type * as ServerSpan from "./ServerSpan.ts"
 
 export interface Runner {
-  /** Answers one Node request. With `refusal`, it sends that response and skips the router. */
+  /**
+   * Answers one Node request. When `refusal` is given, sends `refusal` and does not call the
+   * router.
+   */
   readonly run: (
     request: Request,
     response: ServerResponse,
@@ -41,9 +44,12 @@ export interface Runner {
 }
 
 export interface Options {
-  /** When this list is not empty, answers differ by origin, so every answer has `Vary: Origin`. */
+  /**
+   * The origins that get CORS headers. When the list is not empty, answers differ by origin, so
+   * every answer has `Vary: Origin`.
+   */
   readonly corsOrigins: ReadonlyArray<string>
-  /** How long a request may take. */
+  /** The maximum duration of a request. */
   readonly requestTimeout: Duration.DurationInput
 }
 
@@ -166,7 +172,8 @@ const restoreVary = (response: HttpServerResponse.HttpServerResponse, vary: stri
     : HttpServerResponse.setHeader(response, "vary", mergeNames(response.headers["vary"], vary))
 
 /**
- * Answers 404 or 405 when no route matches, 500 on a defect. Routes encode the contract's errors.
+ * Answers 404 or 405 when no route matches, and 500 on a defect. The contract's errors do not reach
+ * this function, because the routes encode them.
  */
 const answerFailure = (cause: Cause.Cause<unknown>, routes: Routes) => {
   // The client hung up.

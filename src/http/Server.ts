@@ -1,4 +1,7 @@
-/** Serves the API over HTTP. The server listens once everything that a request needs is built. */
+/**
+ * Serves the API over HTTP. The server starts to listen after everything that a request needs is
+ * built.
+ */
 import type { ServerResponse } from "node:http"
 import { setImmediate } from "node:timers"
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
@@ -14,11 +17,11 @@ import * as Runner from "./Runner.ts"
 import * as ServerSpan from "./ServerSpan.ts"
 
 export interface Options extends NodeServer.Options, Router.Options {
-  /** How long a request may take, from its arrival. */
+  /** The maximum duration of a request, measured from its arrival. */
   readonly requestTimeout: Duration.DurationInput
-  /** How long requests in flight may take after a shutdown has begun. */
+  /** The maximum duration of requests in flight after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
-  /** The rate limit of one account; undefined for none. */
+  /** The rate limit of one account; undefined for no limit. */
   readonly rateLimit: RateLimit.Limit | undefined
   /**
    * True when requests are traced. Tracing costs time, so it is off when no exporter is configured.

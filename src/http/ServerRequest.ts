@@ -1,6 +1,6 @@
 /**
  * Implements the framework's request interface over a Node request, for `Runner`. The framework
- * does not export its own class, and its own runner takes most of the time of a request.
+ * does not export its own class. Its own runner would take most of the time of a request.
  */
 import * as Cookies from "@effect/platform/Cookies"
 import * as Headers from "@effect/platform/Headers"

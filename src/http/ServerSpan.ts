@@ -15,12 +15,15 @@ export interface ServerSpan {
   readonly end: (status: number, headers: Readonly<Record<string, string>>) => void
 }
 
-/** Starts the span of a request. It joins the caller's trace when the headers name one. */
+/**
+ * Starts the span of a request. The span joins the caller's trace when the request's headers name
+ * one.
+ */
 export type Start = (request: Request) => ServerSpan
 
 const untraced: ServerSpan = { parent: undefined, end: () => {} }
 
-/** Traces the requests for whose URL `isTraced` returns true. */
+/** Makes a function that traces a request when `isTraced` returns true for the request's URL. */
 export const make = (isTraced: (url: string) => boolean): Effect.Effect<Start> =>
   Effect.gen(function* () {
     const tracer = yield* Effect.tracer

@@ -18,8 +18,8 @@ import * as ledgerErrors from "./ledgerErrors.ts"
 const decodeBatch = Body.decoder(BatchRequest)
 
 /**
- * The handlers are raw, because the framework's decoder reports only the first violation and
- * accepts other content types.
+ * The handler decodes the request itself, because the framework's decoder reports only the first
+ * violation and accepts content types other than JSON.
  */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(AuthorityCheck, ({ check }) =>
