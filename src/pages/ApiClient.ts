@@ -40,7 +40,10 @@ export type Batch = v.InferOutput<typeof Batch>
 
 export type Answer<A> =
   | { readonly _tag: "Answered"; readonly value: A }
-  /** The service answered with an error. `retryAfterMs` is its `Retry-After`, if any. */
+  /**
+   * The service answered with an error. `retryAfterMs` comes from the header `Retry-After`; it is
+   * undefined without this header.
+   */
   | {
       readonly _tag: "Refused"
       readonly status: number

@@ -83,5 +83,8 @@ const Chart = ({
   )
 }
 
-/** The label of a range's upper end. A range ends below the next one: 19.7 is in "10 to below 20". */
+/**
+ * The label of a range's upper end. Only the last range contains its end: 20 is in "20 to below
+ * 30".
+ */
 const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)

@@ -9,7 +9,7 @@ import { type List, Run, type Surroundings } from "./Run.ts"
 import * as RunStore from "./RunStore.ts"
 import { count } from "./Texts.ts"
 
-/** The path before `/console`: a proxy may serve the service below any path. */
+/** The part of the page's path before `/console`. A proxy can serve the service below any path. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
 
 const api = ApiClient.make(base)
@@ -23,8 +23,8 @@ export const runs = signal<ReadonlyArray<Run>>([])
 export const shown = signal<Run | undefined>(undefined)
 
 /**
- * Increases after changes of a run. Every read of a run reads this signal too, so a component that
- * shows the run is redrawn after the changes.
+ * A counter that increases after a run has changed. Every read of a run reads this signal too, so a
+ * component that shows the run is redrawn after the change.
  */
 const changes = signal(0)
 
@@ -74,7 +74,7 @@ let questions = 0
 const askForCredits = async (asked: string): Promise<boolean> => {
   const question = ++questions
   isAskingForCredits.value = true
-  // `spent` would be too old here, because the signal is updated only after a delay.
+  // `spent` can be out of date here: it is updated up to one second after a run has used credits.
   const spentBefore = spentByNow()
   const answer = await api.credits(asked)
   if (question !== questions) return false
@@ -188,7 +188,10 @@ const announceChange = (run: Run) => {
 let pending: ReturnType<typeof setTimeout> | undefined
 const longList = 20_000
 
-/** Continues a run that stopped offline. The next such run continues when this one ends. */
+/**
+ * Continues a run that stopped because the device was offline. When the run ends, the next run that
+ * stopped for this reason continues.
+ */
 const continueOnline = () => {
   if (!navigator.onLine || findActive() !== undefined) return
   const run = runs.value.find((run) => run.halt?.kind === "offline")
@@ -231,7 +234,8 @@ const opening = RunStore.open(`authority-console${base}`).catch((error: unknown)
 const keep = async (change: Change) => {
   const { id } = change.summary
   const store = await opening
-  // After a failed write, results are missing in the stored run. Then store only the whole run.
+  // After a failed write, the stored run lacks some results. A further change would not add them,
+  // so store nothing until the whole run is written.
   if (store === undefined || (unkept.has(id) && !change.isWhole)) return void unkept.add(id)
   try {
     await store.keep(change)
@@ -243,7 +247,7 @@ const keep = async (change: Change) => {
   }
 }
 
-/** Reads the stored runs' summaries into `past`. */
+/** Reads the summaries of the stored runs into `past`. */
 const readHistory = async () => {
   try {
     const list = await (await opening)?.list()
@@ -258,7 +262,7 @@ const readHistory = async () => {
 }
 void readHistory()
 
-/** Shows a run. Reads it from the store when it was not opened since the page was loaded. */
+/** Shows a run. Reads the run from the store if it was not yet opened since the page was loaded. */
 export const openRun = async (id: string) => {
   const opened = runs.value.find((run) => run.id === id)
   if (opened !== undefined) return void (shown.value = opened)
@@ -298,7 +302,7 @@ export const deleteRun = async (id: string) => {
   for (const run of runs.value) keepMissed(run)
 }
 
-/** Deletes all stored runs, even unreadable ones. Does nothing during a run. */
+/** Deletes all stored runs, even unreadable ones. Does nothing while a run is active. */
 export const deleteAll = async () => {
   if (activeRun.value !== undefined) return
   batch(() => {
@@ -320,8 +324,8 @@ const keepMissed = (run: Run) => {
 }
 
 /**
- * How many results of each run were exported. The page warns before it closes if some results were
- * not exported.
+ * How many results of each run were exported. When results are neither stored nor exported, the
+ * page warns before it closes.
  */
 const exported = new WeakMap<Run, number>()
 export const markExported = (run: Run) => exported.set(run, run.checked)

@@ -4,7 +4,10 @@ import type { Row } from "./Row.ts"
 
 export interface Results {
   readonly rows: ReadonlyArray<Row>
-  /** The names of the list's other columns. A line in `Row.lines` has one cell for each name. */
+  /**
+   * The names of the table's columns, except the column with the addresses. Each array in
+   * `Row.lines` has one cell for each name.
+   */
   readonly others: ReadonlyArray<string>
 }
 
@@ -17,8 +20,8 @@ export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\
 export const tsv = (results: Results): string => table(results, "\t", "\n")
 
 /**
- * Returns a table with one line for each line of the list. A cell that a spreadsheet would treat as a
- * formula gets a leading apostrophe, because lists are untrusted input.
+ * Returns a table with one line for each line of the list. A leading apostrophe protects cells that
+ * a spreadsheet would treat as a formula, because lists are untrusted input.
  */
 const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
   Papa.unparse(

@@ -10,7 +10,7 @@ export interface GuideLink {
 export interface Props {
   readonly title: string
   readonly html: string
-  /** Every page of the guide, this one included. */
+  /** All pages of the guide, including the rendered page. */
   readonly guide: ReadonlyArray<GuideLink>
 }
 

@@ -96,7 +96,7 @@ const Delete = ({
   )
 }
 
-/** Moves the focus to the harmless button, because the button with the focus has disappeared. */
+/** Moves the focus to the button Keep, because the button that had the focus has disappeared. */
 const focus = (button: HTMLButtonElement | null) => button?.focus()
 
 const when = (at: Date) =>

@@ -6,13 +6,16 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const Summary = v.object({
   id: v.string(),
-  /** The time in epoch milliseconds. */
+  /** When the run was created, in epoch milliseconds. */
   startedAt: v.pipe(v.number(), v.integer()),
   total: Count,
   checked: Count,
   failed: Count,
   creditsUsed: v.pipe(v.number(), v.minValue(0)),
-  /** The names of the list's other columns. A line in `Row.lines` has one cell for each name. */
+  /**
+   * The names of the table's columns, except the column with the addresses. Each array in
+   * `Row.lines` has one cell for each name.
+   */
   others: v.array(v.string()),
 })
 
@@ -44,7 +47,7 @@ export interface KeptRun {
   readonly parcels: ReadonlyArray<v.InferOutput<typeof Parcel>>
 }
 
-/** The changes to write for one run. A parcel replaces the stored one with the same number. */
+/** The changes to write for one run. A parcel replaces the stored parcel with the same number. */
 export interface Change {
   readonly summary: Summary
   readonly parcels: ReadonlyArray<{ readonly number: number }>
@@ -60,7 +63,7 @@ export const readRun = (value: unknown): KeptRun | undefined => {
   return read.success && isComplete(read.output) ? read.output : undefined
 }
 
-/** True when the parcels contain every place of the list exactly once. */
+/** True when the parcels contain each position of the list exactly once. */
 const isComplete = ({ parcels, summary }: KeptRun): boolean => {
   const places = new Set(parcels.flatMap(({ rows }) => rows.map(({ place }) => place)))
   const rows = parcels.reduce((sum, { rows }) => sum + rows.length, 0)

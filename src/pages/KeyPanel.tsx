@@ -31,7 +31,7 @@ const Entry = () => {
   const field = useRef<HTMLInputElement>(null)
   const submit = async (event: Event) => {
     event.preventDefault()
-    // The field of the key disappears, so move the focus to the list.
+    // The key field disappears, so move the focus to the list.
     if (await enterKey(field.current?.value ?? "")) document.getElementById("list")?.focus()
     else field.current?.focus()
   }

@@ -12,7 +12,7 @@ const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
-/** Where the user says that the addresses are; undefined to find them automatically. */
+/** Where the addresses are, as chosen by the user. Undefined when the console must detect this. */
 const reading = signal<UrlList.Reading | undefined>(undefined)
 
 const list = computed(() =>
@@ -86,7 +86,10 @@ const sample = [
   "localhost",
 ].join("\n")
 
-/** Fills the list with the sample, and moves the focus to the next step. */
+/**
+ * Fills the list with the sample. Moves the focus to the key field, or to the list when a key is
+ * entered.
+ */
 export const useSample = () => {
   setText(sample)
   if (key.value === undefined) focusKeyField()
@@ -115,7 +118,8 @@ const showResults = () =>
     }
   })
 
-// Without these listeners, a file that is dropped beside the list replaces the page: the key is lost.
+// Without these listeners, the browser would open a file that is dropped beside the list. That
+// would close the page, and the key would be lost.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 const keepPage = (event: DragEvent) => {
   if (holdsFile(event)) event.preventDefault()

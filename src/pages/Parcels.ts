@@ -1,4 +1,4 @@
-/** The batches of a run, and the queue of those without an answer. */
+/** The batches of a run, and the queue of the batches that wait to be sent. */
 import { maxUrlLength, maxUrls } from "../contract/Limits.ts"
 import { isWaiting, type Row } from "./Row.ts"
 
@@ -22,7 +22,7 @@ export const cut = (rows: ReadonlyArray<Row>): ReadonlyArray<Parcel> => {
 
 export class Parcels {
   readonly #all: Map<number, Parcel>
-  /** The parcels without an answer, in the order of the list. */
+  /** The parcels that wait to be sent. The first parcel of the queue is sent next. */
   readonly #queue: Array<Parcel>
   #highest: number
 
@@ -46,7 +46,10 @@ export class Parcels {
     this.#queue.unshift(parcel)
   }
 
-  /** Replaces the first parcel of the queue by two new ones. The first one has `size` rows. */
+  /**
+   * Replaces the first parcel of the queue by two new parcels. The first new parcel has `size`
+   * rows.
+   */
   split({ number, rows }: Parcel, size: number): ReadonlyArray<Parcel> {
     const parts = [rows.slice(0, size), rows.slice(size)].map((rows) => ({
       number: ++this.#highest,

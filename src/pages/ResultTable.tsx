@@ -83,7 +83,9 @@ const Head = ({
 }) => {
   const { descending } = sorting.value
   const isSorted = sorting.value.by === by
-  /** Figures sort from the highest at the first click, other columns from the lowest. */
+  /**
+   * The first click on a column sorts figures from the highest, and other values from the lowest.
+   */
   const descendsFirst = by !== "url" && by !== "place"
   return (
     <th

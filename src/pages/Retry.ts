@@ -1,7 +1,7 @@
 /** Decides whether and when the console sends a batch again. */
 import type { Answer } from "./ApiClient.ts"
 
-/** Why a run waits before its next attempt, and until when. */
+/** Why a batch waits before it is sent again, and until when. */
 export type Delay = {
   /** The time of the next attempt, in epoch milliseconds. */
   readonly until: number
@@ -14,14 +14,16 @@ export type Delay = {
       readonly message: string | undefined
     }
   | { readonly kind: "rate limit" }
-  /** An earlier attempt at the same batch has no answer yet. */
+  /** The service is still processing an earlier attempt to check the same batch. */
   | { readonly kind: "in progress" }
 )
 
 /** The back-off between retries: about 15 seconds in all, enough for a restart of the service. */
 const delaysMs = [500, 1000, 2000, 4000, 8000]
 
-/** Returns the wait before the next attempt, or undefined when the run must not try again. */
+/**
+ * Returns the delay before the next attempt, or undefined when the batch must not be sent again.
+ */
 export const delayAfter = (
   answer: Answer<unknown>,
   attempt: number,

@@ -3,7 +3,7 @@ import type { FailureReason, Metrics } from "../Metrics.ts"
 import type { Batch } from "./ApiClient.ts"
 import type { Item } from "./UrlList.ts"
 
-/** One address of the list. It is waiting while it has neither figures nor a reason. */
+/** One address of the list. The address is waiting while it has neither figures nor a reason. */
 export interface Row {
   /** The position in the list, from 1. */
   readonly place: number
@@ -20,7 +20,10 @@ export type Reason = FailureReason | "TOO_LONG"
 
 export const isWaiting = ({ figures, reason }: Row) => figures === undefined && reason === undefined
 
-/** Writes the answer of a batch into its rows. Successes and failures are in the order of the rows. */
+/**
+ * Writes the answer of a batch into the rows of the batch. `successUrls` and `failedUrls` each keep
+ * the order of the rows. A row without a result gets SERVER_ERROR.
+ */
 export const fill = (rows: ReadonlyArray<Row>, { failedUrls, successUrls }: Batch["data"]) => {
   const successes = successUrls.values()
   const failures = failedUrls.values()

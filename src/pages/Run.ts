@@ -1,5 +1,5 @@
 /**
- * Checks one list through the API, in batches with a few in flight. Each batch has its own
+ * Checks one list through the API, with up to `maxAtOnce` batches in flight. Each batch has its own
  * idempotency key, so a retry is not charged again. A run stops at an error that retries cannot
  * fix, keeps its results, and can be continued.
  */
@@ -10,7 +10,10 @@ import { type Delay, delayAfter } from "./Retry.ts"
 import { fill, type Row } from "./Row.ts"
 import type { UrlList } from "./UrlList.ts"
 
-/** The list to check: the addresses, and the names of the other columns of the table. */
+/**
+ * The list to check: the addresses, and the names of all columns except the column with the
+ * addresses.
+ */
 export type List = Pick<UrlList, "items" | "others">
 
 /** Why a run stopped. */
@@ -37,8 +40,8 @@ export interface Surroundings {
   /** Called after each change of the run. */
   readonly onChange: () => void
   /**
-   * Called on each read of a property that changes during the run. A component that reads it
-   * subscribes to the changes and is redrawn after them.
+   * Called on each read of a property that changes during the run. A component that reads such a
+   * property subscribes to the changes and is redrawn after them.
    */
   readonly onRead: () => void
 }
@@ -56,7 +59,10 @@ const maxAtOnce = 4
 
 export class Run {
   readonly startedAt: Date
-  /** The names of the list's other columns. A line in `Row.lines` has one cell for each name. */
+  /**
+   * The names of the table's columns, except the column with the addresses. Each array in
+   * `Row.lines` has one cell for each name.
+   */
   readonly others: ReadonlyArray<string>
 
   readonly #rows: ReadonlyArray<Row>
@@ -163,7 +169,7 @@ export class Run {
     return this.#rows.length - this.checked - this.failed
   }
 
-  /** The delay that ends last; undefined when no batch waits. */
+  /** The delay of the batch that waits longest for its retry; undefined when no batch waits. */
   get delay(): Delay | undefined {
     this.#surroundings.onRead()
     return [...this.#delays.values()].sort((a, b) => b.until - a.until)[0]
@@ -175,8 +181,8 @@ export class Run {
   }
 
   /**
-   * The seconds left, estimated from the speed since the last start. Undefined without results, and
-   * during a delay.
+   * The seconds until the run is done, estimated from its speed since it was started or continued.
+   * Undefined while no results have arrived since then, and while a batch waits for a retry.
    */
   get secondsLeft(): number | undefined {
     if (this.delay !== undefined) return undefined
@@ -206,7 +212,7 @@ export class Run {
     this.#surroundings.onChange()
   }
 
-  /** Stops after the batches in flight. A second call aborts those batches as well. */
+  /** Stops when the batches in flight have ended. A second call aborts the batches in flight. */
   stop() {
     if (this.status === "stopping") this.#abandon.abort()
     if (this.status === "running") this.#state.status = "stopping"
@@ -237,8 +243,8 @@ export class Run {
   }
 
   async #deliver(parcel: Parcel) {
-    // Wait until the batch's idempotency key is stored. After a reload, a repeat then costs
-    // nothing.
+    // Wait until the batch is stored with its idempotency key. If the page is then reloaded, the
+    // repeated batch is not charged again.
     await this.#kept
     if (this.status !== "running") return void this.#parcels.putBack(parcel)
     const answer = await this.#ask(parcel)
@@ -267,7 +273,7 @@ export class Run {
     }
   }
 
-  /** Sends a batch with retries. Returns the final answer, or the last one before a stop. */
+  /** Sends a batch with retries. Returns the last answer. Stopping the run ends the retries. */
   async #ask(parcel: Parcel): Promise<Answer<Batch>> {
     for (let attempt = 1; ;) {
       const answer = await this.#surroundings.api.check({
@@ -278,7 +284,7 @@ export class Run {
       })
       const delay = delayAfter(answer, attempt, this.#surroundings)
       if (delay === undefined || this.#stop.signal.aborted) return answer
-      // A 429 or a 409 shows that the service is up.
+      // A 429 or a 409 shows that the service is up, so the count of attempts starts at 1 again.
       attempt = delay.kind === "server" ? attempt + 1 : 1
       this.#delays.set(parcel, delay)
       this.#surroundings.onChange()
@@ -295,7 +301,7 @@ export class Run {
   }
 
   /**
-   * Handles a 402. Batches in flight also hold credits, so the run first waits for them. Then it
+   * Handles a 402. Batches in flight also hold credits, so the run waits for their answers. Then it
    * sends a smaller batch that the remaining credits can pay for.
    */
   async #spendTheRest(parcel: Parcel) {
@@ -344,7 +350,7 @@ export class Run {
   }
 }
 
-/** Not `randomUUID`, because browsers offer it only to pages that were loaded over TLS. */
+/** Returns a random id. Browsers offer `randomUUID` only to pages that were loaded over TLS. */
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) =>
     byte.toString(16).padStart(2, "0"),

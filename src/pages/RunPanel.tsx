@@ -88,8 +88,8 @@ const download = (text: string, type: "csv" | "json", at: Date) => {
 }
 
 /**
- * Copies a text. Returns false when the browser refuses. Selects the text when there is no
- * `clipboard`, as on pages without HTTPS.
+ * Copies a text. Returns false when the browser refuses. Pages without HTTPS have no `clipboard`,
+ * so the fallback is `execCommand`.
  */
 const copyText = async (text: string): Promise<boolean> => {
   try {
@@ -165,7 +165,7 @@ const Count = ({
   </div>
 )
 
-/** The text for screen readers. It changes only at each quarter and at the end. */
+/** The text for screen readers. It changes only after each quarter of the run and at the end. */
 const announcement = (run: Run) => {
   if (!run.isActive) return `${standing(run)}. ${count(run.creditsUsed, "credit")} used.`
   const quarters = Math.floor(((run.checked + run.failed) / run.rows.length) * 4)

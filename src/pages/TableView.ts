@@ -21,9 +21,9 @@ export interface Filter {
   /** A part of the address. Upper and lower case are the same. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
-  /** Only rows whose figure is in this tenth of the scale. Tenth 0 is 0 to below 10. */
+  /** Selects rows with a figure in this tenth of the scale. Tenth 0 contains 0 to below 10. */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
-  /** Only rows whose figures are in all these ranges. */
+  /** Selects rows with figures in all these ranges. */
   readonly ranges: Readonly<Record<Figure, Range>>
 }
 
@@ -101,7 +101,7 @@ const order = (by: "url" | Figure, sign: 1 | -1) => {
   }
 }
 
-/** Returns 0 for figures from 0 to below 10, …, and 9 for 90 to 100. */
+/** Returns the tenth of the scale: 0 for 0 to below 10, …, and 9 for 90 to 100. */
 const tenthOf = (figure: number | undefined) =>
   figure === undefined ? undefined : Math.min(9, Math.floor(figure / 10))
 

@@ -105,7 +105,9 @@ const duration = (seconds: number): string => {
   return `${count(Math.floor(minutes / 60), "hour")} ${count(minutes % 60, "minute")}`
 }
 
-/** Says how long the run still takes, roughly, because the speed of the provider varies. */
+/**
+ * Says how long the run still takes. The text is approximate, because the provider's speed varies.
+ */
 export const remaining = (seconds: number): string =>
   seconds < 90
     ? `about ${count(Math.max(1, Math.round(seconds)), "second")} left`

@@ -2,15 +2,18 @@
 import Papa from "papaparse"
 
 /**
- * Where the addresses are: in the table column with this index, in every cell of the table
- * (`cells`), or one in each line of plain text (`lines`).
+ * Where the addresses are: in one column of the table (its index), in every cell of the table
+ * (`cells`), or one address in each line of plain text (`lines`).
  */
 export type Reading = number | "cells" | "lines"
 
 /** An address of the list. */
 export interface Item {
   readonly url: string
-  /** For each line of the table with this address, the cells of the other columns. */
+  /**
+   * One array for each table line that contains this address: the cells of the line without the
+   * cell of the address.
+   */
   readonly lines?: ReadonlyArray<ReadonlyArray<string>>
 }
 
@@ -18,16 +21,19 @@ export interface UrlList {
   readonly items: ReadonlyArray<Item>
   /** How many repeated addresses were left out. */
   readonly duplicates: number
-  /** The columns of the table; empty for a list of lines. */
+  /** The names of all columns of the table; empty when the text is not a table. */
   readonly columns: ReadonlyArray<string>
   readonly reading: Reading
-  /** The names of the other columns. A line in `Item.lines` has one cell for each name. */
+  /**
+   * The names of the table's columns, except the column with the addresses. Each array in
+   * `Item.lines` has one cell for each name.
+   */
   readonly others: ReadonlyArray<string>
 }
 
 export interface Options {
   readonly keepsDuplicates: boolean
-  /** By default, the column of addresses is found by its name or its cells. */
+  /** Where the addresses are. Default: detected from the names and the cells of the columns. */
   readonly reading?: Reading | undefined
 }
 
@@ -42,7 +48,9 @@ export const read = (text: string, options: Options): UrlList => {
   return { items: kept, duplicates: all.length - kept.length, columns, reading, others }
 }
 
-/** Removes repeated addresses. The first occurrence gets the table lines of the later ones. */
+/**
+ * Removes repeated addresses. The first occurrence gets the table lines of all later occurrences.
+ */
 const withoutDuplicates = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
   const linesOf = new Map<string, Array<ReadonlyArray<string>>>()
   for (const { lines = [], url } of items) {
@@ -95,7 +103,10 @@ const lines = (text: string): ReadonlyArray<string> => {
   return title.test(all[0]?.trim() ?? "") ? all.slice(1) : all
 }
 
-/** Splits a line with several addresses. One address may contain a comma or a semicolon. */
+/**
+ * Splits a line into its addresses. Does not split at a comma or semicolon that may be part of an
+ * address.
+ */
 const cellsOf = (line: string): ReadonlyArray<string> => {
   if (!/[\t,;]/.test(line)) return [line]
   const wide = line.split(/\t|[,;]\s+/).filter((cell) => cell.trim() !== "")
@@ -116,7 +127,10 @@ const isAddressLike = (cell: string) => /^\s*\S+\.\S{2,}\s*$/.test(cell)
 const delimiters = ["\t", ";", ","]
 const sampled = 50
 
-/** Returns the rows of a table; undefined unless 90 % of the first 50 rows have the same width. */
+/**
+ * Returns the rows of a table. Returns undefined unless at least 90 % of the first 50 rows have as
+ * many cells as the first row.
+ */
 const tableOf = (text: string): ReadonlyArray<ReadonlyArray<string>> | undefined => {
   const delimiter = delimiters.find((delimiter) => {
     const rows = parse(text, delimiter, sampled)
