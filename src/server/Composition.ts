@@ -17,7 +17,10 @@ import * as Traced from "../telemetry/Traced.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
-/** The service with the given provider and stores. The provider may use the stores. */
+/**
+ * The service with the given provider and stores. The stores are also provided to the provider's
+ * layer.
+ */
 export const over = <EProvider, RProvider, EStores, More>(parts: {
   readonly provider: Layer.Layer<MetricsProvider, EProvider, RProvider>
   readonly stores: Layer.Layer<Stores | More, EStores, Settings.Settings>
@@ -74,8 +77,8 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
 }
 
 /**
- * How long statements are retried after a lost connection: longer than any request waits. A request
- * without an answer by its deadline gets 503.
+ * How long an SQL statement is retried after a lost connection: longer than any request waits. A
+ * request that gets no answer by its deadline times out before the retries end.
  */
 const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),

@@ -1,6 +1,6 @@
 /**
- * Opens the database that the settings name. Imports only the adapter of that database, so a
- * program on SQLite does not load PostgreSQL's.
+ * Opens the database that the settings name. Imports only the adapter of this database, so a
+ * program with SQLite does not load the PostgreSQL adapter.
  */
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
@@ -63,7 +63,7 @@ const database = Layer.tap(
   (context) => Effect.provide(warnOfVersion, context),
 )
 
-/** Builds the layer of a module that is imported when the layer is built. */
+/** Makes a layer from a module. The module is imported only when the layer is built. */
 const imported = <A, E, R>(
   load: () => Promise<{ readonly layer: Layer.Layer<A, E, R> }>,
 ): Layer.Layer<A, E, R> =>
@@ -72,7 +72,7 @@ const imported = <A, E, R>(
 /** The health check of the database. */
 export const health = imported(() => import("../sql/Health.ts"))
 
-/** The heartbeat of a serving process, and the health check that includes it. */
+/** The heartbeat of a process that serves requests, and a health check that uses the heartbeat. */
 const heartbeat = Layer.provideMerge(
   health,
   imported(() => import("../sql/Heartbeat.ts")),

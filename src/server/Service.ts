@@ -35,7 +35,10 @@ type Source<E> =
       readonly provider?: undefined
     }
   | {
-      /** A complete provider, such as a chain or a fake. The service adds nothing to it. */
+      /**
+       * A complete provider, such as a chain of providers or a fake provider. The service adds
+       * nothing to it.
+       */
       readonly provider: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
       readonly vendor?: undefined
     }
@@ -43,7 +46,7 @@ type Source<E> =
 export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
   /** Default: the database of the setting AUTHORITY_DATABASE_URL, created when it is missing. */
   readonly stores?: Layer.Layer<Stores, EStores, Settings.Settings>
-  /** The settings by the names of their environment variables. Default: the environment. */
+  /** The settings, keyed by environment variable. Default: the environment of the process. */
   readonly settings?: Settings.Environment
 }
 

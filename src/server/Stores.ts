@@ -23,7 +23,9 @@ export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
  */
 const settleTime = Duration.seconds(30)
 
-/** The longest lifetime of a hold. A dead process's holds usually end earlier. */
+/**
+ * Returns the longest lifetime of a hold. The holds of a dead process are usually released earlier.
+ */
 export const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
   Duration.sum(requestTimeout, settleTime)
 

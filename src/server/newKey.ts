@@ -6,8 +6,8 @@ import { CreditLedger } from "../CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
 
 /**
- * Creates an account with credits and issues its first key, which is not shown again. Dies when the
- * name or the number of credits is invalid. Dies with StoreFailure when the database fails.
+ * Creates an account with credits and returns a new API key, which is not shown again. Dies when
+ * the name or the number of credits is invalid. Dies with StoreFailure when the database fails.
  */
 export const newKey = (options: {
   readonly account: string

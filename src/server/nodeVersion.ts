@@ -1,6 +1,6 @@
 /**
- * Ends the process on a version of Node that is not supported. Below 22.14, which brought Node-API
- * 10, the SQLite addon would crash the process without a message.
+ * Ends the process when the version of Node is not supported. Node before 22.14 lacks Node-API 10,
+ * so the SQLite addon would crash the process without a message.
  */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 

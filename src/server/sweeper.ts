@@ -32,7 +32,7 @@ export const layer = Layer.scopedDiscard(
         },
       }),
       Effect.repeat(Schedule.spaced("1 second")),
-      // Wait a little, so that this work does not slow the start.
+      // Wait 100 ms, so that this work does not slow the start of the process.
       Effect.delay("100 millis"),
       Effect.forkScoped,
     )

@@ -23,8 +23,8 @@ const seconds = MetricKey.histogram(
 type Record = (seconds: number) => void
 
 /**
- * The recorders by method, route and status. Making the labels is slow, so it happens once per
- * series.
+ * The functions that record a request, by route, method and status. Making the labels is slow, so
+ * the labels are made once per series.
  */
 const recorders = new Map<string, Map<string, Map<number, Record>>>()
 
@@ -33,7 +33,8 @@ export const start = (method: string, route: string) => {
   const startedAt = performance.now()
   return (status: number) =>
     recorderOf(
-      // All other methods share one label, so a client cannot create an unlimited number of series.
+      // Methods that `isHttpMethod` does not accept share the label `other`. Otherwise, a client
+      // could create an unlimited number of series.
       isHttpMethod(method) ? method : "other",
       route,
       status,

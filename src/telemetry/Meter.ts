@@ -10,8 +10,8 @@ type Kind =
   | MetricKeyType.MetricKeyType.Histogram
 
 /**
- * Returns a function that updates one series of a metric, the one with these labels. It is faster
- * than `Metric.tagged`, which builds the labels and looks up the series for every update.
+ * Returns a function that updates the metric's series with these labels. It is faster than
+ * `Metric.tagged`, which builds the labels and looks up the series for every update.
  */
 export const series = (
   key: MetricKey.MetricKey<Kind>,

@@ -31,7 +31,7 @@ const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>)
   ].join("")
 }
 
-/** For each of these amounts, a gauge counts the accounts with fewer credits. */
+/** For each of these amounts, a gauge counts the accounts with fewer available credits. */
 const lowAmounts = [1, 10, 100, 1000, 10_000].map((amount) => Credits.make(amount))
 
 /** Totals of the ledger, read at each scrape. An empty text when the database does not answer. */
@@ -111,7 +111,7 @@ const familyText = (
   const [first] = pairs
   const kind = kindOf(first)
   if (kind === undefined) return ""
-  // By convention, the name of a counter in Prometheus ends in this suffix.
+  // By convention, the name of a counter in Prometheus ends in `_total`.
   const name = kind === "counter" ? `${metric}_total` : metric
   const help = Option.getOrElse(first.metricKey.description, () => name)
   return [

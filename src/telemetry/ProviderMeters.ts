@@ -4,7 +4,7 @@ import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 
-/** One function for each metric; `waiting` sets a gauge, the others add to their metric. */
+/** One function for each metric. `waiting` sets a gauge; each other function adds to its metric. */
 export interface Meters {
   readonly calls: (count: number) => void
   readonly callSeconds: (seconds: number) => void
@@ -12,7 +12,10 @@ export interface Meters {
   readonly cacheHits: (count: number) => void
   readonly cacheMisses: (count: number) => void
   readonly coalesced: (count: number) => void
-  /** Outcomes of the targets that were sent to the vendor. */
+  /**
+   * Adds the numbers of checked and of failed targets. Counts only targets that were sent to the
+   * vendor.
+   */
   readonly outcomes: (checked: number, failed: number) => void
   readonly waiting: (count: number) => void
 }

@@ -24,7 +24,7 @@ export const partsOf = (address: string): ReadonlyArray<string> => {
   const url = URL.parse(address)
   if (url === null) return []
   const values = Array.from(url.searchParams, ([name, value]) => (value === "" ? name : value))
-  // Shorter words occur by chance in too many texts.
+  // Parts below the minimum length are left out, because they occur by chance in too many texts.
   const userinfo = [url.username, url.password].map((part) => unescape(part))
   return [...userinfo, ...values].filter((part) => part.length >= shortest)
 }

@@ -19,9 +19,7 @@ export interface Options {
   readonly figures?: Readonly<Record<string, Metrics>>
   /** The credits of the account. Default: 1,000. */
   readonly credits?: number
-  /**
-   * More settings, by the names of their environment variables. The environment itself is ignored.
-   */
+  /** More settings, keyed by environment variable. The environment of the process is ignored. */
   readonly settings?: Settings.Environment
 }
 
