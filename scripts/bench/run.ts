@@ -103,7 +103,7 @@ const startContenders = async (group: Group, helpers: Helpers): Promise<Readonly
 
 /** Starts a PostgreSQL with its data in a folder. Returns its address. */
 const postgres = async (cwd: string) =>
-  (await start("PostgreSQL", cwd, [script("postgres.ts")])).url
+  (await start("PostgreSQL", cwd, [script("start-postgres.ts")])).url
 
 /**
  * Measures one row. Fails unless every URL was charged. The rows *bought* must buy every URL from
