@@ -25,8 +25,8 @@ export const ApiKey = Schema.Struct({
   /** Null for a key that does not expire. */
   expiresAt: Schema.NullOr(Schema.Int),
   /**
-   * The lifetime that the key was issued with, in milliseconds; null for no limit. A rotation may
-   * end the key earlier.
+   * The lifetime from the creation of the key, in milliseconds; null for a key that does not
+   * expire. A key that a rotation replaces may end earlier.
    */
   lifetimeMs: Schema.NullOr(Schema.Int),
   revokedAt: Schema.NullOr(Schema.Int),
@@ -44,9 +44,7 @@ export interface UnreadableKey {
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
-/**
- * A time that a `Date` can hold. `Expiry.make` throws for a later time, so that no store gets one.
- */
+/** A time that a `Date` can hold. `Expiry.make` throws for a later time. */
 const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -77,11 +75,11 @@ const generate = (): Redacted.Redacted<string> => {
   return Redacted.make(body + checksum(body))
 }
 
-/** A new key with its secret. Only this value contains the secret; no store keeps it. */
+/** A new key. `key` contains the secret, which no store keeps. `record` has no secret. */
 export interface IssuedKey {
   readonly key: Redacted.Redacted<string>
   readonly record: ApiKey
-  /** Set by a rotation: the old key, and when the old key ends, in epoch milliseconds. */
+  /** Absent unless a rotation made the key. The old key `former` ends at `endsAt` (epoch ms). */
   readonly replaces?: { readonly former: ApiKey; readonly endsAt: number }
 }
 
@@ -89,8 +87,8 @@ export interface IssuedKey {
 export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs">
 
 /**
- * Makes a key that is valid from `now` (epoch milliseconds). Throws when its expiry does not fit a
- * `Date`.
+ * Makes a key that is valid from `now` (epoch milliseconds). Throws when a `Date` cannot hold the
+ * time at which the key expires.
  */
 export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): IssuedKey => {
   const key = generate()
@@ -109,15 +107,15 @@ export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): Iss
 }
 
 /**
- * Makes the new key of a rotation at `now`. The old key ends after `graceMs`, or at its own expiry
- * if that is earlier.
+ * Makes the key that replaces the key `former` at `now` (epoch milliseconds). `former` ends
+ * `graceMs` later, or at its own expiry if its own expiry is earlier.
  */
 export const rotate = (former: ApiKey, now: number, graceMs: number): Required<IssuedKey> => {
   const endsAt = Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
   return { ...issue(former, now), replaces: { former, endsAt: Expiry.make(endsAt) } }
 }
 
-/** Makes Terms from a caller's options. Without `expiresIn` the key does not expire. */
+/** Makes the Terms of a new key. Without `expiresIn` the key does not expire. */
 export const terms = (options: {
   readonly account: AccountId
   readonly label?: string | undefined
@@ -128,7 +126,7 @@ export const terms = (options: {
   lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
 })
 
-/** Checks the format and the checksum, so that a mistyped key costs no query. */
+/** Checks a key's format and checksum, so that a mistyped key is refused without a query. */
 export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
   const text = Redacted.value(key)
   return (

@@ -59,11 +59,11 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      */
     readonly undoIssue: (issued: IssuedKey) => Effect.Effect<void>
     /**
-     * Revokes a key now. Revoking it again is no error. Fails with ApiKeyNotFound when no key has
-     * this id.
+     * Revokes a key now. Changes nothing when the key is already revoked. Fails with ApiKeyNotFound
+     * when no key has this id.
      */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
-    /** All keys of an account, oldest first, including ended ones. */
+    /** All keys of an account, oldest first, including revoked and expired keys. */
     readonly list: (
       account: AccountId,
     ) => Effect.Effect<ReadonlyArray<Either.Either<ApiKey, UnreadableKey>>>

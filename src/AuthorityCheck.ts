@@ -1,8 +1,8 @@
 /**
- * Checks submitted URLs at an account's expense: the use case of the service. A URL is invalid or
- * becomes a target. When the cache knows every target, one commit holds and charges the credits.
+ * Checks submitted URLs at an account's expense: the use case of the service. Each valid URL
+ * becomes a target. When the cache has the figures of every target, one commit charges the credits.
  * Otherwise `check` holds the credits, looks up each distinct target once, charges the successful
- * checks and returns the rest of the hold. When a request fails or is interrupted, the account gets
+ * checks and returns the unused credits. When a request fails or is interrupted, the account gets
  * the held credits back.
  *
  * `http/handlers` calls `check` with the `Idempotency-Key`. `Batch.holdOf` puts the key into the
@@ -35,7 +35,7 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
      * Checks the URLs before the Deadline and charges the account. Fails before any lookup with
      * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
      * IdempotencyKeyInUse when the first request with the key has no answer yet. Fails with
-     * HoldExpired when the hold ended before it was settled; then nothing is charged. Fails with
+     * HoldExpired and charges nothing when the hold ended before `check` settled it. Fails with
      * StoreTimeout when a commit takes too long. May die with StoreFailure.
      */
     readonly check: (
@@ -56,8 +56,8 @@ export const layer = (options: {
       const { price } = options
 
       /**
-       * Returns one outcome per target. When the whole call fails, every target gets the error of
-       * the call.
+       * Returns one outcome per target. When the call to the provider fails, every outcome is a
+       * failure with the error of that call.
        */
       const lookup = Effect.fnUntraced(function* (targets: Arr.NonEmptyReadonlyArray<Target>) {
         const timeLeftMs = yield* remainingMs
@@ -116,8 +116,8 @@ export const layer = (options: {
       })
 
       /**
-       * Releases the hold. Stops waiting `commitGraceMs` after the deadline, while the release
-       * continues in the background.
+       * Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After
+       * that time the release continues in the background.
        */
       const release = (hold: Hold) =>
         Effect.flatMap(Deadline, (deadline) =>
@@ -154,8 +154,8 @@ export const layer = (options: {
         const reportOf = (outcomes: ReadonlyArray<Outcome>) =>
           Report.make(urls, parsed, outcomes, price)
         const targets = Arr.getRights(parsed)
-        // Every URL is invalid: nothing is charged and a repeat is harmless, so the idempotency key
-        // is not stored.
+        // Every URL is invalid. Nothing is charged, so a repeated request charges nothing either,
+        // and the idempotency key need not be stored.
         if (!Arr.isNonEmptyArray(targets)) return reportOf([])
         const hold = Batch.holdOf(batch, targets, price)
         const known = yield* provider.known(targets)

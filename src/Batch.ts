@@ -21,7 +21,7 @@ export const parse = (
   urls: ReadonlyArray<string>,
 ): ReadonlyArray<Either.Either<Target, InvalidUrl>> => urls.map((url) => Target.parse(url))
 
-/** Makes the hold of a batch. Its amount is the cost if all targets succeed. */
+/** Makes the hold of a batch. The hold's amount pays for a successful check of every target. */
 export const holdOf = (
   { accountId, idempotencyKey: key, requestId, urls }: Batch,
   targets: ReadonlyArray<Target>,

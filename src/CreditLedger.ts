@@ -1,8 +1,8 @@
 /**
  * The port to the credits of all accounts. A request first holds credits. Settling the hold charges
- * at most its amount and returns the rest. When the process that opened a hold dies, the hold ends
- * at the end of its lease or earlier. A repeated request with the same idempotency key gets the
- * stored answer and is not charged again.
+ * at most the hold's amount and returns the uncharged credits. When the process that opened a hold
+ * dies, the hold ends at the end of its lease or earlier. A repeated request with the same
+ * idempotency key gets the stored answer and is not charged again.
  *
  * The rules are in `ledger/Books`. `open` and `charge` first look for a stored answer of the key.
  * `settle` and `charge` charge the credits and store the answer. `sql/CreditLedger` submits these
@@ -25,7 +25,7 @@ import type { StoreTimeout } from "./StoreTimeout.ts"
 /** Sums over all accounts, for monitoring. */
 export interface Totals {
   readonly held: Credits
-  /** For each of the `amounts` passed to `totals`: the number of accounts with less available. */
+  /** For each amount passed to `totals`: how many accounts have fewer credits available. */
   readonly accountsBelow: ReadonlyArray<number>
 }
 
@@ -37,8 +37,9 @@ export interface Period {
 
 /**
  * Amounts are whole credits. A change is durable when its method returns, and cannot be
- * interrupted. Every method except `release` may die with StoreFailure; the change may then be
- * committed or not. A method fails with StoreTimeout about one second after the Deadline.
+ * interrupted. Every method except `release` may die with StoreFailure. After a StoreFailure it is
+ * unknown whether the change was committed. `open`, `settle` and `charge` fail with StoreTimeout
+ * about one second after the Deadline, `balance` at the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
@@ -50,14 +51,14 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * has a stored answer, returns that answer instead. Fails with InsufficientCredits, with
      * IdempotencyKeyReused when the key was used for other URLs, or with IdempotencyKeyInUse when
      * the first request with the key has no answer yet. In these cases nothing changes. After
-     * StoreFailure or StoreTimeout the ledger releases the hold if it was committed.
+     * StoreFailure or StoreTimeout the ledger releases the hold if the hold was committed.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Ends a hold in one commit: charges at most the hold's amount, returns the rest, and stores
-     * the answer under the hold's idempotency key for a day. Fails with HoldExpired when the hold
-     * has ended or another request owns the key; then `settle` releases the hold, charges nothing
-     * and stores nothing. Dies when the charge exceeds the hold.
+     * Ends a hold in one commit: charges the credits, returns the uncharged credits of the hold,
+     * and stores the answer under the hold's idempotency key for 24 hours. When the hold has ended
+     * or another request owns the key, `settle` releases the hold, charges nothing, stores nothing
+     * and fails with HoldExpired. Dies when the charge exceeds the hold.
      */
     readonly settle: (
       hold: Hold,
@@ -66,8 +67,8 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     ) => Effect.Effect<void, HoldExpired | StoreTimeout>
     /**
      * Does `open` and `settle` in one commit, for a charge that is known in advance. Returns and
-     * fails like `open`. Needs the hold's whole amount to be available, even if the charge is
-     * lower.
+     * fails like `open`. Fails with InsufficientCredits when fewer credits than the hold's amount
+     * are available, even if the charge is lower.
      */
     readonly charge: (
       hold: Hold,
@@ -97,7 +98,10 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     readonly totals: (amounts: ReadonlyArray<Credits>) => Effect.Effect<Totals>
     /** Streams the entries of an account, oldest first. */
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<LedgerEntry>
-    /** Recomputes every balance, hold and hash, in constant memory. Returns the problems found. */
+    /**
+     * Recomputes every balance and hash from the entries, and every account's held credits from its
+     * open holds, in constant memory. Returns the problems found.
+     */
     readonly verify: Effect.Effect<Verification>
   }
 >() {}

@@ -6,7 +6,7 @@ import * as Option from "effect/Option"
 
 /**
  * The deadline of the current request, in epoch milliseconds. Infinite outside a request. At the
- * deadline a provider returns the outcomes that it has. `http/Runner` sets the deadline when a
+ * deadline a provider returns the outcomes that are ready. `http/Runner` sets the deadline when a
  * request arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/Express` computes the deadline in the
  * same way.
  */
@@ -21,8 +21,8 @@ export const lookupGraceMs = 500
 export const commitGraceMs = 1000
 
 /**
- * Waits for an effect until `time`, in epoch milliseconds. Returns none after that, while the
- * effect continues in the background.
+ * Waits for the result of an effect until `time`, in epoch milliseconds. If the effect has not
+ * ended by `time`, returns none, and the effect continues in the background.
  */
 export const waitUntil =
   (time: number) =>
@@ -32,14 +32,16 @@ export const waitUntil =
       : Effect.gen(function* () {
           const fiber = yield* Effect.forkDaemon(effect)
           const now = yield* Clock.currentTimeMillis
-          // Interruptible, so that even an uninterruptible caller stops waiting at `time`.
+          // Make the wait interruptible: otherwise an uninterruptible caller would wait past
+          // `time`.
           const result = Effect.interruptible(Fiber.join(fiber))
           return yield* Effect.timeoutOption(result, Math.max(0, time - now))
         })
 
 /**
- * Milliseconds until the deadline: negative after it, infinite without one. Read `remainingMs`
- * once, at the start of a wait: a later change of the system clock then does not lengthen the wait.
+ * Milliseconds until the deadline: negative after the deadline, infinite outside a request. Read
+ * `remainingMs` once per wait, at its start: a change of the system clock then does not lengthen
+ * the wait.
  */
 export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   Deadline,

@@ -4,18 +4,18 @@ import type * as Effect from "effect/Effect"
 import type { StoreFailure } from "./StoreFailure.ts"
 
 export interface StoreState {
-  /** The database and its schema version, for people. */
+  /** A text for people that names the database and its schema version. */
   readonly description: string
   /** True when every migration of this program has run. */
   readonly isMigrated: boolean
-  /** Why commits of this process fail at present, for people; undefined when they succeed. */
+  /** Why this process cannot commit, as text for people; undefined when commits succeed. */
   readonly trouble: string | undefined
 }
 
 export class Health extends Context.Tag("authority/Health")<
   Health,
   {
-    /** Reads the state of the stores. Fails with StoreFailure when they do not answer. */
+    /** Reads the state of the stores. Fails with StoreFailure when the stores do not answer. */
     readonly stores: Effect.Effect<StoreState, StoreFailure>
     /**
      * Writes a test row and deletes it. Fails with StoreFailure when the stores refuse the write.

@@ -40,8 +40,8 @@ export const metricsOf = (
 const isScore = (figure: number) => figure >= 0 && figure <= 100
 
 /**
- * True when the schema `Score` accepts all figures. It is written by hand for speed, because it
- * runs for every answer.
+ * True when every figure of the metrics is from 0 to 100. Does not use the schema `Score`, because
+ * `isWithinScale` runs for every outcome and must be fast.
  */
 export const isWithinScale = ({ domainAuthority, pageAuthority, spamScore }: Metrics): boolean =>
   isScore(domainAuthority) &&

@@ -22,7 +22,7 @@ export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly provider: string
   readonly reason: "Unreachable" | "Timeout" | "Throttled" | "Unavailable" | "Refused" | "Malformed"
   readonly detail: string
-  /** How long to wait before the next call, when the provider says so. */
+  /** How long to wait before the next call; absent when the provider does not say how long. */
   readonly retryAfter?: Duration.Duration
 }> {
   override get message() {
@@ -66,20 +66,20 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     /** The name in the setting AUTHORITY_PROVIDER, for logs and metrics. */
     readonly name: string
     /**
-     * Returns one outcome for each target, in order. The targets must be distinct. The failure of a
-     * single target is its outcome. Fails with ProviderError when the whole lookup failed.
+     * Returns one outcome for each target, in order. The targets must be distinct. A target that
+     * fails gets a failed outcome. Fails with ProviderError when the whole lookup fails.
      */
     readonly lookup: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<ReadonlyArray<Outcome>, ProviderError>
     /**
-     * Returns the outcomes of all targets, in order, and counts them as cache hits. Returns none
-     * when a target needs a call to the vendor.
+     * Returns the outcomes of all targets, in order, and counts a cache hit for each target.
+     * Returns none when at least one target is not in the cache.
      */
     readonly known: (
       targets: NonEmptyReadonlyArray<Target>,
     ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
-    /** Maximum number of targets in one call to the vendor; absent without a limit. */
+    /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
     /**
      * Asks the vendor for the usage of the subscription, free of charge. Absent when the vendor has
@@ -87,8 +87,8 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
      */
     readonly quota?: Effect.Effect<Quota, ProviderError>
     /**
-     * Checks the address and the credentials, free of charge. Absent when the vendor has no such
-     * call.
+     * Checks the vendor's address and the credentials, free of charge. Absent when the vendor has
+     * no such call.
      */
     readonly check?: Effect.Effect<void, ProviderError>
     /**

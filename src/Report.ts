@@ -18,8 +18,8 @@ export interface Report {
 }
 
 /**
- * Makes a report. `outcomes` has one outcome for each valid URL, in order. `price` is for one
- * successful check.
+ * Makes a report. `outcomes` has one outcome for each valid URL, in order. `price` is the number of
+ * credits for one successful check.
  */
 export const make = (
   urls: ReadonlyArray<string>,
@@ -55,8 +55,8 @@ export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string
   idempotencyKey === undefined ? undefined : StoredAnswer.encode(report)
 
 /**
- * Turns a figure outside 0 to 100 into a failure. The contract does not allow such a figure, so it
- * must not be charged.
+ * Turns a checked outcome with a figure outside 0 to 100 into a failure. The contract does not
+ * allow such a figure, so the check must not be charged.
  */
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale

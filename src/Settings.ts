@@ -9,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { nearestName } from "./nearestName.ts"
 import { TimeSpan } from "./TimeSpan.ts"
 
-/** Describes a setting for people. `authority doctor` prints the name and the value. */
+/** Describes a setting for people. `authority doctor` prints the setting's name and value. */
 export interface About {
   readonly name: string
   /**
@@ -45,7 +45,7 @@ const optional = <A>(
   return Object.assign(Schema.optionalWith(schema, { exact: true }), { about })
 }
 
-/** Replaces all error messages of a schema by one: `expected …`. */
+/** Replaces every error message of a schema by the message `expected …`. */
 const expecting = <A>(
   expectation: string,
   schema: Schema.Schema<A, string>,
@@ -328,8 +328,8 @@ export const from = (environment: Environment): Layer.Layer<Settings, InvalidSet
 export const layer: Layer.Layer<Settings, InvalidSetting> = Layer.suspend(() => from(process.env))
 
 /**
- * Returns the names that begin with AUTHORITY_ but have no effect, each with the most similar
- * setting.
+ * Returns the environment variables whose names begin with AUTHORITY_ but belong to no setting.
+ * `nearest` is the name of the most similar setting.
  */
 export const unknownNames = (
   environment: Environment,
@@ -351,7 +351,10 @@ const apiKeyName = "AUTHORITY_API_KEY"
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 
-/** Maps property names to texts. An empty or blank variable counts as unset. */
+/**
+ * Maps the property name of each setting to the text of its environment variable, or to its
+ * default. An empty or blank variable counts as unset.
+ */
 const textsOf = (environment: Environment) =>
   Object.fromEntries(
     Object.entries(all).flatMap(([key, { about }]) => {

@@ -3,14 +3,14 @@ import * as Effect from "effect/Effect"
 
 /**
  * The store failed: for example it is full, locked, missing or damaged. The caller of a port cannot
- * fix that, so ports die with this error as a defect, and their docstrings say so. `Health` is the
- * exception: its callers report the failure. `message` says what to do. A command that fails prints
- * `message`; the HTTP API answers with status 500.
+ * fix the store, so the methods of ports die with this error as a defect. Only the methods of
+ * `Health` fail with it as a typed error, because their callers report the failure. `message` says
+ * what to do. A command that fails prints `message`; the HTTP API answers with status 500.
  */
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   readonly message: string
   readonly cause?: unknown
-  /** True when the answer to the commit was lost: the change may or may not be committed. */
+  /** True when the answer to the commit was lost: the change may be committed or not. */
   readonly isUndecided?: boolean
 }> {}
 

@@ -1,6 +1,6 @@
 /**
- * The stored answer of a batch, for a replay. It has no URLs, because a repeated request sends them
- * again. It takes a few kilobytes at most.
+ * The stored answer of a batch, for a replay. The stored answer contains no URLs, because a
+ * repeated request sends the URLs again. Its size is at most a few kilobytes.
  */
 import * as Schema from "effect/Schema"
 import { Credits } from "./ledger/Credits.ts"

@@ -1,6 +1,6 @@
 /**
- * Parses a submitted string to a `Target`, which can be sent to a provider. A string that is not a
- * public web address gives an `InvalidUrl` with the problem. Pure.
+ * Parses a submitted string to a `Target`, which can be sent to a provider. For a string that is
+ * not a public web address, returns an `InvalidUrl` with the problem. Pure.
  */
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
@@ -23,7 +23,7 @@ export class InvalidUrl extends Data.TaggedError("InvalidUrl")<{
 export class Target {
   /** Host name in ASCII and lower case, without a trailing dot: `www.example.co.uk`. */
   readonly host: string
-  /** The registered domain, by the Public Suffix List: `example.co.uk`. */
+  /** The registered domain according to the Public Suffix List: `example.co.uk`. */
   readonly domain: string
   /** Host, path and query. Identifies the target: `www.example.co.uk/a?b`. */
   readonly page: string
@@ -86,10 +86,7 @@ export class Target {
  */
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-/**
- * Maximum number of cached URLs, about 5 MB. A full cache is cleared; popular URLs are soon cached
- * again.
- */
+/** Maximum number of cached URLs. A full cache takes about 5 MB and is then cleared. */
 const maxKept = 10_000
 
 /** Maximum length of a cached URL, in UTF-16 code units. */

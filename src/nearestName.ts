@@ -10,7 +10,7 @@ export const nearestName = (word: string, names: Iterable<string>): string | und
   return nearest && nearest.distance <= word.length / 2 ? nearest.name : undefined
 }
 
-/** The Levenshtein distance: how many characters to add, remove or replace. */
+/** The Levenshtein distance: the number of characters to add, remove or replace. */
 const distanceOf = (from: string, to: string): number => {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (const [index, character] of Array.from(from).entries()) {

@@ -1,6 +1,7 @@
 /**
- * Audits the ledger: recomputes each account's balance, open holds and hash chain from its entries.
- * Entries come as a stream, so a store needs only one page of them in memory.
+ * Audits the ledger: recomputes each account's balance and hash chain from its entries, and
+ * compares the held credits with the open holds. Reads the entries as a stream, which a store can
+ * load in pages.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -12,7 +13,7 @@ import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 /** The most problems that one verification lists. */
 const maxProblems = 100
 
-/** The result of an audit. Each problem is a sentence that names the account and the entry. */
+/** The result of an audit. Each problem is a sentence that names the account. */
 export interface Verification {
   readonly accounts: number
   readonly entries: number
@@ -22,20 +23,18 @@ export interface Verification {
 interface AccountBooks {
   readonly accountId: AccountId
   readonly balance: Balance
-  /** Sum of the open holds, read at the same moment as the balance. */
+  /** Sum of the account's open holds in credits, read at the same moment as the balance. */
   readonly openHolds: number
-  /**
-   * Sequence of the last stored entry, read at the same moment as the balance; 0 without entries.
-   */
+  /** The last stored `sequence`, read at the same moment as the balance; 0 without entries. */
   readonly lastEntry: number
-  /** The entries up to `lastEntry`, oldest first. Lost entries are missing from the stream. */
+  /** The stored entries up to `lastEntry`, oldest first. */
   readonly entries: Stream.Stream<ReadEntry>
 }
 
 /** A stored entry, or a sentence that says why it cannot be read. */
 export type ReadEntry = Either.Either<LedgerEntry, string>
 
-/** Audits one account. `problems` is empty when its books are correct. */
+/** Audits one account. `problems` is empty when the account's books are correct. */
 export const examine = (
   books: AccountBooks,
 ): Effect.Effect<{ readonly entries: number; readonly problems: ReadonlyArray<string> }> =>

@@ -18,7 +18,7 @@ export const Balance = Schema.Struct({
   charged: Credits,
   /** Sum of the open holds. */
   held: Credits,
-  /** Number of entries, which is also the sequence of the last one. */
+  /** Number of entries, which is also the `sequence` of the last entry. */
   entries: Schema.NonNegativeInt,
   /** Hash of the last entry; `genesisHash` when there are no entries. */
   head: Schema.String,
@@ -54,8 +54,8 @@ export const release = (balance: Balance, hold: Hold): Balance => ({
 })
 
 /**
- * Ends an open hold with a charge. `at` is the time of the charge in epoch milliseconds. A charge
- * of 0 makes no entry. Throws when the charge exceeds the hold.
+ * Charges an open hold, ends it, and returns the new balance and the ledger entry. A charge of 0
+ * makes no entry. `at` is the time in epoch milliseconds. Throws when the charge exceeds the hold.
  */
 export const settle = (
   balance: Balance,

@@ -28,12 +28,16 @@ export interface KeyRecord {
   readonly requestId: RequestId
   /** Null until the request is settled. */
   readonly answer: string | null
-  /** End of the lease, or of the retention once there is an answer. In epoch milliseconds. */
+  /**
+   * When the key expires, in epoch milliseconds: with the hold's lease, or 24 hours after the
+   * answer was stored.
+   */
   readonly expiresAt: number
 }
 
 /**
- * Why a request is refused. A refused request holds and pays nothing, and does not change its key.
+ * Why a request is refused. A refused request holds no credits, is not charged and does not change
+ * the idempotency key.
  */
 export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
 
@@ -54,7 +58,7 @@ export class Books {
   private readonly keys: Map<string, KeyRecord>
   private readonly changedKeys = new Map<string, Pick<KeyRecord, "accountId" | "key">>()
 
-  /** `leaseMs`: how long a hold and its key last when nobody settles or releases the hold. */
+  /** `leaseMs`: lifetime of a hold and its key when the hold is not settled or released earlier. */
   constructor(
     leaseMs: number,
     balances: Iterable<readonly [AccountId, Balance.Balance]> = [],
@@ -80,7 +84,7 @@ export class Books {
     return Array.from(this.changedKeys.keys()).flatMap((id) => this.keys.get(id) ?? [])
   }
 
-  /** Keys that were freed since this object was made and not taken again. */
+  /** Keys that were deleted since this object was made, and that no request has taken since. */
   get freedKeys(): ReadonlyArray<Pick<KeyRecord, "accountId" | "key">> {
     return Array.from(this.changedKeys).flatMap(([id, key]) => (this.keys.has(id) ? [] : [key]))
   }
@@ -92,7 +96,8 @@ export class Books {
   open(hold: Hold, now: number): Either.Either<Option.Option<string>, Refusal> {
     const stored = this.storedAnswer(hold, now)
     if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
-    // An earlier attempt of this request opened the hold, and the result of that attempt was lost.
+    // An earlier commit has already opened the hold of this request, but the database's answer to
+    // that commit was lost.
     if (this.holds.has(hold.requestId)) return stored
     return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (balance) => {
       const opened = { ...hold, expiresAt: now + this.leaseMs }
@@ -105,9 +110,8 @@ export class Books {
   }
 
   /**
-   * Ends a hold with a charge and stores the answer under its key. Fails and charges nothing when
-   * the hold has ended. Does the same when another request owns the key, because that request
-   * charges for the answer.
+   * Charges a hold, ends it, and stores the answer under the hold's key. Fails and charges nothing
+   * when the hold has ended, or when another request owns the key and so pays for the answer.
    */
   settle(
     hold: Hold,
@@ -126,7 +130,7 @@ export class Books {
     return Either.void
   }
 
-  /** Does `open` and `settle` in one step, when the cost is already known. No hold stays open. */
+  /** Does `open` and `settle` in one step, for a known charge. No hold stays open. */
   charge(
     hold: Hold,
     charge: Charge,
@@ -147,8 +151,8 @@ export class Books {
   }
 
   /**
-   * Returns all credits of a hold, and frees its key unless the key has an answer. The result is
-   * true when the hold was still open.
+   * Returns all credits of a hold to the account, and deletes the hold's key unless the key has an
+   * answer. The result is true when the hold was open, and false when the hold had already ended.
    */
   release(hold: Hold): Either.Either<boolean> {
     const record = this.keyOf(hold)

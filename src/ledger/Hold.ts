@@ -17,7 +17,7 @@ export interface Hold {
 
 /** The final cost of a request. */
 export interface Charge {
-  /** At most the hold's amount. 0 returns the whole hold and makes no ledger entry. */
+  /** Credits to charge, at most the hold's amount. A charge of 0 makes no ledger entry. */
   readonly amount: Credits
   /** Number of successful checks that the charge pays for. */
   readonly urls: number
@@ -34,9 +34,8 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }
 
 /**
- * The hold has ended: its lease is over, another process wrongly found this process dead, or
- * another request owns the idempotency key. The hold's credits are returned, and nothing is
- * charged.
+ * The hold has ended: its lease is over, another process took this process for dead, or another
+ * request owns the idempotency key. The hold's credits are returned, and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId

@@ -1,7 +1,6 @@
 /**
  * One entry of an account's ledger. Entries are append-only and form a hash chain: each entry's
- * hash covers the hash before it. So an audit finds entries that were changed, removed or inserted
- * later.
+ * hash covers the previous entry's hash, so an audit finds changed, removed and inserted entries.
  */
 import { hash } from "node:crypto"
 import * as Schema from "effect/Schema"
@@ -31,7 +30,7 @@ export const LedgerEntry = Schema.Struct({
 })
 export type LedgerEntry = typeof LedgerEntry.Type
 
-/** The previous hash for an account's first entry. */
+/** The hash that an account's first entry uses in place of a previous entry's hash. */
 export const genesisHash = ""
 
 /** Computes the hash of an entry. `previous` is the hash of the entry before it. */
