@@ -64,8 +64,8 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     }
 
     /**
-     * The times of last use that are not yet written to the database, in epoch milliseconds. No
-     * request waits for the write.
+     * The time of last use of each key, in epoch milliseconds, until it is written to the database.
+     * No request waits for the write.
      */
     const lastUses = new Map<ApiKey.ApiKeyId, number>()
     const writeLastUses = Effect.suspend(() => {

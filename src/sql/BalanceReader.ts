@@ -1,4 +1,4 @@
-/** Reads balances. Callers that ask in the same turn of the event loop share one query. */
+/** Reads balances. Reads that begin in the same turn of the event loop share one query. */
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AccountId } from "../Account.ts"
@@ -17,7 +17,7 @@ interface Reader {
   readonly answer: (balance: Balance.Balance) => void
 }
 
-/** Makes the ledger's method `balance`. */
+/** Returns a function that reads the balance of an account, or fails after the Deadline. */
 export const make = (
   queries: Queries,
 ): Effect.Effect<CreditLedger["Type"]["balance"], never, Scope.Scope> =>

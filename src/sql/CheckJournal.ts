@@ -14,9 +14,9 @@ import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
 /**
- * Opens the file or creates it. With `again`, a finished run is deleted and a new one begins; an
- * unfinished run is resumed. Fails with JournalFailed when another run has the file open, when the
- * file is damaged or when it cannot be written.
+ * Opens the journal file or creates it. Always keeps an unfinished run, so that it can resume. A
+ * finished run is replaced by a new run if `again` is true, and is kept otherwise. Fails with
+ * JournalFailed when another run has the file open, or the file is damaged or not writable.
  */
 export const layer = (
   filename: string,
@@ -60,8 +60,8 @@ const make = (filename: string, again: boolean) =>
     const sending = (batch: number, fingerprint: string) =>
       Effect.gen(function* () {
         const at = yield* Clock.currentTimeMillis
-        // When a batch is sent again, keep the time of its first attempt: the service may have
-        // stored the idempotency key at that time.
+        // When a batch is sent a second time, keep the time of the first attempt, because the
+        // service perhaps stored the idempotency key at that time.
         yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
           VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
       })
@@ -126,7 +126,8 @@ const open = (filename: string) =>
       at INTEGER NOT NULL
     )`
     return sql
-    // The SQLite client dies when it cannot open the file. The caller gets that defect as an error.
+    // The SQLite client dies when it cannot open the file. This turns the defect into a typed
+    // error.
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
 /**

@@ -31,7 +31,7 @@ export interface ConnectionString {
   readonly database: string
   readonly targetSessionAttrs: TargetSessionAttrs
   readonly sslMode: SslMode
-  /** A file, or `system` for the authorities that Node.js trusts. */
+  /** A file of certificate authorities, or `system` for those that Node.js trusts. */
   readonly sslRootCert: string | undefined
   readonly sslCert: string | undefined
   readonly sslKey: string | undefined
@@ -116,8 +116,8 @@ interface Parts {
 }
 
 /**
- * Splits the string into its parts. As in libpq, user and password end at the first `@`, if that
- * comes before any slash.
+ * Splits the string into its parts. As in libpq, user and password end at the first `@`, if no
+ * slash comes before this `@`.
  */
 const split = (text: string): Parsed<Parts> => {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(text)
@@ -189,7 +189,7 @@ const authorityOf = (
   const names = hosts.map(([, address, name]) => address ?? name ?? "")
   const ports = hosts.map(([, , , port]) => port ?? "")
   return Either.right({
-    // A list of empty items counts as absent.
+    // A list in which every item is empty counts as absent.
     host: names.join(",").replace(/^,+$/, ""),
     port: ports.join(",").replace(/^,+$/, ""),
   })
@@ -259,7 +259,7 @@ const sslOf = (value: (name: Parameter) => string | undefined) =>
     return { sslMode, sslRootCert, sslCert, sslKey }
   })
 
-/** In libpq, 0 means to wait for ever. This program rejects 0. */
+/** libpq reads 0 as "no timeout". This program rejects 0. */
 const timeoutOf = (value?: string): Parsed<number | undefined> => {
   if (value === undefined) return Either.right(undefined)
   const seconds = /^\d{1,4}$/.test(value) ? Number(value) : 0
@@ -279,7 +279,10 @@ const decode = (text: string): Parsed<string> => {
   })
 }
 
-/** The supported parameters with libpq's environment variables; "" where libpq has none. */
+/**
+ * Maps each supported parameter to the environment variable that libpq reads for it; "" when libpq
+ * has no such variable.
+ */
 const parameters = {
   user: "PGUSER",
   password: "PGPASSWORD",
@@ -303,8 +306,8 @@ type Parameter = keyof typeof parameters
 const isParameter = (name: string): name is Parameter => Object.hasOwn(parameters, name)
 
 /**
- * Parameters that change nothing. Each is accepted only with values that describe what this program
- * does anyway.
+ * Parameters that have no effect. Each is accepted only with a value that asks for what this
+ * program always does.
  */
 const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["client_encoding", /^(auto|utf-?8)$/i],
@@ -316,7 +319,7 @@ const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["sslcompression", /^0$/],
   ["sslnegotiation", /^postgres$/],
   ["sslsni", /^1$/],
-  // A parameter of the driver, not of libpq. With it, the driver treats sslmode as libpq does.
+  // A parameter of the driver, not of libpq. It makes the driver treat `sslmode` as libpq does.
   ["uselibpqcompat", /^true$/],
 ])
 

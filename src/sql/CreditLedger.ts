@@ -24,13 +24,13 @@ import { makeQueries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
 
 export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
-  /** The longest lifetime of a hold, and of its idempotency key without an answer. */
+  /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
   readonly lease: Duration.DurationInput
 }
 
 /**
- * With a Heartbeat, each hold carries the id of its process, and `expire` ends the holds of
- * processes that are gone.
+ * If the context provides a Heartbeat, each hold stores the id of the process that opened it, and
+ * `expire` also ends the holds of dead processes.
  */
 export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
   Layer.scoped(CreditLedger, make(options))
@@ -40,7 +40,7 @@ export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlCli
  * milliseconds.
  */
 interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
-  /** True when the command may charge. */
+  /** True when the command charges credits if it succeeds. */
   readonly charges: boolean
   /**
    * The hold that the command opens. That hold is released when the commit fails or is undecided.
@@ -52,8 +52,8 @@ interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
 type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
 
 /**
- * The ledger's method `charge` with a callback instead of an Effect. It calls back once. The
- * callback must not throw. `deadline` is the request's deadline in epoch milliseconds.
+ * Charges as `CreditLedger.charge` does, but passes the result to `callback`, which is called once
+ * and must not throw. `deadline` is in epoch milliseconds.
  */
 export type Charger = (
   hold: Hold,
@@ -91,7 +91,7 @@ const make = (options: Options) =>
         try {
           answer = Exit.fromEither(change.apply(books, now))
         } catch (defect) {
-          // A defect must fail only its own command, not the others in the commit.
+          // A defect must fail only its own command, not the other commands in the commit.
           answer = Exit.die(defect)
         }
       }
@@ -101,7 +101,8 @@ const make = (options: Options) =>
         (exit) => {
           if (Exit.isSuccess(exit)) return callback(answer)
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-          // When the commit failed before it applied the command, it wrote no hold.
+          // A command that no commit applied has opened no hold. Otherwise the hold may exist, so
+          // release it.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
           callback(
             charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)
@@ -113,10 +114,7 @@ const make = (options: Options) =>
       )
     }
 
-    /**
-     * Submits a change. Waits at most until the Deadline of the current request, plus the grace for
-     * commits.
-     */
+    /** Submits a change. Waits for the commit until `commitGraceMs` after the current Deadline. */
     const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
       Effect.flatMap(Deadline, (deadline) =>
         GroupCommit.awaited((callback) => ask(change, deadline, callback)),
@@ -143,10 +141,7 @@ const make = (options: Options) =>
         callback,
       )
 
-    /**
-     * Releases a hold, and calls back when the release succeeded or failed. `expire` repeats a
-     * failed release.
-     */
+    /** Releases a hold, then calls `callback`. `expire` repeats a release that failed. */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
       ask(releaseOf(hold), Number.POSITIVE_INFINITY, (exit) => {
         if (Exit.isFailure(exit)) {

@@ -9,8 +9,8 @@ import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /**
- * Turns database errors into StoreFailure defects, for the methods of a port: no caller can act on
- * a broken database. Passes on other errors.
+ * Turns database errors into StoreFailure defects, because the caller of a port cannot repair a
+ * database. Leaves other errors unchanged.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
@@ -53,7 +53,7 @@ const adviceFor = (error: unknown): string | undefined => {
   return advice.find(([pattern]) => pattern.test(code) || pattern.test(message))?.[1]
 }
 
-/** Lists why a row cannot be decoded, column by column. */
+/** Lists, for each unreadable column of a row, why the column cannot be decoded. */
 export const unreadable = (error: ParseResult.ParseError): string =>
   ParseResult.ArrayFormatter.formatErrorSync(error)
     .map(({ message, path }) => `${path.join(".")}: ${message}`)
@@ -79,7 +79,7 @@ export const isDuplicate = (error: unknown): boolean =>
 export const isBadData = (error: unknown): boolean =>
   Predicate.isTagged(error, "ParseError") || /^(SQLITE_CONSTRAINT|2[23]\w{3}$)/.test(codeOf(error))
 
-/** True when the role lacks a permission, which a GRANT would give. */
+/** True when the database role lacks a permission that a GRANT statement can give. */
 export const isForbidden = (error: unknown): boolean => /^(42501|3F000)$/.test(codeOf(error))
 
 /** True when PgBouncer runs with pool_mode=statement, which does not allow transactions. */
@@ -92,8 +92,8 @@ export const isStatementPooling = (error: unknown): boolean => statementPooling.
 export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error))
 
 /**
- * True when the connection is lost, or its server is read-only. Another connection may work. It is
- * unknown whether a commit in progress succeeded.
+ * True when the connection is lost, or when the server is read-only. A new connection may succeed.
+ * It is unknown whether a commit in progress succeeded.
  */
 export const isDisconnection = (error: unknown): boolean =>
   isReadOnly(error) || (!isStatementPooling(error) && matches(error, connectionLost))
@@ -192,8 +192,8 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^permission denied for database/,
     "the role may not connect to the database; grant it CONNECT on the database",
   ],
-  // The entries for "permission denied" match only English messages. When the server writes another
-  // language, this entry applies to all these errors.
+  // The entries above for "permission denied" match only messages in English. When the server's
+  // messages are in another language, this entry applies to every error with code 42501.
   [
     /^42501$/,
     "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",

@@ -16,18 +16,18 @@ import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
 import { ReconnectLimit } from "./retry.ts"
 
-/** How many commands may share one transaction. */
+/** Maximum number of commands in one transaction. */
 const batchSize = 512
 
-/** How many turns of the event loop a commit waits at most, while each turn adds commands. */
+/** Maximum number of turns of the event loop that a commit waits for more commands. */
 const maxTurns = 16
 
-/** How often the queue checks for commands that are past their limit. */
+/** Interval at which the queue looks for commands whose `limit` has passed. */
 const checkInterval = Duration.millis(250)
 
 /**
  * Why a caller stops waiting. A withdrawn command was removed from the queue and is never
- * committed. An undecided command is in a commit in progress, which may succeed or fail later.
+ * committed. An undecided command is in a commit in progress, which succeeds or fails later.
  */
 export type GivenUp = "withdrawn" | "undecided"
 
@@ -37,13 +37,13 @@ type Callback = (exit: Exit.Exit<void, GivenUp>) => void
 export interface Queue<Command> {
   /**
    * Queues a command. Calls back once: when the command is committed, when its commit failed, or
-   * with an interrupt when the queue is closed. Fails with GivenUp within 250 ms after `limit`, in
-   * epoch milliseconds (default: never). Never throws, and the callback must not throw either.
+   * with an interrupt if the queue is closed. Calls back with GivenUp at most 250 ms after `limit`
+   * (epoch milliseconds; default: no limit). Never throws, and the callback must not throw.
    */
   readonly submit: (command: Command, callback: Callback, limit?: number) => void
 }
 
-/** Runs a function in the next turn of the event loop. A simulation replaces it. */
+/** Runs a function in the next turn of the event loop. Simulation tests replace this service. */
 export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextTurn", {
   defaultValue: (): { readonly run: (task: () => void) => void } => ({ run: setImmediate }),
 }) {}
@@ -51,22 +51,22 @@ export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextT
 interface Pending<Command> {
   readonly command: Command
   readonly limit: number
-  /** Undefined after the first call, so that there is no second one. */
+  /** Undefined after the callback was called, so that it is not called twice. */
   callback: Callback | undefined
 }
 
 /**
  * Makes a queue. `commit` runs commands in one transaction: it fails and changes nothing when one
- * of the commands is at fault, and dies when the store is at fault. Closing the scope first commits
- * the queued commands.
+ * of the commands is at fault, and dies when the store is at fault. Closing the scope makes the
+ * queue refuse new commands, and waits until the queued commands are committed.
  */
 export const make = <Command, E>(
   commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { run: inNextTurn } = yield* NextTurn
-    // Uses a list and callbacks, because Effect's Queue and Deferred cost more per command than the
-    // commit.
+    // An array and callbacks, because Effect's Queue and Deferred take more time per command than
+    // the commit.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false
@@ -74,7 +74,7 @@ export const make = <Command, E>(
     let underWay: ReadonlyArray<Pending<Command>> = []
     const hasLimits = yield* Effect.makeLatch(false)
 
-    /** Waits until a turn adds no command, the batch is full, or `maxTurns` turns have passed. */
+    /** Waits until a turn adds no command, a batch is full, or `maxTurns` turns have passed. */
     const gathered = Effect.async<void>((resume) => {
       let [turns, seen] = [0, 0]
       const turn = () => {
@@ -106,8 +106,8 @@ export const make = <Command, E>(
         : Effect.void
 
     /**
-     * Commits both halves of a failed batch, in order, so that in the end only the command at fault
-     * fails.
+     * Commits the two halves of a failed batch one after the other. A half that fails is split in
+     * turn, so that only the command at fault fails.
      */
     const commitHalves = (batch: ReadonlyArray<Pending<Command>>) =>
       Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch, {
@@ -167,9 +167,10 @@ export const make = <Command, E>(
 
     return {
       submit: (command, callback, limit = Number.POSITIVE_INFINITY) => {
-        // The queue is closed: interrupt late callers.
+        // The queue is closed, so interrupt callers that submit a command now.
         if (isClosed) return callback(Exit.interrupt(FiberId.none))
-        // A caller waits for each command, so the number of callers limits the length of the list.
+        // The length of `queue` needs no limit: each command has a caller that waits for it, and
+        // the number of callers is limited.
         queue.push({ command, callback, limit })
         hasWork.unsafeOpen()
         if (limit < Number.POSITIVE_INFINITY) hasLimits.unsafeOpen()
@@ -177,7 +178,7 @@ export const make = <Command, E>(
     }
   })
 
-/** Calls all callbacks. Logs what a callback throws, so that it does not affect the others. */
+/** Calls the callbacks of a batch. Logs an error that a callback throws, and goes on. */
 const callBack = <Command>(
   batch: ReadonlyArray<Pending<Command>>,
   exit: Exit.Exit<void, GivenUp>,

@@ -18,8 +18,8 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
 
     /**
-     * Inserts and deletes a row. If the deletion fails, another process later removes the row like
-     * that of a dead process.
+     * Inserts and deletes a row in the table `processes`. If the deletion fails, another process
+     * later treats the row as a dead process's row and removes it.
      */
     const write = Effect.suspend(() => {
       const id = uuid()

@@ -1,7 +1,7 @@
 /**
- * Detects processes that died, among those that share the database. Each process owns a row of
- * `processes` and increments the row's `beats` in a commit every two seconds. A process is gone
- * when its beats have not changed for six seconds.
+ * Detects dead processes among those that share the database. Each process owns a row of the table
+ * `processes` and increments the row's counter `beats` every two seconds. A process counts as gone
+ * when its `beats` have not changed for six seconds.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
@@ -23,27 +23,27 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
   {
     /** The id of this process's row. The holds of this process carry this id. */
     readonly owner: string
-    /** Increments this process's beats. Inserts the row if another process removed it. */
+    /** Increments this process's `beats`. Inserts its row if another process removed the row. */
     readonly beat: Effect.Effect<void, SqlError>
     /** Records that a commit of this process succeeded. Every commit that writes calls this. */
     readonly committed: () => void
-    /** Returns why no commit succeeded within the last 10 seconds, or undefined when one did. */
+    /** Returns why no commit has succeeded in the last 10 seconds; undefined if one succeeded. */
     readonly trouble: () => string | undefined
     /**
-     * Returns the ids of the processes that are gone, and removes their rows. Must run at least
-     * every 3 seconds. Of several processes, only the one that removes the row gets the id. If the
-     * process that is gone still has open holds 6 seconds later, every process gets the id.
+     * Removes the rows of gone processes and returns their ids. Must run at least every 3 seconds.
+     * Only the process that removes the row gets the id. If the gone process still has open holds 6
+     * seconds later, every process gets the id.
      */
     readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
   }
 >() {}
 
-/** How often a process beats. */
+/** Interval at which a process increments its `beats`. */
 const interval = Duration.seconds(2)
 
 const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 
-/** A process is gone when its beats have not changed for this long. */
+/** A process counts as gone when its `beats` have not changed for this long. */
 const standstill = nanos(6)
 
 /**
@@ -51,17 +51,17 @@ const standstill = nanos(6)
  */
 const longestGap = nanos(3)
 
-/** How long after a commit `trouble` still reports nothing. */
+/** `trouble` reports a problem when the last successful commit is older than this. */
 const readyFor = nanos(10)
 
 const Sighting = Schema.Struct({
   owner: Schema.String,
-  /** Null when the process owns a hold but has no row. */
+  /** Null when a hold stores the id of the process, but the process has no row. */
   beats: Schema.NullOr(Schema.Int),
 })
 type Sighting = typeof Sighting.Type
 
-/** Makes a Heartbeat without a timer: the caller runs `beat`. */
+/** Makes a Heartbeat without a timer: the caller must run `beat` repeatedly. */
 export const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   const clock = yield* Effect.clock
@@ -112,8 +112,8 @@ export const make = Effect.gen(function* () {
   })
 
   /**
-   * Removes the row of a process. Returns false when that process has beaten meanwhile, or another
-   * observer removed the row.
+   * Removes the row of a process. Returns false when that process has incremented its `beats`
+   * meanwhile, or when another process has removed the row.
    */
   const remove = ({ beats, owner }: Sighting) =>
     beats === null
@@ -134,7 +134,7 @@ export const make = Effect.gen(function* () {
   return Heartbeat.of({ owner, beat, committed, trouble, takeGone })
 })
 
-/** Beats every two seconds until the scope closes. Closing the scope removes the row. */
+/** Runs `beat` every two seconds. Closing the scope removes the row of this process. */
 export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.scoped(
   Heartbeat,
   Effect.gen(function* () {
@@ -180,15 +180,16 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
 
 /**
  * Returns a function that compares the rows of all processes with earlier observations, and returns
- * the processes that are gone. `before` and `after`: monotonic times around the query, in ns.
+ * the processes that are gone. `before` and `after` are the times before and after the query, in
+ * monotonic nanoseconds.
  */
 const observer = () => {
   let known = new Map<string, { readonly beats: number | null; readonly since: bigint }>()
   let lookedAt: bigint | undefined
 
   return (sightings: ReadonlyArray<Sighting>, before: bigint, after: bigint) => {
-    // This process, the database or the whole machine paused, so the other processes may have
-    // paused too.
+    // This process, the database or the whole machine paused. The other processes perhaps paused
+    // too, so ignore what was observed before.
     if (lookedAt !== undefined && before - lookedAt > longestGap) known = new Map()
     lookedAt = after
     known = new Map(

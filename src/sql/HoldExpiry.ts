@@ -1,6 +1,6 @@
 /**
- * Ends the holds that their requests left open: the lease is over, the process is gone, or the
- * release failed.
+ * Ends the holds that their requests did not end: holds whose lease is over, whose process died, or
+ * whose release failed.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
 import * as Chunk from "effect/Chunk"
@@ -15,24 +15,29 @@ import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import { nextPage, type Queries, type Rows } from "./ledgerQueries.ts"
 
-/** A hold that may still be open, because the commit that released it failed. */
+/** A hold whose release failed, so that the hold is perhaps still open. */
 interface Unreleased {
   readonly hold: Hold
-  /** A time by which the lease of the hold is over, in epoch milliseconds. */
+  /** The lease of the hold ends at this time or earlier. In epoch milliseconds. */
   readonly until: number
 }
 
 export interface HoldExpiry {
   /**
-   * Remembers a hold whose release failed, so that `expire` releases it again. Forgets it at
-   * `until`.
+   * Makes `expire` repeat a failed release until it succeeds, or until the time `until` (epoch ms).
    */
   readonly releaseFailed: (hold: Hold, until: number) => void
-  /** The ledger's method `expire`. */
+  /**
+   * Ends every hold whose lease is over, whose process died or whose release failed, and deletes
+   * expired idempotency keys. Returns the number of holds that this call ended.
+   */
   readonly expire: Effect.Effect<number>
 }
 
-/** `release` ends a hold, and returns whether it was open. It dies when the store fails. */
+/**
+ * `release` ends a hold and returns true, or returns false if the hold had already ended. `release`
+ * dies when the store fails.
+ */
 export const make = (options: {
   readonly sql: SqlClient.SqlClient
   readonly queries: Queries
@@ -41,12 +46,12 @@ export const make = (options: {
 }): HoldExpiry => {
   const { heartbeat, queries, release, sql } = options
   /**
-   * The unreleased holds by request: at most as many as requests were in flight when the database
-   * failed.
+   * The holds whose release failed, by request id. There is at most one for each request that was
+   * in progress when the database failed.
    */
   const unreleased = new Map<RequestId, Unreleased>()
 
-  /** Repeats the releases that failed. Returns how many of the holds were still open. */
+  /** Repeats the failed releases. Returns the number of holds that this call ended. */
   const releaseAgain = (now: number): Effect.Effect<number> => {
     const again = ({ hold, until }: Unreleased) =>
       Effect.map(Effect.exit(release(hold)), (exit) => {
@@ -59,7 +64,10 @@ export const make = (options: {
     )
   }
 
-  /** Ends holds, page by page, and returns how many were still open. */
+  /**
+   * Ends all holds that `holds` reads, page by page. Returns the number of holds that this call
+   * ended.
+   */
   const end = (holds: Rows<Hold>): Effect.Effect<number> =>
     Stream.paginateChunkEffect(undefined, () =>
       Effect.gen(function* () {
@@ -80,7 +88,10 @@ export const make = (options: {
       ),
     )
 
-  /** Ends the holds of the processes that are gone, and frees their idempotency keys. */
+  /**
+   * Ends the holds of dead processes and deletes the idempotency keys of these holds. Returns the
+   * number of holds that this call ended.
+   */
   const endGone =
     heartbeat === undefined
       ? Effect.succeed(0)
@@ -105,8 +116,8 @@ export const make = (options: {
       unreleased.set(hold.requestId, { hold, until })
     },
 
-    // Delete the expired keys first: corrupt books of an account then fail only the releases. When
-    // the database is unreachable, this deletion fails, and no release is tried.
+    // Delete the expired keys first: a release dies on corrupt books and would prevent the
+    // deletion. When the database is unreachable, the deletion fails and no release is tried.
     expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.zipRight(
         forgetKeys(now),

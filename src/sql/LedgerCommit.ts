@@ -21,10 +21,10 @@ import type { Heartbeat } from "./Heartbeat.ts"
 import type { Queries } from "./ledgerQueries.ts"
 import { retry, retryAfterDisconnection } from "./retry.ts"
 
-/** One change to one account's books. The change waits for its transaction. */
+/** One change to one account's books. */
 export interface Command {
   readonly accountId: AccountId
-  /** The request whose open hold the command may end. */
+  /** The request whose hold the command ends if the hold is still open. */
   readonly endsHoldOf: RequestId | undefined
   /**
    * The command's hold, if that hold has an idempotency key. The commit locks and reads that key.
@@ -34,22 +34,27 @@ export interface Command {
 }
 
 export interface Options {
-  /** The longest lifetime of a hold in milliseconds. */
+  /** The maximum lifetime of an open hold, in milliseconds. */
   readonly leaseMs: number
-  /** Whether the answer to a COMMIT can get lost. Default: true unless the database is SQLite. */
+  /** True if the answer to a COMMIT can get lost. Default: false on SQLite, true on PostgreSQL. */
   readonly answersAreLost?: boolean
 }
 
-/** The previous attempt of a commit. After a lost connection it may or may not have succeeded. */
+/**
+ * The previous attempt of a commit. After a lost connection, the result of that attempt is unknown.
+ */
 interface Former {
   written?: Books
-  /** True once the attempt may have committed. The next attempt checks whether it did. */
+  /**
+   * True when the COMMIT of the attempt may have succeeded although its answer was lost. The next
+   * attempt then checks the database for the changes.
+   */
   isUndecided: boolean
 }
 
 /**
- * Makes a function that runs any number of commands in one transaction of a few statements. It dies
- * with StoreFailure when the database fails.
+ * Returns a function that runs any number of commands in one transaction of a few statements. The
+ * function dies with StoreFailure when the database fails.
  */
 export const make = (
   sql: SqlClient.SqlClient,
@@ -62,16 +67,16 @@ export const make = (
   const { answersAreLost = areLost, leaseMs } = options
 
   /**
-   * Runs the commands once. The generator function is created once, not for each commit. V8 keeps
-   * the hidden class of a generator function, and the requests that it captures, in the old
-   * generation until a major collection.
+   * Runs the commands once. Do not create this generator function per commit: V8 would keep each
+   * function and the requests that it captures until a major garbage collection.
    */
   const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
     const now = yield* Clock.currentTimeMillis
     const balances = yield* queries.lockBalances([
       ...new Set(commands.map(({ accountId }) => accountId)),
     ])
-    // This attempt has locked the accounts, so the previous attempt has ended on the server too.
+    // The previous attempt locked the same accounts. This attempt got the locks, so the previous
+    // attempt has ended on the server.
     if (former.written !== undefined && (yield* queries.isWritten(former.written))) return
     former.isUndecided = false
     const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
@@ -106,7 +111,8 @@ export const make = (
       Effect.zipRight(
         Effect.suspend(() => {
           const { written } = former
-          // Count only commits that write: a commit that only reads succeeds on a full disk too.
+          // The Heartbeat counts no commit that only reads, because such a commit succeeds even on
+          // a full disk.
           if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
           return countCharges(written?.newEntries ?? [])
         }),
@@ -117,8 +123,8 @@ export const make = (
 
 /**
  * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
- * is. After a lost connection the statements run again. They must then check whether the previous
- * attempt was committed: perhaps only the answer to its COMMIT was lost.
+ * fails. After a lost connection the statements run a second time, so they must check whether the
+ * first attempt was committed.
  */
 const inTransaction =
   (sql: SqlClient.SqlClient) =>
@@ -134,7 +140,7 @@ const inTransaction =
       ),
     )
 
-/** The back-off after a conflict. It is jittered, so that two processes do not conflict again. */
+/** The back-off after a conflict, with jitter, so that two processes do not conflict again. */
 const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).pipe(
   Schedule.intersect(Schedule.recurs(10)),
 )

@@ -52,7 +52,7 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             page_authority = excluded.page_authority,
             spam_score = excluded.spam_score,
             fetched_at = excluded.fetched_at`.pipe(
-          // On SQLite, only a transaction waits for the write lock.
+          // On SQLite, a statement outside a transaction would not wait for the write lock.
           sql.withTransaction,
           retried,
           Effect.asVoid,

@@ -11,8 +11,8 @@ import * as Failure from "./Failure.ts"
 
 const accountsKeysLedger = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  // Entries are read and written by account. With WITHOUT ROWID, SQLite stores them in the order of
-  // their key.
+  // Entries are read and written by account. WITHOUT ROWID makes SQLite store rows in the order of
+  // the primary key, so the entries of an account are together.
   const clustered = sql.onDialectOrElse({
     sqlite: () => sql.literal("WITHOUT ROWID"),
     orElse: () => sql.literal(""),
@@ -107,7 +107,7 @@ const rankings = Effect.gen(function* () {
     sqlite: () => sql.literal("WITHOUT ROWID"),
     orElse: () => sql.literal(""),
   })
-  // One table holds the active list, the other one the list that is being imported.
+  // One table contains the active list, the other table the list that is being imported.
   for (const table of ["ranks_0", "ranks_1"]) {
     yield* sql`
       CREATE TABLE ${sql.literal(table)} (
@@ -166,9 +166,9 @@ const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).p
 )
 
 /**
- * True when no migration is due; then the start takes no migration lock. The statement must differ
- * from that of `applied`: SQLite's client caches statements, also the error that a table is
- * missing.
+ * True when the newest migration was applied, so that the start needs no migration lock. The
+ * statement must differ from the statement of `applied`: the SQLite client also caches the error
+ * that a table is missing.
  */
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,
@@ -179,8 +179,8 @@ const isDone = Effect.flatMap(
 )
 
 /**
- * Describes an error of the migration. When the role may not migrate an older schema, the message
- * says so.
+ * Describes an error of the migration. The message says so when the database role has no permission
+ * to migrate an older schema.
  */
 const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(
@@ -205,8 +205,8 @@ const refuseNewer = Effect.filterOrFail(
 
 /**
  * Migrates the database to the newest schema before a store opens. Fails with StoreFailure when the
- * database is newer than the program. Processes that start together wait for each other. When two
- * of them create the first table at once, one fails and tries again.
+ * database is newer than the program. When several processes start at once, one migrates and the
+ * others wait. When two processes create the first table at once, one of them fails and retries.
  */
 export const layer = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipRight(refuseNewer),

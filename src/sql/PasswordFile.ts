@@ -11,9 +11,8 @@ export interface Login {
 }
 
 /**
- * Returns the password of the first line that matches. Returns undefined when no line matches, when
- * there is no file, and when users other than the owner may access the file. libpq ignores such a
- * file too.
+ * Returns the password of the first line that matches, or undefined. As in libpq, ignores a file to
+ * which users other than its owner have access.
  */
 export const passwordFor = (
   { database, host, port, user }: Login,

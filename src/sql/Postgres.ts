@@ -22,13 +22,11 @@ export interface Options {
   /** Maximum number of open connections. Default: 10. */
   readonly connections?: number
   /**
-   * Accept only a server that can be written to, and wait this long for one. Default: accept what
-   * the connection string accepts.
+   * Accept only a server that accepts writes, and wait this long for such a server. Default: accept
+   * every server that the connection string allows.
    */
   readonly primaryWithin?: Duration.DurationInput | undefined
-  /**
-   * Close a connection after this long without traffic; its statement fails. Default: 15 seconds.
-   */
+  /** Close a connection, and fail its statement, after this long without traffic. Default: 15 s. */
   readonly silence?: Duration.DurationInput
 }
 
@@ -73,7 +71,10 @@ const make = Effect.fnUntraced(function* (
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
 
-/** Opens a connection as a check. When the server is read-only, waits for a primary. */
+/**
+ * Opens a connection to check that the server can be used. When the server is read-only, waits up
+ * to `maxWait` for a primary.
+ */
 const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
   const attempt = Effect.tryPromise({
     try: async () => (await pool.connect()).release(),
@@ -95,8 +96,9 @@ const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
 }
 
 /**
- * An open transaction keeps accounts locked, so the server ends it when its process freezes or
- * loses the network. The server also ends a slow statement before the client's `silence` is over.
+ * Sets two limits, because an open transaction keeps accounts locked. The server ends a transaction
+ * whose client sends nothing for 5 s, and a statement that takes 10 s, which is less than the
+ * default `silence`.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(sql, begin, (connection, statements) =>
@@ -108,7 +110,8 @@ const begin = [
   "BEGIN ISOLATION LEVEL READ COMMITTED",
   "SET LOCAL idle_in_transaction_session_timeout = '5s'",
   "SET LOCAL statement_timeout = '10s'",
-  // With `off`, a server that crashes loses commits that it acknowledged.
+  // If synchronous_commit were off, a server that crashes would lose commits that it had
+  // acknowledged.
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ")
 

@@ -23,32 +23,32 @@ export type Pool = Pg.Pool
 export interface Options {
   readonly target: ConnectionString
   readonly maxConnections: number
-  /** A connection without traffic is closed after this time. */
+  /** A connection without traffic for this long is closed. */
   readonly silenceMs: number
   /** Refuse connections to a server that cannot be written to. */
   readonly mustWrite: boolean
   readonly types: Pg.CustomTypesConfig
 }
 
-/** For this long after a failure, a server is tried only after the other servers. */
+/** A server that failed within this time is tried last. */
 const avoidedMs = 30_000
 
-/** How long a caller waits when the server refuses connections and the pool has none open. */
+/** How long a caller waits when the server is full and the pool has no open connection. */
 const maxWaitMs = 10_000
 
-/**
- * After the server refused a connection, the pool grows by at most one connection per interval of
- * this length.
- */
+/** After a refusal, the pool's maximum rises by one connection per interval of this length. */
 const growIntervalMs = 5_000
 
-/** Refusals within this time belong to connections that were requested together. */
+/**
+ * Refusals within this time belong to one burst of requests. Only the first of them closes a
+ * connection and is logged.
+ */
 const burstMs = 1_000
 
 /** At most one warning about refused connections is logged in this time. */
 const warnIntervalMs = 3_600_000
 
-/** Idle connections are closed well before `maxWaitMs`, so that waiting processes get one. */
+/** An idle connection is closed after this time, so that another process can connect. */
 const idleMs = 3_000
 
 const defaultConnectTimeoutMs = 5_000
@@ -147,7 +147,8 @@ const open = (options: Options, warn: Warn): Pg.Pool => {
         ? examined
         : undefined,
   })
-  // The pool has already removed the connection. Without a listener, the event would throw.
+  // Without a listener, the event "error" would throw. There is nothing to do: the pool has already
+  // removed the connection.
   pool.on("error", () => {})
   return pool
 }
@@ -159,9 +160,9 @@ type Callback = (
 ) => void
 
 /**
- * What a caller may still try: the number of `servers` that did not fail, and of `ways` (a server
- * with or without TLS) that were not refused. The caller fails when either is 0. It waits for a
- * full server until `until`, in milliseconds of `performance.now`.
+ * The retries that a caller has left. `servers` counts the servers that have not failed, `ways` the
+ * ways (a server with or without TLS) that were not refused. The caller fails when either count is
+ * 0. Waiting for a full server ends at `until`, in milliseconds of `performance.now`.
  */
 interface Left {
   readonly servers: number
@@ -170,8 +171,8 @@ interface Left {
 }
 
 /**
- * A pool that tries other servers, or the same server with or without TLS, after a failure. It uses
- * fewer connections when the server refuses more.
+ * After a failure, tries other servers, or the same server with or without TLS. Lowers the maximum
+ * number of connections when the server refuses more connections.
  */
 class ShrinkingPool extends Pg.Pool {
   readonly #all: Omit<Left, "until">
@@ -204,8 +205,8 @@ class ShrinkingPool extends Pg.Pool {
     super.connect((error, client, done) => {
       if (error === undefined || error === null) return callback(undefined, client, done)
       if (Failure.isFull(error) && performance.now() < left.until) {
-        // `handleRefusal` has lowered the limit, so the pool queues the caller for an open
-        // connection.
+        // `handleRefusal` has lowered the pool's maximum, so the caller now waits until an open
+        // connection is free.
         return this.totalCount > 0
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
@@ -221,8 +222,8 @@ class ShrinkingPool extends Pg.Pool {
   }
 
   /**
-   * Handles a connection that the server refused because it is full. Closes one of the other
-   * connections, so that another process gets one, and limits the pool to the rest.
+   * Runs when the server's connection limit was reached. Lowers the pool's maximum, and closes one
+   * of several other connections, so that another process can connect.
    */
   handleRefusal() {
     const others = this.totalCount - 1
@@ -242,7 +243,9 @@ class ShrinkingPool extends Pg.Pool {
     this.#warn(this.totalCount, this.#configuredMax)
   }
 
-  /** Raises the limit by one, so that the next waiting caller tries to open a connection. */
+  /**
+   * Raises the pool's maximum by one connection, so that the next waiting caller tries to connect.
+   */
   #grow() {
     this.options.max = Math.min(this.#configuredMax, this.options.max + 1)
     if (this.options.max < this.#configuredMax) {
@@ -264,7 +267,7 @@ const passwordFor = ({ database, password, user }: ConnectionString, { host, por
   throw new Error(`${user} has no password`)
 }
 
-/** True for errors after which the connection cannot be used, or the server closes it soon. */
+/** True for errors after which the connection cannot be used, or is soon closed by the server. */
 const isLast = (error: unknown) =>
   Failure.isDisconnection(error) || Failure.isStatementPooling(error)
 
@@ -279,9 +282,12 @@ interface Way extends Host {
  */
 class Routes {
   readonly #ways: Arr.NonEmptyReadonlyArray<Way>
-  /** When the way's server failed, in milliseconds of `performance.now`. */
+  /** When the server of a way last failed, in milliseconds of `performance.now`. */
   readonly #failedAt = new Map<Way, number>()
-  /** When the server refused this way, in the same unit: the server accepts only TLS, or no TLS. */
+  /**
+   * When the server refused a way with TLS or a way without TLS. In milliseconds of
+   * `performance.now`.
+   */
   readonly #refusedAt = new Map<Way, number>()
 
   constructor(ways: Arr.NonEmptyReadonlyArray<Way>) {
@@ -317,7 +323,10 @@ class Routes {
 
 const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
 
-/** Returns what an error rules out: one way to a server, every way to the server, or none. */
+/**
+ * Returns "way" if the error rules out only this way to the server, "server" if it rules out every
+ * way to the server, and otherwise undefined.
+ */
 const extentOf = (error: unknown): "way" | "server" | undefined => {
   if (Failure.isEncryptionRefused(error)) return "way"
   return Failure.isDisconnection(error) ? "server" : undefined
@@ -325,7 +334,7 @@ const extentOf = (error: unknown): "way" | "server" | undefined => {
 
 /**
  * Returns the ways to every server, in order, with or without TLS as in libpq's `sslmode`. Reads
- * the certificate and key files; throws when it cannot.
+ * the certificate and key files; throws when a file cannot be read.
  */
 const waysTo = (target: ConnectionString): Arr.NonEmptyReadonlyArray<Way> => {
   const encryptions = encryptionsOf(target)
@@ -383,8 +392,8 @@ const ask = async (client: Pg.ClientBase, question: string) =>
 const decodeAnswer = Schema.decodeUnknownSync(Schema.Tuple(Schema.Tuple(Schema.String)))
 
 /**
- * A dead network causes no error for about 15 minutes. The driver's own query timeout is no
- * substitute: it keeps using the connection, on which the late answer may still arrive.
+ * Without this timeout, a dead network causes no error for about 15 minutes. After a query timeout
+ * the driver would use the connection again, on which the late answer could arrive.
  */
 const socketWithTimeout = (silenceMs: number) => {
   const socket = new Socket()

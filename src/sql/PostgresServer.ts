@@ -103,7 +103,7 @@ const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A,
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
 /**
- * `current_setting(…, true)` does not fail when a setting is missing. Other engines with
+ * `current_setting(…, true)` does not fail when a setting does not exist: other databases that use
  * PostgreSQL's protocol lack some settings.
  */
 const questions = `
@@ -143,7 +143,10 @@ const protocolOf = (client: Pg.ClientBase) =>
 const processOf = (client: Pg.ClientBase) =>
   Predicate.hasProperty(client, "processID") ? client.processID : undefined
 
-/** When two clients get the same server process, the pooler does not reserve it for a session. */
+/**
+ * When two clients get the same server process, the pooler does not reserve a server process for
+ * each session.
+ */
 const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
   Effect.gen(function* () {
     if (yield* forbidsTransactions(client)) return "statement" as const

@@ -1,8 +1,9 @@
 /**
- * The ranking list in SQL. There are two tables, and one row names the active one. An import fills
- * the other table. PostgreSQL empties a table with TRUNCATE, because deleting its rows takes as
- * long as writing them. Transactions are short, so that other processes can write. Each statement
- * is a transaction, because on SQLite only a transaction waits for the write lock.
+ * The ranking list in SQL. There are two tables, and a row of the table `ranking` names the active
+ * table. An import fills the inactive table. PostgreSQL empties a table with TRUNCATE, because
+ * deleting its rows takes as long as writing them. Transactions are short, so that other processes
+ * can write. Each statement is a transaction, because on SQLite only a transaction waits for the
+ * write lock.
  *
  * On SQLite, a batch of unordered names rewrites most of the table. So rows are first staged in a
  * temporary table, which locks nothing, and then copied in the order of names.
@@ -48,8 +49,8 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
       })
 
     /**
-     * Reserves the inactive list for this import and empties it. A stopped import may have left
-     * rows there.
+     * Reserves the inactive list for this import and empties it. An import that stopped may have
+     * left rows there.
      */
     const begin = (token: number) =>
       Effect.gen(function* () {
@@ -62,7 +63,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         return free
       }).pipe(sql.withTransaction)
 
-    /** Makes the new list the active one, and empties the former one. */
+    /** Makes `list` the active list, and empties the list that was active before. */
     const finish = (list: List) =>
       Effect.zipRight(
         sql`UPDATE ranking SET list = ${list}, importing = NULL`,
@@ -94,7 +95,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/** Which of the two tables: its index in `tables`. */
+/** A list's index in `tables`. */
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
@@ -105,7 +106,7 @@ const anotherImport = Effect.fail(
   }),
 )
 
-/** Runs a statement in its own transaction. Dies when another import has begun meanwhile. */
+/** Runs a statement in its own transaction. Dies if another import began after this import. */
 type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void>
 
 type Load = <E, R>(
@@ -147,10 +148,10 @@ const staged =
       INSERT INTO staged_ranks (name, rank) SELECT key, value FROM json_each(${jsonOf(some)})`
 
     return Effect.gen(function* () {
-      // The staged rows may be larger than memory.
+      // Keep the staged rows in a file, because they may need more space than there is memory.
       yield* orDie(sql`PRAGMA temp_store = FILE`)
-      // A negative size is in KiB. This cache takes memory in addition to the cache of the
-      // database.
+      // The cache of the temporary database, here 2,000 KiB (a negative number is in KiB). It takes
+      // memory in addition to the cache of the main database.
       yield* orDie(sql`PRAGMA temp.cache_size = -2000`)
       yield* orDie(sql`CREATE TEMPORARY TABLE staged_ranks (name TEXT, rank BIGINT)`)
       yield* Stream.runForEach(rows, (some) => orDie(stage(some)))
@@ -164,13 +165,13 @@ const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, nev
   Effect.catchAll(effect, (error) => Effect.die(Failure.describe(error)))
 
 /**
- * Makes a JSON object of the rows. Host names need no escaping. A name may occur twice, which
- * `JSON.stringify` cannot write.
+ * Encodes rows as one JSON object. Host names need no escaping. Does not use `JSON.stringify`,
+ * because a name may occur twice.
  */
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`
 
-/** How many rows one statement copies. */
+/** Maximum number of rows that one statement copies. */
 const pieceSize = 10_000
 
 /**

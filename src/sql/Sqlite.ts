@@ -15,9 +15,9 @@ import { retry } from "./retry.ts"
 import * as transaction from "./transaction.ts"
 
 /**
- * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. With
- * `mustExist`, creates nothing and fails with NoDatabase when the file is missing or does not have
- * this program's tables.
+ * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. When
+ * `mustExist` is true, creates nothing, and fails with NoDatabase if the file is missing or does
+ * not have this program's tables.
  */
 export const layer = (
   filename: string,
@@ -43,8 +43,8 @@ export const backup = (
         message: `${destination} exists already; name another file`,
       })
     }
-    // VACUUM INTO copies one snapshot, but does not sync it to disk. SQLite's copy page by page
-    // would start again after every write to the database.
+    // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API,
+    // which copies page by page, would start from the first page after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => sync(destination))),
       Effect.zipRight(
@@ -75,7 +75,7 @@ export const backup = (
 export const fullDiskOf = (destination: string): string =>
   `the disk of ${destination} is full; free some space, or name a file on another disk`
 
-/** Deletes the file, its WAL and its shm file. Ignores those that do not exist. */
+/** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
 export const remove = (filename: string): Effect.Effect<void> =>
   Effect.sync(() =>
     ["", "-wal", "-shm"].forEach((part) => rmSync(filename + part, { force: true })),
@@ -103,7 +103,7 @@ const damageOf = (filename: string) =>
     return check?.integrity_check === "ok" ? undefined : String(check?.integrity_check)
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
 
-/** Syncs a file or a folder to disk. A folder needs the flags `r`. */
+/** Syncs a file or a folder to disk. For a folder, `flags` must be "r". */
 export const sync = (path: string, flags: "r" | "r+" = "r+") => {
   const descriptor = openSync(path, flags)
   try {
@@ -114,8 +114,9 @@ export const sync = (path: string, flags: "r" | "r+" = "r+") => {
 }
 
 /**
- * Gives only the owner access to the files and folders that are created during `creating`. WAL and
- * shm take the mode of their database. A worker thread cannot change its umask.
+ * Gives only the owner access to the files and folders that are created during `creating`. SQLite
+ * later gives the WAL and shm files the database's mode. In a worker thread, which cannot set the
+ * umask, access is not restricted.
  */
 const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
@@ -134,21 +135,25 @@ const make = Effect.fnUntraced(
     // Setting the journal mode writes to the file, so first check that the file is this program's.
     if (mustExist) yield* Presence.required(sql, path)
     yield* sql`PRAGMA journal_mode = WAL`
-    // The statement may have waited for a restore. Then this connection has the replaced file open.
+    // If a restore replaced the file while the statement waited for the lock, this connection has
+    // the old file open.
     if (before !== undefined && inodeOf(path) !== before) {
       return yield* new StoreFailure({
         message: `${path} was replaced while it was opened; try again`,
       })
     }
-    // better-sqlite3's default may lose the last commits in a power cut; a ledger must not.
+    // With better-sqlite3's default, a power failure may lose the last commits. A ledger must not
+    // lose a commit.
     yield* sql`PRAGMA synchronous = FULL`
     yield* sql`PRAGMA foreign_keys = ON`
-    // In KiB, a quarter of better-sqlite3's default, and enough for the pages in frequent use.
+    // 4,000 KiB (a negative number is in KiB) is a quarter of better-sqlite3's default, and enough
+    // for the pages in frequent use.
     yield* sql`PRAGMA cache_size = -4000`
-    // Keeps SQLite's statement journal in memory. Above 64 KiB it would be a temporary file,
-    // created and deleted in nearly each commit of 16 or more requests.
+    // Keeps SQLite's statement journal in memory. By default, a statement journal above 64 KiB is a
+    // temporary file, which nearly each commit of 16 or more requests would create and delete.
     yield* sql`PRAGMA temp_store = MEMORY`
-    // better-sqlite3 blocks the event loop while it waits, so `waitForLock` does the long wait.
+    // better-sqlite3 blocks the event loop while it waits for a lock. So it waits only 50 ms, and
+    // `waitForLock` retries.
     yield* sql`PRAGMA busy_timeout = 50`
     return Object.assign(sql, { withTransaction: immediateTransaction(sql) })
   },
@@ -170,9 +175,9 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   )
 
 /**
- * Begins with BEGIN IMMEDIATE, which takes the write lock at once. A deferred transaction fails
- * when another process writes between its read and its write. After a failed COMMIT, as on a full
- * disk, SQLite leaves the transaction open, so roll it back.
+ * Takes the write lock at the start: a deferred transaction fails when another process writes
+ * between its read and its write. Rolls back after a failed COMMIT, because SQLite then leaves the
+ * transaction open.
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>

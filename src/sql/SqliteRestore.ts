@@ -1,6 +1,4 @@
-/**
- * Restores a backup: replaces one SQLite file by a copy of another one, completely or not at all.
- */
+/** Restores a backup: replaces an SQLite file by a copy of the backup, completely or not at all. */
 import {
   accessSync,
   chmodSync,
@@ -59,9 +57,9 @@ export const copied = (
   })
 
 /**
- * Renames `copy` to `database`. Keeps the former database and returns its new name; undefined when
- * there was none. Fails with StoreFailure and changes nothing while another connection, even an
- * idle one, has the database open.
+ * Renames `copy` to `database`. Keeps the former database and returns its new name, or undefined if
+ * there was no database. Fails with StoreFailure and changes nothing while another connection, even
+ * an idle one, has the database open.
  */
 export const replace = (
   copy: string,
@@ -88,7 +86,7 @@ export const replace = (
     }
     return yield* attempt(() => {
       sync(copy)
-      // Sync the folder before the change too: if it cannot be synced, nothing has changed yet.
+      // Sync the folder before the change too: if the sync fails, nothing has changed yet.
       syncFolder(dirname(database))
       const former = swap(copy, database)
       syncFolder(dirname(database))
@@ -104,8 +102,8 @@ const inUse = (database: string) =>
   `${database} is in use; stop the service and every other program that has it open`
 
 /**
- * The suffixes of the database, its WAL and its rollback journal. A crash may leave the last two
- * behind.
+ * The file name suffixes of the database, its WAL and its rollback journal. After a crash, a WAL or
+ * a journal may still exist.
  */
 const parts = ["", "-wal", "-journal"]
 
@@ -117,7 +115,7 @@ const lock = (filename: string) =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     yield* sql`PRAGMA busy_timeout = 500`
-    // Set the mode before the first read: SQLite then locks a damaged file too.
+    // Set the locking mode before the first read, so that SQLite locks even a damaged file.
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`
     yield* sql`BEGIN EXCLUSIVE`
     yield* sql`COMMIT`
@@ -144,7 +142,8 @@ const swap = (copy: string, database: string): string | undefined => {
     undo.push(() => renameSync(to, from))
   }
   try {
-    // The WAL of a damaged or missing database could not be checkpointed, so keep it.
+    // A WAL that is not empty belongs to a damaged or missing database and could not be
+    // checkpointed, so keep the WAL.
     for (const part of ["-wal", "-journal"]) {
       if (sizeOf(database + part) > 0) move(database + part, former + part)
       else rmSync(database + part, { force: true })
@@ -152,7 +151,8 @@ const swap = (copy: string, database: string): string | undefined => {
     rmSync(`${database}-shm`, { force: true })
     const isThere = existsSync(database)
     if (isThere) {
-      // A hard link keeps a complete database under the name until the rename replaces it.
+      // A hard link gives the former database its new name, while the old name stays in use until
+      // the rename replaces it.
       try {
         linkSync(database, former)
         undo.push(() => rmSync(former))

@@ -3,8 +3,8 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
 
 /**
- * Passes rows as one JSON parameter. `value->>0` is a row's first cell, as text. The text of the
- * statement is the same for any number of rows, so the statement is prepared only once.
+ * Makes an SQL table expression of rows that are passed as one JSON parameter, so that one prepared
+ * statement serves any number of rows. `value->>0` is a row's first cell, as text.
  */
 export const rowsOf = (
   sql: SqlClient.SqlClient,
@@ -33,9 +33,9 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
 type Row = ReadonlyArray<string | number | null>
 
 /**
- * Returns a function that inserts rows, with cells in the order of `columns`. Few statement texts
- * are used, so that each is prepared once. PostgreSQL gets all rows as one parameter, to save round
- * trips. SQLite has no round trips; there, one parameter per cell costs half as much.
+ * Returns a function that inserts rows, with cells in the order of `columns`. PostgreSQL gets all
+ * rows as one parameter, to save round trips. SQLite gets one parameter per cell, which takes half
+ * the time.
  */
 export const inserter = (
   sql: SqlClient.SqlClient,
@@ -78,9 +78,8 @@ export const inserter = (
 }
 
 /**
- * How many rows one statement of SQLite may insert. Any number of rows up to 64 takes at most two
- * statements. If each number of rows had its own statement, most statements would be used too
- * rarely to be fast.
+ * The numbers of rows for which SQLite gets an INSERT statement: up to 64 rows need at most two of
+ * them. With a statement for every number, most would be used too rarely to stay prepared.
  */
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 

@@ -42,7 +42,10 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const decodeKeys = TypeGuard.decoder(Schema.Array(KeyRow))
-/** `readBooks` decodes the other columns, so that one corrupt account does not fail the others. */
+/**
+ * Only `accountId` is decoded here. `readBooks` decodes the other columns of each row, so that one
+ * corrupt account does not make the query fail.
+ */
 const BooksRow = Schema.Struct(
   { accountId: AccountId },
   { key: Schema.String, value: Schema.Unknown },
@@ -78,12 +81,12 @@ export const readBooks = (row: typeof BooksRow.Type) =>
 
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
-/** The most rows that one statement reads. */
+/** Maximum number of rows that one statement reads. */
 export const pageSize = 1000
 
 /**
- * The most idempotency keys that one transaction deletes: few, so that other transactions do not
- * wait long.
+ * Maximum number of idempotency keys that one transaction deletes: few, so that other transactions
+ * do not wait long.
  */
 const sweepSize = 1000
 
@@ -104,7 +107,7 @@ const entryColumns = {
   hash: "TEXT",
 } as const
 
-/** Returns a function that inserts entries unchanged. */
+/** Returns a function that inserts ledger entries as they are, with their hashes. */
 export const entryInserter = (sql: SqlClient.SqlClient) => {
   const insert = inserter(sql, { table: "entries", columns: entryColumns })
   return (entries: ReadonlyArray<LedgerEntry>) =>
@@ -126,7 +129,10 @@ export const entryInserter = (sql: SqlClient.SqlClient) => {
 
 export type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
 
-/** `owner`: the id of this process, which its holds store; null without a Heartbeat. */
+/**
+ * `owner` is the id of this process, which is stored in each hold that this process opens; null
+ * when no Heartbeat is used.
+ */
 export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
   const balanceColumns = sql.literal(
     `account_id AS "accountId", granted, charged, held, entries, head`,
@@ -185,7 +191,7 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     ORDER BY account_id ${sql.literal(forUpdate)}`.compile()
   const [openHolds] = sql`
     SELECT ${holdColumns} FROM holds WHERE request_id ${isAmong(sql, [])}`.compile()
-  /** Runs after `lockBalances`. Every transaction locks the keys in the same order too. */
+  /** Runs after `lockBalances`. Locks the keys in a fixed order, which prevents deadlocks. */
   const [lockKeys] = sql`
     SELECT account_id AS "accountId", receipts.key AS "key", fingerprint,
       request_id AS "requestId", body AS answer, expires_at AS "expiresAt"
@@ -232,14 +238,14 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
         WHERE h.owner = ${owner} LIMIT ${pageSize}`,
     }),
 
-    /** The sum of all holds. One row. */
+    /** The sum of the held credits of all accounts. One row. */
     heldByAll: SqlSchema.findAll({
       Request: Schema.Void,
       Result: Schema.Struct({ held: Credits }),
       execute: () => sql`SELECT CAST(COALESCE(SUM(held), 0) AS BIGINT) AS held FROM balances`,
     })(),
 
-    /** How many accounts have less than an amount available. One row. */
+    /** The number of accounts that have fewer available credits than an amount. One row. */
     accountsBelow: SqlSchema.findAll({
       Request: Credits,
       Result: Schema.Struct({ accounts: Schema.Int }),
@@ -255,8 +261,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * One statement reads balance, holds and last entry, so that all three belong to the same
-     * moment. It scans the holds: an index by account would slow down every request.
+     * One statement reads balances, holds and last entries, so that all belong to the same moment.
+     * It scans all holds: an index of holds by account would slow down every request.
      */
     booksAfter: SqlSchema.findAll({
       Request: Schema.String,
@@ -283,8 +289,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * Deletes expired keys. Skips locked ones, which the next sweep deletes. Returns true when
-     * there may be more.
+     * Deletes up to `sweepSize` expired keys. Skips locked keys, which a later sweep deletes.
+     * Returns true when there may be more expired keys.
      */
     forgetKeys: (now: number) =>
       Effect.map(
@@ -297,9 +303,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       ),
 
     /**
-     * Returns true when the transaction that wrote these books was committed. Finding one change of
-     * the books in the database is proof. A commit that only freed keys leaves no proof, but may
-     * run again without harm.
+     * Returns true when the transaction that wrote these books was committed. Looks for one change
+     * of the books in the database. Returns false if the books only delete keys: to delete keys
+     * twice is harmless.
      */
     isWritten: (books: Books) => {
       const [entry] = books.newEntries

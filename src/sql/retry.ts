@@ -6,8 +6,8 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Retries while `while` accepts the error: the first time at once, then on `schedule`. `retry` is
- * cheaper than `Effect.retry` on success, because it sets up the schedule only after a failure.
+ * Retries while `while` returns true for the error: the first time at once, then on `schedule`.
+ * Sets up the schedule only after a failure, which costs less than `Effect.retry` on success.
  */
 export const retry =
   (options: {
@@ -18,8 +18,8 @@ export const retry =
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
 /**
- * How long statements are retried after a lost connection. `authority serve` sets a limit; other
- * commands use the default of 1 second.
+ * How long statements are retried after a lost connection. `authority serve` sets its own limit;
+ * other commands use the default of 1 second.
  */
 export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
   "authority/sql/ReconnectLimit",
@@ -28,13 +28,13 @@ export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
 
 interface Limit {
   readonly limit: Duration.Duration
-  /** Returns true to stop retrying before `limit`. At least one retry happens nevertheless. */
+  /** Returns true to end the retries before `limit`. The first retry happens even then. */
   readonly isOver?: () => boolean
 }
 
 /**
- * Retries after a lost connection until the ReconnectLimit. Use it only for statements that may run
- * twice: perhaps the first run succeeded and only its answer was lost.
+ * Retries after a lost connection until the ReconnectLimit. Use it only for statements that can run
+ * twice without harm: the first run may have succeeded although its answer was lost.
  */
 export const retryAfterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,

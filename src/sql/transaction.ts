@@ -50,7 +50,7 @@ export const make = (
       ),
     )
 
-  /** Runs a transaction within a transaction: the client's own method uses a savepoint. */
+  /** The SQL client's own `withTransaction`. It runs nested transactions as savepoints. */
   const nested = sql.withTransaction
 
   return (effect) =>
@@ -60,7 +60,8 @@ export const make = (
 }
 
 /**
- * Creates a span only when tracing is on: the empty span that Effect makes otherwise is not free.
+ * Creates a span only when tracing is on. When tracing is off, `Effect.withSpan` would spend time
+ * on an empty span.
  */
 const traced = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) =>
