@@ -44,17 +44,20 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
     readonly startedAt: number
     /** When the run finished, in epoch milliseconds; undefined while batches are left. */
     readonly finishedAt: number | undefined
-    /** How many batches had their answer when the journal was opened. */
+    /** Number of batches whose answer was already in the journal when the journal was opened. */
     readonly answered: number
-    /** Counts the batches that were first sent before `epochMs` and have no answer. */
+    /** Counts the batches without an answer whose first attempt was before `epochMs`. */
     readonly unansweredSince: (epochMs: number) => Effect.Effect<number, JournalFailed>
     /** Finds the record of a batch. Batches are numbered from 0. */
     readonly find: (batch: number) => Effect.Effect<Entry | undefined, JournalFailed>
     /** Records that a batch is about to be sent. Returns when the record is on disk. */
     readonly sending: (batch: number, fingerprint: string) => Effect.Effect<void, JournalFailed>
-    /** Stores the answer to a batch. Returns when it is on disk. */
+    /** Stores the answer to a batch. Returns when the answer is on disk. */
     readonly keep: (batch: number, answer: JournaledAnswer) => Effect.Effect<void, JournalFailed>
-    /** Counts the batches in the journal, including those from before the run was resumed. */
+    /**
+     * Counts all batches in the journal, including batches that were sent before the run was
+     * resumed.
+     */
     readonly size: Effect.Effect<number, JournalFailed>
     /** Records that every URL has its outcome. Returns when the record is on disk. */
     readonly finish: Effect.Effect<void, JournalFailed>

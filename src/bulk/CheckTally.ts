@@ -8,7 +8,7 @@ export interface Summary {
   readonly complete: boolean
   readonly urls: number
   readonly succeeded: number
-  /** The count of each reason; a reason that did not occur is absent. */
+  /** The number of failed URLs for each reason. A reason that did not occur is absent. */
   readonly failed: Readonly<Partial<Record<FailureReason, number>>>
   readonly creditsUsed: number
   /** The number of URLs without an outcome. */
@@ -16,7 +16,7 @@ export interface Summary {
 }
 
 export interface CheckTally {
-  /** Adds a batch. `answer` is undefined when the batch has none. */
+  /** Adds a batch. `answer` is undefined when the batch has no answer. */
   readonly add: (urls: ReadonlyArray<string>, answer: JournaledAnswer | undefined) => void
   readonly summary: () => Summary
   readonly batches: () => number

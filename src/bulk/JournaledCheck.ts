@@ -13,7 +13,7 @@ import type { Outcome } from "../client/Outcomes.ts"
 import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/EffectClient.ts"
 
-/** The URLs of a batch differ from those in the journal: the list was changed between two runs. */
+/** The list was changed between two runs, so its URLs do not match the journal. */
 export class ListChanged extends Data.TaggedError("ListChanged") {}
 
 export interface JournaledCheck {
@@ -25,11 +25,14 @@ export interface JournaledCheck {
     batch: number,
     urls: ReadonlyArray<string>,
   ) => Effect.Effect<JournaledAnswer | undefined, ListChanged | JournalFailed>
-  /** The error that stopped the sending, if any. Batches in flight still get their answer. */
+  /**
+   * The error after which no new batch is sent; undefined while there is no such error. A batch
+   * that was already in flight can still succeed.
+   */
   readonly stoppedBy: () => Client.AnyClientError | undefined
 }
 
-/** Makes a journaled check. `concurrency` is the number of batches in flight. */
+/** Makes a journaled check. `concurrency` is the maximum number of batches in flight. */
 export const make = (
   client: Client.Client,
   concurrency: number,
@@ -95,7 +98,7 @@ const fingerprintOf = (urls: ReadonlyArray<string>) =>
 
 /**
  * Counts the outcomes of a finished run from the journal. Sends nothing. Fails with ListChanged
- * when the run had another list.
+ * when `batches` is not the list of that run.
  */
 export const tallyOf = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
   Effect.gen(function* () {

@@ -1,6 +1,6 @@
 /**
  * Writes the outcomes to a file. The file is named `FILE.partial` until it is complete, so that
- * nobody mistakes it for the complete list.
+ * nobody mistakes a part of the outcomes for the complete list.
  */
 import { lstatSync, realpathSync } from "node:fs"
 import { open, rename } from "node:fs/promises"
@@ -9,7 +9,7 @@ import type * as Scope from "effect/Scope"
 import { OutputFailed } from "./OutputFailed.ts"
 
 export interface OutcomeFile {
-  /** Empties the file. Call it only when no other run can be writing to the file. */
+  /** Empties the file. Call `begin` only when no other run can be writing to the file. */
   readonly begin: Effect.Effect<void, OutputFailed>
   /**
    * Writes text. Returns when the text is written, so that a slow output does not fill the memory.
@@ -19,7 +19,7 @@ export interface OutcomeFile {
   readonly finish: Effect.Effect<void, OutputFailed>
 }
 
-/** Opens the partial file. Fails when it is not writable, before any credits are spent. */
+/** Opens `FILE.partial` before any credits are spent, and fails when the file is not writable. */
 export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const target = yield* Effect.try({

@@ -1,4 +1,6 @@
-/** The output formats of the outcomes. All of them can be written row by row, as answers arrive. */
+/**
+ * The output formats of the outcomes. Every format can be written row by row, as answers arrive.
+ */
 import type { Outcome } from "../client/Outcomes.ts"
 import { csvCell } from "./csvCell.ts"
 
@@ -11,7 +13,9 @@ export interface OutcomeFormat {
   readonly end: string
 }
 
-/** Returns the format for a file's extension; undefined when there is none. */
+/**
+ * Returns the format that a file's extension names; undefined when the extension names no format.
+ */
 export const ofFile = (filename: string): Name | undefined => {
   const [, extension = ""] = /\.([a-z]+)$/i.exec(filename) ?? []
   const name = extension.toLowerCase().replace("jsonl", "ndjson")
@@ -62,8 +66,8 @@ export const formats: Readonly<Record<Name, OutcomeFormat>> = {
 }
 
 /**
- * The format of `--json` without an output file: one JSON document. The caller writes its end,
- * which is the summary.
+ * The format of `--json` without an output file: one JSON document. The caller writes the summary,
+ * which ends the document.
  */
 export const document: OutcomeFormat = {
   begin: '{"outcomes":[',

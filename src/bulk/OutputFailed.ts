@@ -5,7 +5,10 @@ import * as Predicate from "effect/Predicate"
 export class OutputFailed extends Data.TaggedError("OutputFailed")<{
   readonly message: string
 }> {
-  /** Converts a write error. `name` is the output in the message: a file name or `stdout`. */
+  /**
+   * Makes an OutputFailed from a write error. The message calls the output `name`: a file name or
+   * `stdout`.
+   */
   static readonly of =
     (name: string) =>
     (cause: unknown): OutputFailed =>

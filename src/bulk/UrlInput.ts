@@ -9,16 +9,22 @@ import * as UrlList from "./UrlList.ts"
 
 export interface UrlInput {
   readonly batches: Stream.Stream<ReadonlyArray<string>, UrlList.UnreadableList>
-  /** The file, which a later run can read again; undefined for a pipe or a terminal. */
+  /**
+   * The input file; undefined for a pipe or a terminal, which a later run cannot read a second
+   * time.
+   */
   readonly file: { readonly path: string; readonly urls: number } | undefined
 }
 
-/** Opens a list. Reads a file once to its end, to find errors before any credits are spent. */
+/** Opens a list of URLs. Reads a file once to its end, to find errors before credits are spent. */
 export const open = (options: {
-  /** `None` for standard input. */
+  /** The path of the list; `None` for standard input. */
   readonly file: Option.Option<string>
   readonly column: Option.Option<string>
-  /** Called once with the name or number of the column that was found in a CSV. */
+  /**
+   * Called once, with the name or number of the CSV column in which the URLs were found. Not called
+   * when `column` is set.
+   */
   readonly onColumn: (column: string) => void
 }): Effect.Effect<UrlInput, UrlList.UnreadableList> =>
   Effect.gen(function* () {

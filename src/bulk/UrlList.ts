@@ -12,21 +12,30 @@ import { counted } from "../counted.ts"
 import { Target } from "../Target.ts"
 
 /**
- * The list cannot be read. `message` says why. This module omits the list's name, and `UrlInput`
- * adds it.
+ * The list cannot be read. `message` says why, but does not name the list. `UrlInput` puts the name
+ * of the list before the message.
  */
 export class UnreadableList extends Data.TaggedError("UnreadableList")<{
   readonly message: string
 }> {}
 
 export interface Options {
-  /** The CSV column: its name in the first row, or its number from 1; undefined to find it. */
+  /**
+   * The CSV column with the URLs: its name in the first row, or its number, counted from 1. When
+   * undefined, this module looks for the column.
+   */
   readonly column: string | undefined
-  /** True when the file's extension says that it is a CSV. Otherwise the first two lines decide. */
+  /**
+   * True when the file's extension is `.csv` or `.tsv`. Otherwise the list is a CSV when `column`
+   * is set or when its first two lines look like a CSV.
+   */
   readonly isCsv?: boolean
-  /** Called once with the name or number of the column that was found. */
+  /**
+   * Called once, with the name or number of the CSV column in which the URLs were found. Not called
+   * when `column` is set.
+   */
   readonly onColumn?: (column: string) => void
-  /** URLs in one batch; the last one may have fewer. */
+  /** Number of URLs in one batch. The last batch can have fewer. */
   readonly batchSize: number
 }
 
@@ -52,8 +61,8 @@ export async function* batches(
 }
 
 /**
- * Decodes UTF-16 when it has a byte order mark, which Windows programs write. Decodes UTF-8
- * otherwise.
+ * Decodes bytes that begin with a UTF-16 byte order mark, which Windows programs write, as UTF-16.
+ * Decodes all other bytes as UTF-8.
  */
 async function* decoded(bytes: AsyncIterable<Uint8Array>) {
   let decoder: TextDecoder | undefined
@@ -150,7 +159,10 @@ const named = (column: string, first: ReadonlyArray<string>): Column => ({
   hasHeader: !isNumber(column),
 })
 
-/** Finds the one column that has URLs in at least half of its cells. */
+/**
+ * Finds the column in which at least half of the non-empty cells are URLs. Throws UnreadableList
+ * when no column or more than one column matches.
+ */
 const found = (sample: ReadonlyArray<ReadonlyArray<string>>): Column => {
   const [first = []] = sample
   const hasHeader = !first.some(looksLikeUrl)
@@ -206,7 +218,7 @@ interface Sniffed {
   readonly delimiter: string
   /** The first line that is neither blank nor a comment; empty when there is none. */
   readonly first: string
-  /** The second such line; empty when there is none. */
+  /** The second line that is neither blank nor a comment; empty when there is none. */
   readonly second: string
   readonly whole: AsyncIterable<string>
 }
