@@ -1,4 +1,4 @@
-/** Parses the command line. Runs the verb, or prints its help, or prints what is wrong. */
+/** Parses the command line. Then runs the verb, prints help, or prints a usage error. */
 import type { BuiltInOptions } from "@effect/cli/BuiltInOptions"
 import type { CliApp } from "@effect/cli/CliApp"
 import * as CliConfig from "@effect/cli/CliConfig"
@@ -15,7 +15,7 @@ type Program<E, R, A> = Command.Command<"authority", R, E, A>
 
 interface About {
   readonly version: string
-  /** Examples by the name of the verb, such as `account create`. */
+  /** The examples of each verb. The key is the verb's full name, such as `account create`. */
   readonly examples: Readonly<Record<string, ReadonlyArray<string>>>
 }
 
@@ -47,8 +47,8 @@ export const run =
     })
 
 /**
- * Returns what is wrong with the arguments, or undefined when they are valid. Does not run the
- * verb.
+ * Returns the usage error in the arguments; undefined when the arguments are valid. Does not run
+ * the verb.
  */
 export const problemOf = <E, R, A>(program: Program<E, R, A>, words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
@@ -92,8 +92,8 @@ const help = <E, R, A>(program: Program<E, R, A>, about: About, path: ReadonlyAr
   })
 
 /**
- * Finds the longest verb that the words begin with, such as `account create`, and its subcommands.
- * When no verb matches, the subcommands are all top-level verbs.
+ * Finds the verb at the start of the words, such as `account create`, and the verb's subcommands.
+ * When the words begin with no verb, returns all top-level verbs as the subcommands.
  */
 const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => {
   const verb = all.findLast(({ path }) => path.every((name, i) => name === words[i]))
@@ -105,7 +105,7 @@ const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => 
   return { verb, path, parts }
 }
 
-/** Parses the arguments. `problem` is one sentence that says what to do. */
+/** Parses the arguments. `problem` is the usage error: one sentence that says what to do. */
 const parse = <E, R, A>(
   program: Program<E, R, A>,
   all: ReadonlyArray<Help.Verb>,
@@ -143,7 +143,7 @@ const unknownVerb = (name: string, siblings: ReadonlyArray<Help.Verb>) => {
   return `there is no verb "${name}"${suggestion(suggested)}he verbs are ${names.join(", ")}`
 }
 
-/** Options that the library adds to every verb. */
+/** Options that @effect/cli adds to every verb. */
 const common = ["--help"]
 const libraryOptions = ["--version", "--completions", "--log-level", "--wizard"]
 
@@ -195,7 +195,7 @@ const plainly = (message: string, options: ReadonlyArray<Help.Parameter>): strin
 const uncapitalized = (text: string) =>
   /^[A-Z][a-z]/.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text
 
-/** Runs an option that the library handles for every verb, such as `--version`. */
+/** Carries out an option that @effect/cli implements itself, such as `--version`. */
 const builtIn = <E, R, A>(
   program: Program<E, R, A>,
   { version }: About,
@@ -212,8 +212,8 @@ const builtIn = <E, R, A>(
       )
 
 /**
- * Repairs two defects in the bash completion of @effect/cli 0.77.2: it does not complete options of
- * subcommands, and it completes all values of a choice as one word.
+ * Repairs two defects in the bash script of @effect/cli 0.77.2: the script does not complete
+ * options of subcommands, and completes all values of an option (`csv,json`) as one word.
  */
 const repaired = (script: string) =>
   script

@@ -11,7 +11,10 @@ import { line } from "./Output.ts"
 /** The arguments are invalid. The parser has already printed the error. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
-/** Runs a verb. Prints its failure on stderr in one line, except for a WrongUsage. */
+/**
+ * Runs a verb. If the verb fails, prints the failure on stderr in one line. Prints nothing for
+ * WrongUsage.
+ */
 export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Console.consoleWith((console) =>
     Effect.zipRight(surviveClosedStreams, verb).pipe(
@@ -25,8 +28,8 @@ export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effe
   )
 
 /**
- * Keeps the process alive after an error of stdout or stderr, such as a closed pipe. The service
- * then continues without its log, and a verb reports the failed write itself.
+ * Keeps the process alive after an error of stdout or stderr, such as a closed pipe. So the service
+ * continues without a log, and any other verb can report that it could not print its result.
  */
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
@@ -51,7 +54,9 @@ const isWrongUsage = (cause: Cause.Cause<unknown>) =>
 const messageOf = (error: unknown): string =>
   Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
 
-/** Removes colours when stdout is not a terminal, and prints each error as one line. */
+/**
+ * Prints text without colours when stdout is not a terminal. Always prints an error as one line.
+ */
 const forShell = (console: Console.Console): Console.Console => ({
   ...console,
   log: (text: unknown) => Effect.orDie(line(String(text))),

@@ -1,6 +1,6 @@
 /**
  * Reads the help documents of @effect/cli, and formats help that is at most 80 columns wide. The
- * library's own help is wider, and adds sentences such as "A user-defined piece of text".
+ * help that @effect/cli prints is wider, and has sentences such as "A user-defined piece of text".
  */
 import { stripVTControlCharacters } from "node:util"
 import * as HelpDoc from "@effect/cli/HelpDoc"
@@ -69,13 +69,13 @@ const parameter = ([span, doc]: readonly [Span, HelpDoc.HelpDoc]): Parameter => 
   const [name = "", placeholder] = withoutChoices(plain(HelpDoc.p(span)))
     .replaceAll(/[<>[\]]/g, "")
     .split(" ")
-  // The library's text has a sentence about the type, then our description, then, for an optional
-  // option, one more sentence.
+  // The text of @effect/cli has a sentence about the type, then our description. If the option may
+  // be omitted, one more sentence follows.
   const [, description, ...others] = leaves(doc).map(plain)
   return { name, placeholder, description: description ?? "", isOptional: others.length > 0 }
 }
 
-/** Changes the library's `--format table | csv` to `--format FORMAT`. */
+/** Changes `--format table | csv`, as @effect/cli writes it, to `--format FORMAT`. */
 const withoutChoices = (usage: string) =>
   usage.replaceAll(
     /--([\w-]+) [\w-]+(?: \| [\w-]+)+/g,
@@ -148,15 +148,17 @@ const rows = (pairs: ReadonlyArray<Row>): ReadonlyArray<string> => {
   return pairs.map(([left, right]) => wrapped(`  ${left.padEnd(width)}  `, right.split(" ")))
 }
 
-/** Breaks the usage into lines between parameters, never within one. */
+/**
+ * Breaks the usage into lines. A line break is between two parameters, never within a parameter.
+ */
 const usageLine = (usage: string) => {
   const [names = "", ...parameters] = usage.split(/ (?=\[|<|--)/)
   return wrapped(`  ${names} `, parameters)
 }
 
 /**
- * Appends the words to `first` in lines of at most `maxColumns`. Further lines are indented to the
- * first word.
+ * Appends the words to `first` in lines of at most `maxColumns` characters. Indents all lines after
+ * the first, so that they start below the first word.
  */
 const wrapped = (first: string, words: ReadonlyArray<string>) => {
   const lines: Array<string> = []

@@ -1,4 +1,4 @@
-/** Configures the log: pretty for people, JSON lines for programs. */
+/** Configures the log: the format `pretty` for people, or JSON lines for programs. */
 import * as Effect from "effect/Effect"
 import * as FiberRef from "effect/FiberRef"
 import * as HashSet from "effect/HashSet"
@@ -26,7 +26,7 @@ export const layer = (options: { readonly stderr: boolean }) =>
     }),
   )
 
-/** Logs Effect's JSON lines, without their empty fields. */
+/** Logs each entry as one line of JSON in Effect's format, without empty fields. */
 const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
   Inspectable.stringifyCircular({
     ...withoutEmpty(entry),
@@ -37,7 +37,9 @@ const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
 const withoutEmpty = (fields: object) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => present(value) !== undefined))
 
-/** Returns undefined for null and for an object without fields, because JSON omits undefined. */
+/**
+ * Replaces null and an object without fields with undefined. JSON omits a field that is undefined.
+ */
 const present = (value: unknown): unknown =>
   value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)
     ? undefined

@@ -11,7 +11,10 @@ export const write = (text: string): Effect.Effect<void, OutputFailed> =>
     fstatSync(process.stdout.fd).isFile() ? writeToFile(text) : writeToStream(text),
   )
 
-/** Repeats partial writes. Node's stream reports success when a full disk takes only a part. */
+/**
+ * Writes until the whole text is written. Node's stream would report success although a full disk
+ * has taken only a part of the text.
+ */
 const writeToFile = (text: string) =>
   Effect.try({
     try: () => {
@@ -41,8 +44,8 @@ export const print = (asJson: boolean, document: unknown, text: string) =>
   line(asJson ? JSON.stringify(document) : text)
 
 /**
- * When the result cannot be printed, adds to the error that the change was made. Otherwise the user
- * might repeat the command.
+ * Adds to an OutputFailed that the change was made, for example "although the account is created".
+ * Otherwise the user might run the command a second time.
  */
 export const although = (done: string) =>
   Effect.mapError(

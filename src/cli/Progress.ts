@@ -1,10 +1,16 @@
-/** Shows the progress of a long task on stderr: a changing line on a terminal, else log lines. */
+/**
+ * Shows the progress of a long task on stderr: one changing line on a terminal, separate lines
+ * elsewhere.
+ */
 import { stripVTControlCharacters } from "node:util"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
 export interface Progress {
-  /** Shows the progress; `share` is from 0 to 1. Draws at most every 100 ms, logs every 10 s. */
+  /**
+   * Shows the progress. `share` is the finished part of the task, from 0 to 1. Changes the line at
+   * most every 100 ms on a terminal; elsewhere prints a line at most every 10 seconds.
+   */
   readonly show: (share: number | undefined, rows: number, details?: string) => Effect.Effect<void>
   /** Prints a separate line immediately. */
   readonly report: (text: string) => Effect.Effect<void>
@@ -21,7 +27,7 @@ interface Options {
   readonly isDrawn: boolean
 }
 
-/** Creates a progress line. It is erased when the scope closes. */
+/** Creates a progress line. Closing the scope erases the line. */
 export const make = ({ isDrawn, isLogged, unit }: Options) =>
   Effect.gen(function* () {
     const { stderr } = process
@@ -51,7 +57,8 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const report: Progress["report"] = (text) =>
       Effect.sync(() => {
         erase()
-        // The text may contain an error message of an untrusted service.
+        // Remove control characters, because an untrusted service may have written a part of the
+        // text.
         stderr.write(`${stripVTControlCharacters(text)}\n`)
       })
 
@@ -65,8 +72,8 @@ interface Sample {
 }
 
 /**
- * Keeps the samples of the last 30 seconds. Rows from the journal come faster than rows from the
- * service, and would make the speed too high for the rest of the run.
+ * Keeps the samples of the last 30 seconds, to compute the speed. Rows from the journal come faster
+ * than rows from the service, and would make an average over the whole run too high.
  */
 const remember = (samples: Array<Sample>, sample: Sample) => {
   samples.push(sample)

@@ -1,4 +1,4 @@
-/** Builds the provider that the settings name. Modules of other providers are not loaded. */
+/** Builds the provider that the settings name. Does not load the modules of other providers. */
 import type { SqlClient } from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -13,7 +13,10 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
   readonly message: string
 }> {}
 
-/** The layer of a provider. The layer may use the database. It fails when a setting is missing. */
+/**
+ * The layer of a provider. The layer has access to the database, and fails when a setting is
+ * missing.
+ */
 type ProviderLayer = Layer.Layer<
   MetricsProvider,
   ProviderNotConfigured,
@@ -52,7 +55,10 @@ export const named = (name: Settings.ProviderName): ProviderLayer => {
   }
 }
 
-/** Builds a vendor without decorators. Loads its module only when its settings are present. */
+/**
+ * Builds a vendor without decorators. Loads the vendor's module only when the vendor's settings are
+ * present.
+ */
 const vendor = (name: Exclude<Settings.ProviderName, "sandbox" | "dataset">) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
@@ -87,7 +93,9 @@ const vendor = (name: Exclude<Settings.ProviderName, "sandbox" | "dataset">) =>
     }
   })
 
-/** Returns a setting of the provider. Fails with ProviderNotConfigured when it is not set. */
+/**
+ * Returns a setting of the provider. Fails with ProviderNotConfigured when the setting is absent.
+ */
 const required = <Key extends keyof Settings.Settings["Type"]>(
   settings: Settings.Settings["Type"],
   key: Key,

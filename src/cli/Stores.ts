@@ -8,12 +8,14 @@ import * as DatabaseStores from "../server/DatabaseStores.ts"
 import * as Settings from "../Settings.ts"
 import * as Logging from "./Logging.ts"
 
-/** Opens the database. Fails with NoDatabase when it does not exist, and creates nothing. */
+/**
+ * Opens the database. Fails with NoDatabase when the database does not exist, and creates no file.
+ */
 const existingDatabase = DatabaseStores.databaseOr("fail")
 
 /**
- * Opens the database, or an empty one in memory when that fails. So `authority doctor` can check
- * the providers without the database.
+ * Opens the database. If the database cannot be opened, opens an empty database in memory, so that
+ * `authority doctor` can still check the providers.
  */
 export const forProviders = Layer.suspend(() =>
   Layer.provideMerge(
@@ -28,7 +30,10 @@ const emptyDatabase = Effect.promise(async () => {
   return Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))
 }).pipe(Layer.unwrapEffect)
 
-/** The rankings, stored in the database. `dataset import` writes them, the provider reads them. */
+/**
+ * The rankings in the database. `authority dataset import` writes the rankings, and the provider
+ * `dataset` reads them.
+ */
 export const rankings = Effect.promise(async () => {
   const SqlRankings = await import("../sql/Rankings.ts")
   return SqlRankings.layer
@@ -37,7 +42,8 @@ export const rankings = Effect.promise(async () => {
 const all = Layer.mergeAll(DatabaseStores.inDatabase, rankings, DatabaseStores.health)
 
 /**
- * Opens all stores in the database of the settings. Fails with NoDatabase when it does not exist.
+ * Opens all stores in the database that the settings name. Fails with NoDatabase when the database
+ * does not exist.
  */
 export const layer = Layer.provideMerge(all, existingDatabase)
 

@@ -52,7 +52,7 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
 
-/** Verifies the books in a SQLite file. Migrates the file to the newest schema first. */
+/** Verifies the ledger in a SQLite file. Before that, migrates the file to the newest schema. */
 export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings

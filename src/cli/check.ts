@@ -1,7 +1,8 @@
 /**
- * Checks a list of any length through the HTTP API, a few batches at a time. A journal keeps every
- * answer that was paid for. After an interrupted run, the same command resumes the run. After a
- * finished run, the same command costs nothing.
+ * Checks a list of any length through the HTTP API, a few batches at a time. A journal stores every
+ * answer. After an interrupted run, the same command resumes the run. After a finished run, the
+ * same command costs nothing. A run without an input file and without an output file has no
+ * journal.
  */
 import { existsSync, realpathSync } from "node:fs"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
@@ -28,7 +29,7 @@ import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../counted.ts"
 
 export interface Options {
-  /** `None` for standard input. */
+  /** The path of the list; `None` for standard input. */
   readonly file: Option.Option<string>
   readonly key: Redacted.Redacted
   readonly url: string
@@ -37,17 +38,19 @@ export interface Options {
   readonly format: Option.Option<OutcomeFormat.Name>
   /** How long to retry while the service fails. */
   readonly patience: Duration.Duration
-  /** Check a finished list again, and pay for it again. */
+  /** True to check a finished list once more, and to pay for it once more. */
   readonly again: boolean
   readonly json: boolean
 }
 
-/** Concurrent batches. The limit leaves capacity for other clients of the service. */
+/**
+ * Maximum number of batches in flight. The limit leaves capacity for other clients of the service.
+ */
 const concurrency = 4
 
 const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Effect.void }
 
-/** The list was not checked completely. `message` says how to resume. */
+/** The run ended before every URL had an outcome. `message` says why, and what to do. */
 class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
 
 export const check = (options: Options) =>
@@ -101,8 +104,11 @@ export const check = (options: Options) =>
   }).pipe(Effect.onInterrupt(() => exitWithFailure))
 
 /**
- * Finds out whether an earlier run finished the list. "new": no earlier run did. "finished": only
- * the journal has the outcomes. "complete": the output has them too, and the summary is printed.
+ * Finds out whether an earlier run finished the list:
+ *
+ * - "new": no earlier run finished the list
+ * - "finished": the outcomes are in the journal, but there is no output file
+ * - "complete": the output file exists, and this function has printed the summary
  */
 const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
   Effect.gen(function* () {
@@ -110,7 +116,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
     if (finishedAt === undefined) return "new"
     const output = Option.getOrUndefined(options.output)
     const hasOutput = output !== undefined && existsSync(output)
-    // Standard input can be read only once, so leave it for the run that writes the outcomes.
+    // Do not read standard input here: it can be read only once, and `run` needs it.
     if (!hasOutput && input.file === undefined) return "finished"
     const tally = yield* JournaledCheck.tallyOf(input.batches)
     const done = `This list was finished at ${new Date(finishedAt).toISOString()}.`
@@ -142,7 +148,7 @@ interface Run {
   readonly input: UrlInput.UrlInput
   readonly sink: OutcomeFile.OutcomeFile
   readonly progress: Progress.Progress
-  /** Path of the journal; undefined when there is none. */
+  /** Path of the journal; undefined when the run has no journal. */
   readonly journal: string | undefined
 }
 
@@ -163,8 +169,8 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
       }),
       Stream.runForEach(({ answer, urls }) =>
         Effect.gen(function* () {
-          // Write outcomes only up to the first batch without an answer. The journal keeps the
-          // later ones.
+          // Write outcomes only up to the first batch without an answer. The outcomes of later
+          // batches stay in the journal.
           const isNext = tally.summary().left === 0
           if (answer !== undefined && isNext) {
             const outcomes = answer.results.map((result, i) =>
@@ -208,8 +214,8 @@ const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeForma
       ]
 
 /**
- * Completes the output and prints the summary. The summary goes to stderr when a table or CSV is on
- * stdout.
+ * Completes the output and prints the summary. Without an output file, the summary goes to stderr,
+ * or into the document of `--json`.
  */
 const conclude = (
   { json, output }: Options,
@@ -239,7 +245,10 @@ const connect = (
     Effect.provide(FetchHttpClient.layer),
   )
 
-/** Fails early on a wrong key or address. Ignores transient errors, which the run retries. */
+/**
+ * Fails before the run begins when the API key or the address is wrong. Ignores transient errors,
+ * because the run retries its requests.
+ */
 const greet = (options: Options) =>
   Effect.gen(function* () {
     const client = yield* connect(options, 0, () => Effect.void)
@@ -295,7 +304,10 @@ const reportResumption = (journal: string | undefined, progress: Progress.Progre
     )
   })
 
-/** Reports retries, but each kind of error at most once in ten seconds over all batches. */
+/**
+ * Reports retries. Reports each kind of error at most once in ten seconds, for all batches
+ * together.
+ */
 const reportRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
     const reportedAt = new Map<string, number>()

@@ -79,7 +79,7 @@ export const load = Command.make(
     }).pipe(Effect.scoped),
 ).pipe(Command.withDescription("Import a public ranking, in place of the current one"))
 
-/** Maximum number of broken lines that the result lists by line number. */
+/** Maximum number of line numbers in the result's list of broken lines. */
 const shownLines = 10
 
 /** The file cannot be read. `message` says why. */
@@ -104,14 +104,17 @@ export const examine = (file: string) =>
     return { size, isGzip }
   })
 
-/** Opens a file and decompresses gzip. `size` and `read` count bytes before decompression. */
+/**
+ * Opens a file, and decompresses it when it is gzip. `size` is the size of the file and `read` the
+ * number of bytes read so far, both before decompression.
+ */
 const open = (file: string) =>
   Effect.map(examine(file), ({ isGzip, size }) => {
     const source = Fs.createReadStream(file, { highWaterMark: pieceSize })
     const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
       if (!isGzip) return source
       const gunzip = Zlib.createGunzip({ chunkSize: pieceSize })
-      // An error of either stream destroys both, and fails the reader of `gunzip`.
+      // An error of `source` or `gunzip` destroys both streams, and the reader of `gunzip` fails.
       return pipeline(source, gunzip, () => {})
     }, unreadable(file))
     return { size, bytes, read: () => source.bytesRead }
@@ -125,7 +128,7 @@ const youngHeap = Effect.ignore(
   Effect.try(() => setFlagsFromString("--semi-space-growth-factor=1")),
 )
 
-/** Bytes per read: about two thousand rows. */
+/** Number of bytes that one read returns: about two thousand rows. */
 const pieceSize = 64 * 1024
 
 const startsAsGzip = (file: string): boolean => {

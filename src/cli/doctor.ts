@@ -43,7 +43,8 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
       Effect.zipWith(stores, (a, b) => [...a, ...b]),
       Effect.zipWith(providers, (a, b) => [...a, ...b]),
       Effect.provide(Settings.layer),
-      // Nothing else can be checked without valid settings.
+      // When a setting is invalid, report only that setting: every other check needs valid
+      // settings.
       Effect.catchTag("InvalidSetting", ({ message }) =>
         Effect.succeed([failure("settings", message)]),
       ),
@@ -60,7 +61,10 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
     if (parts.length > 0) return yield* new Unwell({ parts })
   })
 
-/** Lists every setting with its value and its source, and unknown names. Hides secrets. */
+/**
+ * Lists every setting with its value and source (default or environment), and hides secrets. Warns
+ * of environment variables that begin with AUTHORITY_ but are not settings.
+ */
 const settings = Effect.sync(() => [
   ...Object.values(Settings.all).map(({ about }) => {
     const given = process.env[about.name]?.trim() ?? ""

@@ -1,4 +1,4 @@
-/** Examples by the name of the verb. `--help` shows them. */
+/** The examples that `--help` shows for each verb. The key is the verb's full name. */
 export const examples: Readonly<Record<string, ReadonlyArray<string>>> = {
   serve: ["authority serve", "authority serve --json"],
   "account create": ["authority account create acme --credits 1000"],

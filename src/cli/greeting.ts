@@ -14,7 +14,10 @@ import * as Settings from "../Settings.ts"
 import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
-/** Runs when the server listens. With `json`, it prints one JSON document on stdout. */
+/**
+ * Runs when the server listens. `json` makes it print the address, the provider and the demo key as
+ * one JSON document on stdout.
+ */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const { host, providers } = yield* Settings.Settings
@@ -56,7 +59,10 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
   }).pipe(Layer.effectDiscard)
 
-/** Revokes the demo key, because stdout failed and nobody saw the key. The service continues. */
+/**
+ * Revokes the demo key when it could not be printed, because nobody has seen it. The service
+ * continues.
+ */
 const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
   Effect.gen(function* () {
     if (Option.isSome(key)) yield* (yield* ApiKeys).undoIssue(key.value)

@@ -21,10 +21,13 @@ const keyId = Args.text({ name: "KEY_ID" }).pipe(
   Args.withDescription("Id of the key, from `authority key list`"),
 )
 
-/** The key was issued but its secret was not shown. `message` says whether the key is revoked. */
+/** The key was issued, but it could not be printed. `message` says whether the key is revoked. */
 class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
 
-/** Prints the secret. If that fails, undoes the issue: nobody has seen the secret. */
+/**
+ * Prints the new key. If printing fails, undoes the creation or rotation, because nobody has seen
+ * the key.
+ */
 const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
   Effect.catchTag(printIssued(asJson, issued, account), "OutputFailed", ({ message }) =>
     Effect.gen(function* () {
@@ -124,7 +127,7 @@ export const list = Command.make("list", { account: accountOption, json }, ({ ac
   }),
 ).pipe(Command.withDescription("List the keys of an account, without their secrets"))
 
-/** The columns of a key with an unreadable record, except its id and the problem. */
+/** The fields of a key whose record cannot be read. The caller adds the id and the problem. */
 const unreadable = {
   start: null,
   label: null,

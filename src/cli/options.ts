@@ -17,7 +17,8 @@ export const accountOption = Options.text("account").pipe(
 )
 
 /**
- * Decodes the text of an option or argument. The error message has its name and the expected value.
+ * Decodes the text of an option or argument. The error message contains `name` and what value was
+ * expected.
  */
 export const decoded = <A>(name: string, schema: Schema.Schema<A, string>) => {
   const decode = Schema.decode(schema)
@@ -28,7 +29,10 @@ export const decoded = <A>(name: string, schema: Schema.Schema<A, string>) => {
     })
 }
 
-/** A whole number of at least `min`. `of` names what the number counts, for the error message. */
+/**
+ * A whole number of at least `min`. `of` is a part of the error message: the counted thing, such as
+ * " of credits", or an empty text.
+ */
 export const wholeNumber = (min: 0 | 1, of: string) =>
   Schema.NumberFromString.pipe(
     Schema.compose(Credits),

@@ -26,7 +26,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     const url = Redacted.value(databaseUrl)
     const source = resolve(file)
     if (!url.startsWith("sqlite:")) {
-      // For an invalid connection string, fail with the parser's message.
+      // When the connection string is invalid, fail with the parser's message.
       yield* ConnectionString.parse(url)
       return yield* new RestoreFailed({ message: lineForPostgres(url, source) })
     }
@@ -80,7 +80,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)),
   )
 
-/** Fails when the source is not a readable file, or is the database itself. */
+/** Fails when the backup is not a readable file, or is the database that is to be replaced. */
 const refuse = (source: string, database: string) =>
   Effect.try({
     try: () => {
@@ -101,8 +101,8 @@ const refuse = (source: string, database: string) =>
   )
 
 /**
- * Returns the shell command that restores an archive or SQL text. psql or pg_restore asks for the
- * password.
+ * Returns an error message with the shell command that restores a PostgreSQL backup (an archive or
+ * SQL text). The command contains no password: psql or pg_restore asks for the password.
  */
 const lineForPostgres = (databaseUrl: string, source: string) => {
   const url = quoted(ConnectionString.shown(databaseUrl))

@@ -13,7 +13,7 @@ import * as stopLog from "./stopLog.ts"
 
 const service = Composition.over({ provider: Providers.layer, stores: DatabaseStores.ofSettings })
 
-/** Answers requests until it is interrupted. Fails when it cannot start. */
+/** Runs the service until the fiber is interrupted. Fails when the service cannot start. */
 export const serve = (options: { readonly json: boolean }) =>
   greeting
     .layer(options)

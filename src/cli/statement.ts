@@ -60,7 +60,7 @@ export const statement = Command.make(
 interface Line {
   readonly at: string | null
   readonly kind: LedgerEntry["kind"]
-  /** Negative for a charge. */
+  /** Credits; negative for a charge, positive for a grant. */
   readonly amount: number
   readonly balanceAfter: number
   readonly urls: number | null

@@ -6,8 +6,8 @@ import * as Runtime from "effect/Runtime"
 import { Settings } from "../Settings.ts"
 
 /**
- * Provide this layer to the layers of the service. It is released after them, so "Stopped." is the
- * last line of the log.
+ * Provide this layer to the layers of the service. Effect releases this layer after the layers of
+ * the service, so "Stopped." is the last line of the log.
  */
 export const layer = Layer.scopedDiscard(
   Effect.gen(function* () {
@@ -16,7 +16,7 @@ export const layer = Layer.scopedDiscard(
     let isStopping = false
     const onSignal = (signal: NodeJS.Signals) => {
       isStopping = true
-      // A second signal finds no listener, so it ends the process at once.
+      // Remove the listener: a second signal then ends the process at once.
       ignore()
       runSync(
         Effect.logInfo(
