@@ -17,7 +17,10 @@ import type { Ranked } from "./Rankings.ts"
 export const Format = Schema.Literal("common-crawl", "majestic", "tranco")
 export type Format = typeof Format.Type
 
-/** The file is not in the expected format. `message` names the format and quotes the first line. */
+/**
+ * The file is not in the expected format. `message` names the format and quotes the start of the
+ * line that does not match the format.
+ */
 export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
 
 /** The result of one chunk of the file. */
@@ -28,8 +31,8 @@ export interface Batch {
 }
 
 /**
- * Parses the file and stops after `top` rows. The first rows have the best ranks, because the files
- * are sorted.
+ * Parses the file and stops after `top` rows. The files are sorted, so these rows have the best
+ * ranks.
  */
 export const read = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
@@ -71,7 +74,7 @@ export const read = <E, R>(
     // Names are ASCII, so latin1 decodes chunks correctly even when a chunk ends within a line.
     Stream.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.length)),
     Stream.map((piece) => piece.toString("latin1")),
-    // Ends the last line, which may lack its newline.
+    // End the last line: the file may not end with a newline.
     Stream.concat(Stream.make("\n")),
     Stream.mapAccumEffect(start, step),
     Stream.takeUntil(({ isLast }) => isLast),
@@ -96,7 +99,10 @@ const isHeader = /^(?:#|[A-Za-z])/
 
 const lower = (name: string | undefined) => name?.toLowerCase()
 
-/** For each format: a pattern for the first line, the column separator, and where the name is. */
+/**
+ * For each format: the pattern of the first line, the column separator, and a function that reads
+ * the name.
+ */
 const formats = {
   "common-crawl": {
     first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,

@@ -15,14 +15,14 @@ export interface Ranked {
 export class Rankings extends Context.Tag("authority/Rankings")<
   Rankings,
   {
-    /** Returns the ranks of the names that are in the list. */
+    /** Returns the rank of each name that is in the list. The map has no entry for other names. */
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>>
     /**
-     * Replaces the list. The old list stays in use until the new one is complete. When the import
-     * fails or is interrupted, the old list remains. If a name occurs twice, the better rank
-     * counts. Fails with the error of `rows`.
+     * Replaces the list. The old list stays in use until the new list is complete. If `rows` fails,
+     * `replace` fails with that error. After a failure or interruption, the old list remains. If a
+     * name occurs twice, the better rank counts.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,
