@@ -1,13 +1,13 @@
 /** An HTTP answer whose body is not validated yet. */
 export interface Answer {
   readonly status: number
-  /** The value of a header, by its name in lower case. */
+  /** Returns the value of a header. `name` is in lower case. */
   readonly header: (name: string) => string | undefined
-  /** A JSON value, or else the text. */
+  /** The body as a JSON value; as text when the body is not JSON. */
   readonly body: unknown
 }
 
-/** Parses a body. Returns the text when it is not JSON. */
+/** Parses a body as JSON. Returns `text` unchanged when it is not JSON. */
 export const bodyOf = (text: string): unknown => {
   try {
     return JSON.parse(text)

@@ -13,13 +13,16 @@ interface Details {
 
 export abstract class ClientError extends Error {
   abstract readonly _tag: string
-  /** The status of the answer; undefined when there was none. */
+  /** The HTTP status of the answer; undefined when there was no answer. */
   abstract readonly status: number | undefined
   /** True when the same request may succeed later. */
   readonly isTransient: boolean = false
   /** The id of the request in the service's log; undefined when there was no answer. */
   readonly requestId: string | undefined
-  /** The body of the answer: a JSON value, or else the text. Undefined when there was no answer. */
+  /**
+   * The body of the answer as a JSON value, or as text when it is not JSON. Undefined when there
+   * was no answer.
+   */
   readonly answer: unknown
 
   constructor({ answer, cause, message, requestId }: Details) {
@@ -37,7 +40,7 @@ export abstract class ClientError extends Error {
 export class ValidationError extends ClientError {
   readonly _tag = "ValidationError"
   readonly status = 400
-  /** Every violation. */
+  /** All violations of the contract in the request. */
   readonly issues: ReadonlyArray<Issue>
 
   constructor(details: Details & { readonly issues: ReadonlyArray<Issue> }) {
@@ -46,13 +49,15 @@ export class ValidationError extends ClientError {
   }
 }
 
-/** The key is absent, invalid, expired or revoked. */
+/** The API key is absent, invalid, expired or revoked. */
 export class Unauthorized extends ClientError {
   readonly _tag = "Unauthorized"
   readonly status = 401
 }
 
-/** The account has fewer credits than the batch may cost. Nothing was charged. */
+/**
+ * The account has fewer credits than the highest possible price of the batch. Nothing was charged.
+ */
 export class InsufficientCredits extends ClientError {
   readonly _tag = "InsufficientCredits"
   readonly status = 402
@@ -63,7 +68,7 @@ export class RequestInProgress extends ClientError {
   readonly _tag = "RequestInProgress"
   readonly status = 409
   override readonly isTransient = true
-  /** How long the service asks to wait. */
+  /** How long to wait before a retry, as the service asks in `Retry-After`. */
   readonly retryAfterMs: number
 
   constructor(details: Details & { readonly retryAfterMs: number }) {
@@ -83,7 +88,7 @@ export class RateLimited extends ClientError {
   readonly _tag = "RateLimited"
   readonly status = 429
   override readonly isTransient = true
-  /** How long the service asks to wait. */
+  /** How long to wait before a retry, as the service asks in `Retry-After`. */
   readonly retryAfterMs: number
 
   constructor(details: Details & { readonly retryAfterMs: number }) {
@@ -100,7 +105,9 @@ export class ServiceFailed extends ClientError {
   readonly _tag = "ServiceFailed"
   readonly status: number
   override readonly isTransient = true
-  /** How long the service asks to wait; 0 when it does not say. */
+  /**
+   * How long to wait before a retry, as the service asks in `Retry-After`; 0 without that header.
+   */
   readonly retryAfterMs: number
 
   constructor(details: Details & { readonly status: number; readonly retryAfterMs?: number }) {
@@ -134,8 +141,8 @@ export class TimedOut extends ClientError {
 }
 
 /**
- * Another program or a proxy answered, or the client cannot read the service's answer. `answer` has
- * the body of the answer.
+ * A proxy or another program answered instead of the service, or the client cannot read the answer
+ * of the service. `answer` is the body of the answer.
  */
 export class UnexpectedAnswer extends ClientError {
   readonly _tag = "UnexpectedAnswer"
@@ -147,13 +154,19 @@ export class UnexpectedAnswer extends ClientError {
   }
 }
 
-/** The base URL is not valid. Making a client can fail with this error; a call cannot. */
+/**
+ * The base URL is not valid. Only the creation of a client fails with this error; `check`,
+ * `checkAll` and `availableCredits` do not.
+ */
 export class InvalidBaseUrl extends ClientError {
   readonly _tag = "InvalidBaseUrl"
   readonly status = undefined
 }
 
-/** The union of all errors of a call, for a `switch` over `_tag`. */
+/**
+ * All errors with which `check`, `checkAll` and `availableCredits` can fail, for a `switch` over
+ * `_tag`.
+ */
 export type AnyClientError =
   | ValidationError
   | Unauthorized

@@ -35,12 +35,14 @@ export interface Options {
   /** The base URL of the service, for example `https://authority.example.com`. */
   readonly baseUrl: string | URL
   /**
-   * The timeout of one attempt; default 1 minute, twice the service's default time for a request.
+   * The timeout of one attempt; default 1 minute, which is twice the service's default time limit.
    */
   readonly timeout?: Duration.DurationInput | undefined
-  /** How long a failing request is retried; default 30 seconds, 0 for a single attempt. */
+  /** How long to retry a failing request; default 30 seconds, 0 for a single attempt. */
   readonly patience?: Duration.DurationInput | undefined
-  /** Called after each failure that will be retried, with the wait before the retry. */
+  /**
+   * Called before each retry, with the error of the failed attempt and the wait before the retry.
+   */
   readonly onRetry?:
     ((error: ClientError.AnyClientError, waitMs: number) => Effect.Effect<void>) | undefined
 }
@@ -48,16 +50,17 @@ export interface Options {
 export interface Client {
   /**
    * Checks 1 to 50 URLs in one request. For 24 hours, the same idempotency key and URLs get the
-   * same answer. Without a key, all attempts of one call share a random key.
+   * same answer. Without an idempotency key, all attempts of one `check` share a random key.
    */
   readonly check: (
     urls: ReadonlyArray<string>,
     options?: { readonly idempotencyKey?: string | undefined },
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
-   * Checks any number of URLs, 50 per request, with `concurrency` (default 4) requests in flight.
-   * Emits one result per request, in the order of the URLs. A URL that is empty or too long is
-   * INVALID_URL. With the same idempotency key, the same list is charged only once within 24 hours.
+   * Checks any number of URLs, 50 per request, with at most `concurrency` (default 4) requests in
+   * flight. Emits one result per request, in the order of the URLs. A URL that is empty or too long
+   * fails with INVALID_URL. With the same idempotency key, the same list is charged only once
+   * within 24 hours.
    */
   readonly checkAll: <E, R>(
     urls: Stream.Stream<string, E, R>,
@@ -129,7 +132,7 @@ export const make = (
     return { check, checkAll, availableCredits }
   })
 
-/** Checks up to 50 arbitrary strings. Those that the contract refuses become INVALID_URL. */
+/** Checks up to 50 arbitrary strings. A string that is empty or too long fails with INVALID_URL. */
 export const checkLeniently = (
   check: Client["check"],
   urls: ReadonlyArray<string>,
@@ -164,7 +167,8 @@ const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
       read: (body: A, answer: Answer) => B | ClientError.UnexpectedAnswer,
     ): Effect.Effect<B, ClientError.AnyClientError> =>
       client.execute(request).pipe(
-        // Only the cause is kept, because the error itself contains the request and the API key.
+        // Keep only the error's cause, because the error itself contains the request and the API
+        // key.
         Effect.mapError(({ cause, message }) => connectionFailed(cause ?? message)),
         Effect.flatMap(answerOf),
         Effect.flatMap((answer) => judged(answer, schema, read)),

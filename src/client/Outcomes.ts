@@ -16,11 +16,13 @@ export interface CheckResult {
   readonly creditsUsed: number
   /** The id of the request in the service's log and in the account's statement. */
   readonly requestId: string | undefined
-  /** True for a replay: the answer is a stored one, and nothing was charged again. */
+  /** True for a replay: the service returned its stored answer and charged nothing more. */
   readonly isReplay: boolean
 }
 
-/** Reads the answer to a batch. Returns an error when the answer omits one of the URLs. */
+/**
+ * Reads the answer to a batch. Returns an UnexpectedAnswer when a URL is missing from the answer.
+ */
 export const resultOf = (
   urls: ReadonlyArray<string>,
   { data, quota }: BatchAnswer,
@@ -48,8 +50,8 @@ const inOrder = (urls: ReadonlyArray<string>, outcomes: ReadonlyArray<Outcome>) 
 }
 
 /**
- * Leaves out empty and too long URLs, because one of them would make the whole batch fail with 400.
- * `complete` puts them back as INVALID_URL.
+ * Leaves out URLs that are empty or too long, because one such URL would make the whole batch fail
+ * with 400. `complete` adds the missing outcomes, which have the reason INVALID_URL.
  */
 export const lenient = (urls: ReadonlyArray<string>) => ({
   admissible: urls.filter(isAdmissible),
@@ -69,7 +71,7 @@ export const lenient = (urls: ReadonlyArray<string>) => ({
 const isAdmissible = (url: string) =>
   typeof url === "string" && url.length > 0 && url.length <= maxUrlLength
 
-/** The result of a batch in which no URL can be sent. */
+/** The result of a batch in which every URL is empty or too long, so that nothing is sent. */
 export const unsent: CheckResult = {
   outcomes: [],
   creditsUsed: 0,

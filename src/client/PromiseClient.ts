@@ -19,13 +19,16 @@ export interface Options {
   readonly apiKey: string
   /** The base URL of the service, for example `https://authority.example.com`. */
   readonly baseUrl: string | URL
-  /** The timeout of one attempt; default 60,000. */
+  /** The timeout of one attempt, in milliseconds; default 60,000. */
   readonly timeoutMs?: number | undefined
   /**
-   * How long a failing request is retried before the call fails; default 30,000, 0 for no retry.
+   * How long to retry a failing request, in milliseconds; default 30,000, 0 for a single attempt.
    */
   readonly patienceMs?: number | undefined
-  /** Called before each wait for a retry. When it throws, the call rejects with that error. */
+  /**
+   * Called before the wait for each retry. If `onRetry` throws, the client does not retry, and
+   * rejects with the thrown error.
+   */
   readonly onRetry?:
     ((error: ClientError.AnyClientError, waitMs: number) => void | Promise<void>) | undefined
   /** Sends the requests; default the global `fetch`. */
@@ -42,14 +45,16 @@ export interface CallOptions {
 }
 
 export interface CheckOptions extends CallOptions {
-  /** For 24 hours, the same key and URLs get the same answer and are charged only once. */
+  /**
+   * For 24 hours, the same idempotency key and URLs get the same answer and are charged only once.
+   */
   readonly idempotencyKey?: string | undefined
 }
 
 export interface CheckAllOptions extends CheckOptions {
-  /** The number of requests in flight; default 4. */
+  /** The maximum number of requests in flight; default 4. */
   readonly concurrency?: number | undefined
-  /** Called after each batch. When it throws, the iteration ends with that error. */
+  /** Called after each batch. If `onProgress` throws, the iteration ends with the thrown error. */
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
@@ -59,7 +64,7 @@ export interface Progress {
   readonly creditsUsed: number
 }
 
-/** The promise client. A call that fails rejects with a `ClientError`. */
+/** The promise client. A method that fails rejects with a `ClientError`. */
 export interface AuthorityMetrics {
   /** Checks 1 to 50 URLs in one request. */
   readonly check: (
@@ -68,7 +73,7 @@ export interface AuthorityMetrics {
   ) => Promise<Outcomes.CheckResult>
   /**
    * Checks any number of URLs, 50 per request. Yields one result per request, in the order of the
-   * URLs, as answers arrive. A URL that is empty or too long is INVALID_URL.
+   * URLs, as answers arrive. A URL that is empty or too long fails with INVALID_URL.
    */
   readonly checkAll: (
     urls: Iterable<string> | AsyncIterable<string>,
@@ -79,8 +84,8 @@ export interface AuthorityMetrics {
 }
 
 /**
- * Makes a client. It sends nothing until the first call. Throws `InvalidBaseUrl`, and a `TypeError`
- * for a header that cannot be sent.
+ * Makes a client, and sends nothing. Throws `InvalidBaseUrl` for an invalid base URL, and
+ * `TypeError` for an invalid header.
  */
 export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const send = sender(options)
@@ -124,10 +129,9 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
       }
     } finally {
       ended.forget()
-      // Aborts the requests in flight.
       ended.abort(new Error("The caller stopped reading the results."))
-      // Ends the iteration of the list, so that the list can clean up. Does not wait, because the
-      // list may never return.
+      // Ends the iteration of `urls`, so that a generator can release its resources. Do not await
+      // the end: a generator that waits for its next URL may never end.
       batches.return().catch(() => undefined)
     }
   }
@@ -244,7 +248,7 @@ const judged = <A>(
 
 /** Groups a list into batches. */
 async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {
-  // A string is iterable too: its characters would be checked as URLs.
+  // A string is iterable too: without this error, each character would be checked as a URL.
   if (typeof urls === "string") {
     const message = "The URLs must be a list, not a string."
     throw new ClientError.ValidationError({ message, issues: Request.violations(urls) })

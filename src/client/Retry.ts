@@ -1,13 +1,13 @@
 /**
- * Decides whether a failed request is retried, and how long to wait before: back-off and a time
- * limit.
+ * Decides whether a failed request is retried, and how long the client waits before the retry. The
+ * wait is an exponential back-off, and all retries together have a time limit.
  */
 import * as ClientError from "./ClientError.ts"
 
 /** The failures of one call so far. */
 export interface Failures {
   readonly count: number
-  /** When the time limit of the retries began to run, in epoch milliseconds. */
+  /** The start of the time limit for retries, in epoch milliseconds. */
   readonly since: number
 }
 
@@ -15,8 +15,9 @@ export interface Failures {
 export const begin = (now: number): Failures => ({ count: 0, since: now })
 
 /**
- * Returns the wait before the next attempt, or undefined to give up. `random` is from 0 to 1. A 429
- * restarts the time limit `patienceMs`, because it shows that the service works.
+ * Returns the wait before the next attempt; undefined when there is no further attempt. `random` is
+ * from 0 to 1. A 429 restarts the time limit `patienceMs`, because a 429 shows that the service
+ * works.
  */
 export const next = (
   failures: Failures,
@@ -28,7 +29,7 @@ export const next = (
   }: { readonly now: number; readonly patienceMs: number; readonly random: number },
 ): { readonly waitMs: number; readonly failures: Failures } | undefined => {
   const isLimited = error instanceof ClientError.RateLimited
-  // A request in progress (409) is polled at the shortest back-off.
+  // After a 409 (request in progress), always wait for the shortest back-off.
   const steps = error instanceof ClientError.RequestInProgress ? 0 : failures.count
   const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
   const waitMs = Math.max(askedMs, backoffMs(steps, random))

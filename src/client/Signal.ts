@@ -1,4 +1,6 @@
-/** Promises that an `AbortSignal` cancels. They leave no listener and no timer behind. */
+/**
+ * Promises that an `AbortSignal` cancels. A settled promise leaves no listener and no timer behind.
+ */
 
 /**
  * Makes a controller that aborts together with `signal`, until `forget` is called.
@@ -40,5 +42,7 @@ export const sleep = async (ms: number, signal: AbortSignal | undefined) => {
   }
 }
 
-/** The longest time for a timer. With a longer one, `setTimeout` would fire at once. */
+/**
+ * The longest delay of `setTimeout`, in milliseconds. A timer with a longer delay fires at once.
+ */
 export const longestTimerMs = 2 ** 31 - 1

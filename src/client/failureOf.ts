@@ -11,7 +11,8 @@ export const failureOf = (
   { body, header, status }: Answer,
   cause?: unknown,
 ): ClientError.AnyClientError => {
-  // When the body is not this service's error, use only the status: a proxy may have answered.
+  // When the body is not an error document of this service, use only the status: a proxy may have
+  // answered.
   const message = Bodies.parse(Bodies.Refusal, body)?.message
   const details = {
     message: message ?? messageOf(status),
@@ -50,8 +51,8 @@ const messageOf = (status: number) =>
     : `The answer with the status ${status} does not come from this service. Check the base URL.`
 
 /**
- * Makes the error of a connection that failed or broke. `requestId` is known only after the headers
- * have arrived.
+ * Makes a ConnectionFailed. `requestId` is undefined when the connection failed before the answer's
+ * headers arrived.
  */
 export const connectionFailed = (cause: unknown, requestId?: string) =>
   new ClientError.ConnectionFailed({
@@ -60,14 +61,19 @@ export const connectionFailed = (cause: unknown, requestId?: string) =>
     cause,
   })
 
-/** `fetch` only reports "fetch failed". The real reason is the innermost cause. */
+/**
+ * Returns the message of the innermost cause, because `fetch` itself reports only "fetch failed".
+ */
 const innermost = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.cause instanceof Error) return innermost(error.cause)
   return error.message || ("code" in error ? String(error.code) : error.name)
 }
 
-/** Parses `Retry-After`: seconds or a date (RFC 9110). One second when absent or invalid. */
+/**
+ * Parses `Retry-After`, which is in seconds or a date (RFC 9110), into milliseconds. Returns 1000
+ * when the header is absent or invalid.
+ */
 const waitMs = (retryAfter = "1"): number => {
   const seconds = Number(retryAfter)
   const ms = Number.isNaN(seconds) ? Date.parse(retryAfter) - Date.now() : seconds * 1000

@@ -1,6 +1,7 @@
 /**
- * Maps a list with up to `concurrency` calls at the same time. Yields the results in the order of
- * the list. When the list throws, first yields the results of the calls in flight.
+ * Runs `call` for each item of a list, with at most `concurrency` calls in flight. Yields the
+ * results in the order of the list. If the list throws, yields the results of the calls in flight
+ * before throwing the list's error.
  */
 export async function* mapInOrder<A, B>(
   list: AsyncIterator<A>,
@@ -34,8 +35,8 @@ export async function* mapInOrder<A, B>(
         _tag: "Result" as const,
         result,
       }))
-      // A failure is thrown when it is the next result. Without this handler, Node would end the
-      // process before that.
+      // The loop throws the error of a failed call when that call's result is next. Until then,
+      // this handler prevents Node from ending the process because of an unhandled rejection.
       started.catch(() => undefined)
       calls.push(started)
     }
