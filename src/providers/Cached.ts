@@ -1,10 +1,10 @@
 /**
- * Caches a vendor's figures: recently used ones in memory, and all of them in a store that other
- * processes share. Failures are not cached.
+ * Caches a vendor's figures: the most recently used figures in memory, and all figures in a store
+ * that other processes share. Failures are not cached.
  *
- * `readThrough` runs before the vendor's queue, so a cache hit does not wait.
- * `writeThrough` runs behind the queue, where a client that hangs up cannot interrupt the call. So
- * every figure that was paid for is saved.
+ * `readThrough` runs before the vendor's queue, so a cache hit does not wait. `writeThrough` runs
+ * behind the queue. There, a client that hangs up cannot interrupt the call to the vendor, so
+ * figures that were paid for are saved.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -25,9 +25,9 @@ import * as Recall from "./Recall.ts"
 type Provider = MetricsProvider["Type"]
 
 export interface Options {
-  /** How long figures are valid after they are fetched. */
+  /** How long figures stay valid after the vendor's answer. */
   readonly ttl: Duration.Duration
-  /** Maximum number of one provider's figures in memory. */
+  /** Maximum number of pages whose figures are in memory. The limit is per provider. */
   readonly capacity: number
 }
 
@@ -43,7 +43,9 @@ interface Kept {
   readonly expiresAt: number
 }
 
-/** Makes the cache of one provider. Flushes waiting figures to the store when the scope closes. */
+/**
+ * Makes the cache of one provider. When the scope closes, writes the queued figures to the store.
+ */
 export const make = (
   provider: string,
   options: Options,
@@ -59,7 +61,9 @@ export const make = (
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     }
 
-    /** Reads each target's figures from memory only: undefined for a cache miss. */
+    /**
+     * Reads the figures of each target from memory, not from the store. Undefined for a cache miss.
+     */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
       targets.map((target) => remembered(target, now))
 
@@ -198,7 +202,9 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     return {
       get: (pages: Arr.NonEmptyReadonlyArray<string>, now: number) =>
         orFallback(cache.get(provider, pages, now - ttlMs), []),
-      /** Queues the figures. The background flush writes them in batches. */
+      /**
+       * Queues the figures. A background fiber writes the queued figures to the store in batches.
+       */
       put: (figures: Figures) => {
         const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
         if (!isKept) return
@@ -216,15 +222,18 @@ const restMs = 5000
 /** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)
 
-/** Maximum number of figures that one statement writes. */
+/** Maximum number of pages whose figures one call of the store's `put` writes. */
 const putSize = 200
 
-/** Maximum number of figures that wait for a flush. Further figures stay in memory only. */
+/**
+ * Maximum number of pages whose figures wait for a flush. The figures of further pages are not
+ * saved in the store and stay in memory only.
+ */
 const maxWaiting = 20_000
 
 /**
- * Maximum length of a stored page, in characters. PostgreSQL limits an index key to about 2,700
- * bytes.
+ * Maximum length of a page in the store, in characters, because PostgreSQL limits an index key to
+ * about 2,700 bytes. The figures of a longer page stay in memory only.
  */
 const maxPageLength = 2000
 

@@ -1,8 +1,8 @@
 /**
  * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail
- * at once. After the cooldown, one trial call goes through. If that call succeeds, the circuit
- * closes. Calls that the vendor refuses can have a separate limit, because some vendors throttle an
- * account after too many of them.
+ * at once. After the cooldown, one trial call goes through. If the trial call succeeds, the circuit
+ * closes. Refused calls can have a separate limit, because some vendors throttle an account after
+ * too many refused calls.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -14,10 +14,14 @@ export interface Options {
   /** Opens the circuit after this many failures in a row. */
   readonly failures: number
   /**
-   * How long the circuit stays open before a trial call. A longer `retryAfter` takes precedence.
+   * How long the circuit stays open before a trial call. If the last error has a longer
+   * `retryAfter`, the circuit stays open for that time instead.
    */
   readonly cooldown: Duration.DurationInput
-  /** Opens the circuit after `max` errors of the kind `Refused` or `Throttled` within `per`. */
+  /**
+   * Keeps the circuit open while `max` or more calls have failed with `Refused` or `Throttled`
+   * within the last `per`.
+   */
   readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }
 }
 
@@ -25,7 +29,9 @@ export interface Options {
 export class CircuitOpen extends Data.TaggedError("CircuitOpen")<{ readonly message: string }> {}
 
 export interface CircuitBreaker {
-  /** Runs the call, or fails at once with CircuitOpen. */
+  /**
+   * Runs the call when the circuit is closed or a trial is due. Otherwise fails with CircuitOpen.
+   */
   readonly guard: <A>(
     call: Effect.Effect<A, ProviderError>,
   ) => Effect.Effect<A, ProviderError | CircuitOpen>
@@ -33,12 +39,14 @@ export interface CircuitBreaker {
   readonly openReason: Effect.Effect<string | undefined>
 }
 
-/** Makes a breaker with a closed circuit. Its state is in memory, so each process has its own. */
+/**
+ * Makes a breaker with a closed circuit. The state is in memory: each process has its own circuit.
+ */
 export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     per: Duration.decode(options.refusals?.per ?? 0),
-    /** When each call was refused, oldest first, in milliseconds of `Stopwatch`. */
+    /** The times of the refused calls, oldest first, in milliseconds of `Stopwatch`. */
     times: new Array<number>(),
   }
   let failures = 0

@@ -1,9 +1,9 @@
 /**
- * Merges the lookups of many requests into few vendor calls. Concurrent lookups of one target
- * become one. Targets of several requests share a call, up to the vendor's batch size. The number
- * of concurrent calls is limited, and accounts take turns. When a request times out or is
- * cancelled, its unsent targets leave the queue, except those that another request waits for. Calls
- * in flight continue.
+ * Merges the lookups of many requests into few vendor calls. A target that several requests look up
+ * at the same time is sent once. Targets of several requests share a call, up to the vendor's batch
+ * size. The number of concurrent calls is limited, and accounts take turns. When a request times
+ * out or is cancelled, its unsent targets leave the queue, except targets that another request
+ * waits for. Calls in flight continue.
  */
 import * as Arr from "effect/Array"
 import * as Duration from "effect/Duration"
@@ -41,11 +41,12 @@ interface Place {
   readonly at: number
 }
 
-/** A lookup of a request that has not ended. */
+/** A lookup that waits for outcomes. Each lookup belongs to one request. */
 interface WaitingLookup {
   readonly account: string
   /**
-   * In milliseconds of the monotonic `Stopwatch`. The service `Deadline` is in epoch milliseconds.
+   * When the lookup ends at the latest, in milliseconds of the monotonic `Stopwatch`. Do not
+   * confuse this number with the service `Deadline`, which is in epoch milliseconds.
    */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
@@ -55,7 +56,10 @@ interface WaitingLookup {
   readonly end: () => void
 }
 
-/** The returned `lookup` does not fail: an error of a call becomes the outcome of its targets. */
+/**
+ * The returned `lookup` does not fail: when a call fails, each target of the call has a failed
+ * outcome.
+ */
 export const make = (
   inner: MetricsProvider["Type"],
   options: Options,
@@ -70,7 +74,10 @@ export const make = (
     const hasFullCall = yield* Effect.makeLatch(false)
     const requests = new Set<WaitingLookup>()
     let isClosed = false
-    /** The earliest deadline that `expire` has seen, in milliseconds of `Stopwatch`. */
+    /**
+     * When the timer of `expire` fires, in milliseconds of `Stopwatch`; infinite when no timer is
+     * set.
+     */
     let soonest = Number.POSITIVE_INFINITY
     const hasSooner = yield* Effect.makeLatch(false)
     const slots = yield* Effect.makeSemaphore(options.concurrency)
@@ -144,7 +151,8 @@ export const make = (
     const dispatch = Effect.gen(function* () {
       yield* hasWork.await
       if (queue.size < batchSize) yield* Effect.timeoutOption(hasFullCall.await, options.window)
-      // Wait for a free slot first: targets that arrive meanwhile join this call.
+      // Wait for a free slot before taking targets from the queue, so that targets that arrive
+      // during the wait join this call.
       yield* slots.take(1)
       const batch = queue.take(batchSize)
       for (const ticket of batch) ticket.isSent = true
@@ -155,8 +163,8 @@ export const make = (
     })
 
     /**
-     * Ends the requests whose deadline has passed. One timer serves all: a timer per lookup would
-     * need a fiber per lookup.
+     * Ends the lookups whose deadline has passed. All lookups share one timer, because a timer for
+     * each lookup would need a fiber for each lookup.
      */
     const expire = Effect.gen(function* () {
       const now = yield* Stopwatch.now
@@ -225,7 +233,7 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
     Number.NEGATIVE_INFINITY,
   )
 
-/** The owner's name in the queue for lookups without an account. */
+/** The name of the queue's line for all lookups without an account. */
 const nobody = ""
 
 const crowded = Outcome.Failed({

@@ -83,6 +83,7 @@ const resilience = {
   retries: 3,
   failures: 5,
   cooldown: Duration.seconds(15),
-  // Moz throttles an account after 50 refusals in five minutes. The same limit suits other vendors.
+  // Moz throttles an account after more than 50 refused calls in five minutes, so stop at 40. The
+  // limit of 40 also suits other vendors.
   refusals: { max: 40, per: Duration.minutes(5) },
 }

@@ -20,7 +20,7 @@ import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** One call takes 1000 names. Each target needs two names: its domain and its page. */
+/** A call takes at most 1000 names, and each target needs two names: its domain and its page. */
 const batchSize = 500
 
 /** `url` is the base URL of the API, including its version. */
@@ -65,7 +65,7 @@ export const layer = ({
     const [rankOf, spamScoreOf] = yield* Effect.all(
       [
         ranks([...domains, ...targets.map((target) => target.url)]),
-        // Spam scores are optional, so their failure does not fail the lookup.
+        // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
         Effect.catchAll(spamScores(domains), withoutSpamScores),
       ],
       { concurrency: 2 },
@@ -97,7 +97,8 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
   )
 
 /**
- * Returns the figures by the name that was sent to the vendor. Skips items that cannot be decoded.
+ * Returns a map of figures. The key is the name that was sent to the vendor. Skips items that
+ * cannot be decoded.
  */
 const figures = <I>(Item: Schema.Schema<Figure, I>) => {
   const decode = Schema.decodeUnknownOption(Item)

@@ -2,10 +2,11 @@
  * Computes figures from an imported ranking: Common Crawl's web graph, the Majestic Million or
  * Tranco. The figures are free, need no network, and are not comparable with a vendor's figures.
  *
- * The scale is logarithmic and the same for every list: rank 1 gives 100, a tenfold rank gives 12.5
- * less, and rank 100 million gives 0. Domain authority comes from the registered domain. Page
- * authority comes from the host when the list has it, else from the domain. There is no spam score.
- * A domain that is not in the list fails; it does not get 0.
+ * The scale is logarithmic and the same for every list: rank 1 gives 100, rank 10 gives 87.5, rank
+ * 100 gives 75, and rank 100 million gives 0. Domain authority comes from the rank of the
+ * registered domain. Page authority comes from the rank of the host when the host is in the list,
+ * otherwise from the rank of the domain. There is no spam score. A target whose domain is not in
+ * the list fails with PROVIDER_ERROR; its figures are not 0.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"

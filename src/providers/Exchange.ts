@@ -1,7 +1,7 @@
 /**
  * Sends one HTTP request and reads the whole response as text. Uses Node's own client, which keeps
- * connections open (keep-alive) and does not follow redirects: a redirect would leak the secret.
- * Effect's HttpClient over `fetch` takes about six times the CPU for the same exchange.
+ * connections open (keep-alive) and does not follow redirects: a redirect would send the secret
+ * headers to another address. Effect's HttpClient over `fetch` takes about six times the CPU time.
  */
 import * as Http from "node:http"
 import * as Https from "node:https"
@@ -12,7 +12,7 @@ import * as Effect from "effect/Effect"
 export interface HttpRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
-  /** With a body the method is POST, without one it is GET. */
+  /** The method is POST when there is a body, otherwise GET. */
   readonly body?: string | undefined
 }
 
@@ -28,7 +28,10 @@ export class Broken extends Data.TaggedError("Broken")<{ readonly cause: unknown
 /** The response body is larger than `maxResponseBytes`. */
 export class TooLarge extends Data.TaggedError("TooLarge") {}
 
-/** Maximum size of a response body: about twenty times what 50 targets need. */
+/**
+ * Maximum size of a response body, in bytes: about twenty times the size of an answer for 50
+ * targets.
+ */
 export const maxResponseBytes = 2 * 1024 * 1024
 
 /** Sends a request. Succeeds with any HTTP status. Interruption closes the connection. */
@@ -45,7 +48,7 @@ const overHttp: Send = ({ body, headers, url }) =>
   Effect.async((resume) => {
     let received: Http.IncomingMessage | undefined
 
-    // An error after a complete response does not matter.
+    // Ignore an error that occurs after the complete response has arrived.
     const fail = (cause: unknown) => {
       if (received?.complete !== true) resume(new Broken({ cause }))
     }

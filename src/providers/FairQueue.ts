@@ -1,6 +1,7 @@
 /**
- * A queue that serves its owners in turn (round robin), so an owner with many items delays only
- * itself. An item that several owners offer is in the line of each owner, and is taken once.
+ * A queue of items that belong to owners, such as accounts. `take` serves the owners in turn (round
+ * robin), so an owner with many items delays only its own items. An item that several owners offer
+ * is in the line of each of these owners, and is taken once.
  */
 export class FairQueue<A> {
   /** For each owner, the line of that owner's items. The first owner in the map is served next. */
@@ -41,7 +42,8 @@ export class FairQueue<A> {
     const taken: Array<A> = []
     for (const [owner, line] of this.lines) {
       if (taken.length >= count) break
-      // A line that still has items moves to the end, and this loop reaches it again.
+      // If the line has further items, it moves to the end of the map, and this loop visits it once
+      // more.
       this.lines.delete(owner)
       const [item] = line
       if (item === undefined) continue

@@ -11,7 +11,7 @@ export interface Fake {
   readonly layer: Layer.Layer<MetricsProvider>
   /** The URLs of each call so far, in canonical form, for example `https://example.com/`. */
   readonly calls: ReadonlyArray<ReadonlyArray<string>>
-  /** Makes the next call fail as a whole. Each further use makes one further call fail. */
+  /** Makes the next call fail as a whole. Used twice, makes the next two calls fail, and so on. */
   readonly failNext: (reason: ProviderError["reason"], detail?: string) => void
 }
 
@@ -19,8 +19,9 @@ export interface Fake {
 export const figures: Metrics = { domainAuthority: 50, pageAuthority: 40, spamScore: 1 }
 
 /**
- * Makes a provider with the name `fake`. `known` has figures by URL; other URLs fail with
- * PROVIDER_ERROR. Without `known`, every URL has `figures`. Throws when a URL of `known` is invalid.
+ * Makes a provider with the name `fake`. `known` maps URLs to figures, and all other URLs fail with
+ * PROVIDER_ERROR. Without `known`, every URL has the constant `figures`. Throws when a URL of
+ * `known` is invalid.
  */
 export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
   const pages =

@@ -1,7 +1,7 @@
 /**
- * A fallback chain of providers: each provider gets the targets that failed before it. Each
- * provider except the last gets half of the remaining time, so a slow vendor leaves time for the
- * next one.
+ * A fallback chain of providers: each provider gets the targets for which the earlier providers
+ * returned no figures. Each provider except the last gets half of the remaining time, so a slow
+ * provider leaves time for the next provider.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -16,8 +16,8 @@ type Provider = MetricsProvider["Type"]
 type Lookup = Provider["lookup"]
 
 /**
- * Builds the chain in the given order. With several providers, the lookup of the chain does not
- * fail.
+ * Builds the chain in the given order. The lookup of a chain of two or more providers does not
+ * fail: when every provider fails, each target has a failed outcome.
  */
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first

@@ -106,9 +106,7 @@ class Token extends HttpApiMiddleware.Tag<Token>()("Token", {
   },
 }) {}
 
-/**
- * The provider's endpoint. AUTHORITY_HTTP_URL is its whole URL, so the operator chooses the path.
- */
+/** The provider's endpoint. The operator chooses the path: AUTHORITY_HTTP_URL is the whole URL. */
 export class HttpProtocol extends HttpApi.make("provider")
   .add(
     HttpApiGroup.make("provider", { topLevel: true })

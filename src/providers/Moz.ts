@@ -2,9 +2,9 @@
  * The Moz API ("v3"): JSON-RPC 2.0 at one URL. Each result costs one row of the subscription.
  * Source: Moz's public reference and captured answers.
  *
- * Results come in any order, so each result is matched to its target by the query that it echoes.
- * More than 50 answers with a 4xx status within five minutes throttle the whole account. So only
- * valid targets are sent, and a refused call is not retried.
+ * Results come in any order. Each result contains its query, which identifies the target. After
+ * more than 50 answers with a 4xx status within five minutes, Moz throttles the whole account. So
+ * only valid targets are sent, and a refused call is not retried.
  */
 import { randomUUID } from "node:crypto"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,10 @@ import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** Moz documents no maximum for this API. The Links API v2 takes at most 50. */
+/**
+ * Maximum number of targets in one call. Moz documents no maximum for this API; 50 is the maximum
+ * of the Moz Links API v2.
+ */
 const batchSize = 50
 
 /** `url` is the JSON-RPC endpoint. `token` goes into the header `x-moz-token`. */
@@ -100,7 +103,7 @@ const outcomesOf = (
     for (const item of items) {
       if (!isItem(item)) continue
       const { query } = item.site_query.original_site_query
-      // Moz may echo the URL in another spelling; then parse it to find the target.
+      // Moz may return the URL in another spelling. In that case, parse the URL to find the target.
       const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
       if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcomeOf(item))
     }
@@ -131,7 +134,10 @@ const refused = (error: unknown): Outcome =>
     onSome: ({ code }) => providerFailed(`Moz answered with the error ${code ?? "without a code"}`),
   })
 
-/** Why a call failed. Prefers the status in the error, because the HTTP status may be 200. */
+/**
+ * Returns the reason why a call failed. Uses the status in the error before the HTTP status,
+ * because the HTTP status may be 200.
+ */
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
   if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status)
@@ -139,8 +145,8 @@ const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] 
 }
 
 /**
- * Moz sends -32602 for an unexpected error of its own. -32603 and -32000 to -32099 are server
- * errors in JSON-RPC.
+ * Moz uses the code -32602 for its own unexpected errors. The codes -32603 and -32000 to -32099 are
+ * server errors in JSON-RPC.
  */
 const isServersFault = (code: number | undefined) =>
   code === -32602 || code === -32603 || (code !== undefined && code <= -32000 && code >= -32099)

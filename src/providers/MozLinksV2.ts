@@ -2,10 +2,10 @@
  * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row. Source:
  * Moz's public reference and a captured answer.
  *
- * A result names Moz's canonical page instead of the requested one, so results are matched by
- * position. The reference of version 1 promises this order. An answer with another number of
- * results is an error. One bad target fails the whole call with a 400, so the call is split in
- * halves to find that target.
+ * A result names Moz's canonical page, not the requested page. So the first result belongs to the
+ * first target, and so on: the reference of version 1 promises this order. An answer with fewer or
+ * more results than targets is an error. One bad target fails the whole call with a 400, so the
+ * call is split in halves to find the bad target.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

@@ -1,10 +1,11 @@
 /**
- * Open PageRank: a free figure for each registered domain. Source: its public reference.
+ * Open PageRank: a free figure for each registered domain. Source: the public reference of Open
+ * PageRank.
  *
  * The API has figures for domains only, so a page gets the authority of its domain. There is no
  * spam score. The PageRank scale is logarithmic, 0 to 10 with two decimals; this module multiplies
- * the figures by ten. The figure measures links, as a vendor's domain authority does, but is not
- * the same figure.
+ * the figures by ten. The figures measure links, but differ from the domain authority of other
+ * vendors.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -52,7 +53,7 @@ export const layer = (options: {
   return vendor({ name: "open-page-rank", batchSize, lookup })
 }
 
-/** The domain and outcome of an item; none when the item names no domain. */
+/** Returns the domain and the outcome of an item; none when the item has no domain. */
 const answerOf = (
   item: unknown,
   { quote }: VendorHttp.VendorHttp,
@@ -84,7 +85,10 @@ const decodeNamed = Schema.decodeUnknownOption(
   Schema.Struct({ domain: Schema.String, status_code: Schema.Number }),
 )
 
-/** For status 404 the vendor sends 0, or an empty string. Neither is a figure. */
+/**
+ * Decode only items with the status 200. An item with the status 404 has 0 or an empty string
+ * instead of a figure.
+ */
 const decodeRanked = Schema.decodeUnknownEither(
   Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) }),
 )

@@ -1,7 +1,7 @@
 /**
- * Synchronous access to the caches of providers, for callers without a fiber. The cache is
- * registered for the exact object that `remembering` returns. A copy of this object has no
- * registered cache, because the copy may behave differently.
+ * Synchronous access to the caches of providers, for callers without a fiber. `remembering`
+ * registers the cache for the exact object that it returns. A copy of this object has no registered
+ * cache, because the copy may behave differently.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -13,7 +13,10 @@ import type { Target } from "../Target.ts"
 
 type Provider = MetricsProvider["Type"]
 
-/** The synchronous form of `known`. Returns undefined when a provider must be asked. */
+/**
+ * Returns the outcomes of all targets, in order; undefined when a target needs a call to the
+ * provider. `nowMs` is in epoch milliseconds.
+ */
 export type Recall = (
   targets: NonEmptyReadonlyArray<Target>,
   nowMs: number,
@@ -21,7 +24,9 @@ export type Recall = (
 
 const recalls = new WeakMap<Provider, Recall>()
 
-/** Adds the method `known` to a provider and registers its `recall`. */
+/**
+ * Adds the method `known`, which calls `recall`, to a provider. Registers `recall` for `recallOf`.
+ */
 export const remembering = (provider: Omit<Provider, "known">, recall: Recall): Provider => {
   const whole: Provider = {
     ...provider,
@@ -32,5 +37,7 @@ export const remembering = (provider: Omit<Provider, "known">, recall: Recall): 
   return whole
 }
 
-/** Returns the registered `Recall` of a provider; undefined when there is none. */
+/**
+ * Returns the `Recall` that is registered for a provider; undefined when no `Recall` is registered.
+ */
 export const recallOf = (provider: Provider): Recall | undefined => recalls.get(provider)

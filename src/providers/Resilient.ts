@@ -88,8 +88,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 
 /**
- * Waits exponentially longer, with jitter, and at least the vendor's `Retry-After`. Outputs the
- * length of each wait.
+ * Doubles the wait after each retry, with jitter. Waits at least as long as the vendor's
+ * `Retry-After`. The schedule's output is the length of the wait.
  */
 const backOff: Schedule.Schedule<Duration.Duration, CallError> = Schedule.exponential(
   "250 millis",

@@ -29,7 +29,9 @@ const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyA
   return targets.map((target) => (isLate && isSlow(target) ? unanswered : outcomeOf(target)))
 })
 
-/** The outcomes in the order of the targets. Undefined when one target is on the slow host. */
+/**
+ * Returns the outcomes in the order of the targets; undefined when any target is on the slow host.
+ */
 export const outcomesOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Outcome> | undefined =>
   targets.some(isSlow) ? undefined : targets.map(outcomeOf)
 
@@ -104,7 +106,7 @@ const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainAuthority = known ?? Math.ceil(80 * skewed(fraction(domainHash)))
   const isHome = page.length === host.length + 1
   const share = (isHome ? 0.9 : 0.4) + (isHome ? 0.1 : 0.4) * fraction(pageHash)
-  // A higher authority gives a lower spam score.
+  // The higher the domain authority, the lower the maximum of the spam score.
   const mostSpam = known === undefined ? 0.6 * (100 - domainAuthority) : 4
   return {
     domainAuthority,
@@ -113,7 +115,7 @@ const metricsOf = ({ domain, host, page }: Target): Metrics => {
   }
 }
 
-/** Turns evenly distributed fractions into mostly small ones. */
+/** Turns evenly distributed fractions into mostly small fractions. */
 const skewed = (fraction: number) => fraction * fraction * Math.sqrt(fraction)
 
 const emptyHash = 0x811c9dc5

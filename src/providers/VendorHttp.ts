@@ -19,25 +19,26 @@ import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
   readonly url: string
-  /** The JSON body. With a body the method is POST, without one it is GET. */
+  /** The JSON body. The method is POST when there is a body, otherwise GET. */
   readonly json?: unknown
 }
 
 export interface VendorResponse {
   readonly status: number
-  /** None when the body is not JSON, or is nested too deeply. */
+  /** None when the body is not JSON, or is nested deeper than `maxDepth`. */
   readonly json: Option.Option<unknown>
   readonly retryAfter: Option.Option<Duration.Duration>
 }
 
 export interface VendorHttp {
   /**
-   * Succeeds with any status. Fails when no complete answer arrives, or the answer is too large.
+   * Sends a request. Succeeds with any HTTP status. Fails when no complete answer arrives, or when
+   * the answer is larger than `maxResponseBytes`.
    */
   readonly send: (request: VendorRequest) => Effect.Effect<VendorResponse, ProviderError>
   /**
-   * Decodes the body. Fails with the reason of the status when the status is not 200, and with
-   * Malformed when the body does not match.
+   * Decodes the body. When the status is not 200, fails with the reason that `reasonOf` returns.
+   * When the body does not match the decoder, fails with Malformed.
    */
   readonly decode: <A>(
     response: VendorResponse,
@@ -45,7 +46,7 @@ export interface VendorHttp {
   ) => Either.Either<A, ProviderError>
   /** Makes a vendor's text safe to log: one short line without secrets and control characters. */
   readonly quote: (text: string) => string
-  /** Makes an error with the response's `retryAfter`. `detail` goes through `quote`. */
+  /** Makes a ProviderError with the response's `retryAfter`. `quote` makes `detail` safe to log. */
   readonly error: (
     reason: ProviderError["reason"],
     detail: string,
@@ -53,7 +54,10 @@ export interface VendorHttp {
   ) => ProviderError
 }
 
-/** The reason for an HTTP status, when the vendor gives no better one. */
+/**
+ * Returns the reason of a ProviderError for an HTTP status. Use it when the vendor's answer has no
+ * more exact error code.
+ */
 export const reasonOf = (status: number): ProviderError["reason"] => {
   if (status === 429) return "Throttled"
   if (status === 408) return "Timeout"
@@ -139,7 +143,9 @@ const parseJson = (text: string) => (isDeep(text) ? Option.none() : decodeJson(t
 
 const decodeJson = Schema.decodeUnknownOption(Schema.parseJson())
 
-/** Maximum nesting of an answer. Vendors document at most eight levels. */
+/**
+ * Maximum depth of nested arrays and objects in an answer. Vendors document at most eight levels.
+ */
 const maxDepth = 64
 
 const quotationMark = 0x22
@@ -175,7 +181,7 @@ const responseOf = ({
     retryAfter,
   }))
 
-/** Upper limit for `Retry-After`, because a wrong date could block the vendor for years. */
+/** Upper limit for `Retry-After`. Without it, a wrong date could block the vendor for years. */
 const longestPauseMs = 3_600_000
 
 /** Parses `Retry-After`: seconds or a date (RFC 9110). Returns none for anything else. */
@@ -200,7 +206,7 @@ const decodeComplaint = Schema.decodeUnknownOption(Schema.Struct({ message: Sche
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
 
-/** Escapes invisible characters and those that change how other text is displayed. */
+/** Escapes invisible characters, and characters that change how other text is displayed. */
 const printable = (text: string) =>
   text.replaceAll(
     /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
@@ -210,7 +216,10 @@ const printable = (text: string) =>
 /** Maximum length of a vendor's text in an error, in characters. */
 const maxDetailLength = 300
 
-/** Only this many characters of a vendor's text are read and searched for secrets. */
+/**
+ * Maximum number of characters of a vendor's text that are searched for secrets. The characters
+ * after that are dropped.
+ */
 const maxReadLength = 10_000
 
 /**

@@ -5,8 +5,8 @@ import { inChunksOf } from "./Chunks.ts"
 type Vendor = Omit<MetricsProvider["Type"], "known" | "circuits">
 
 /**
- * Makes a provider without a cache from a vendor. With a `batchSize`, `lookup` gets at most that
- * many targets per call.
+ * Makes a provider without a cache from a vendor. When `batchSize` is set, `lookup` is called with
+ * at most `batchSize` targets at a time.
  */
 export const vendor = (vendor: Vendor): Layer.Layer<MetricsProvider> => {
   const { batchSize, lookup } = vendor
