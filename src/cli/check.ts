@@ -246,8 +246,8 @@ const connect = (
   )
 
 /**
- * Fails before the run begins when the API key or the address is wrong. Ignores transient errors,
- * because the run retries its requests.
+ * Fails before the run begins when the API key is wrong or no connection is possible. Ignores a
+ * 429, a status of 500 or more and a timeout, because the run retries its requests.
  */
 const greet = (options: Options) =>
   Effect.gen(function* () {
