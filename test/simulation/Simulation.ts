@@ -137,12 +137,16 @@ export const simulate = (template: Template, seed: number, options: Options = {}
     if (Exit.isFailure(exit)) problem(`the simulation broke: ${exit.cause}`)
     isOver = true
   })
+  const { stackTraceLimit } = Error
+  // Faults make many errors, and their stacks take a sixth of the time.
+  if (options.record !== true) Error.stackTraceLimit = 0
   try {
     world.run(() => isOver || problems.size > 0)
   } catch (error) {
     if (!(error instanceof Stuck)) throw error
     problem(error.message)
   } finally {
+    Error.stackTraceLimit = stackTraceLimit
     for (const replica of replicas) replica.close()
     template.remove(file)
   }
