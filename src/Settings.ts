@@ -258,7 +258,7 @@ export const all = {
     "AUTHORITY_CACHE_CAPACITY",
     "100000",
     whole(1, 100_000_000),
-    "maximum figures of each provider in memory; the least recently used are dropped first",
+    "maximum pages whose figures each provider keeps in memory; the least recently used go first",
   ),
   rateLimit: optional(
     "AUTHORITY_RATE_LIMIT",
