@@ -50,7 +50,7 @@ export const layer = Layer.provideMerge(all, existingDatabase)
 const forVerbsOn = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
   stores.pipe(Layer.provide(Logging.layer({ stderr: true })), Layer.provide(Settings.layer))
 
-/** For most verbs: stores in an existing database, and a log on stderr. */
+/** What most verbs need: the stores of an existing database, and a log on stderr. */
 export const forVerbs = forVerbsOn(layer)
 
 /**
