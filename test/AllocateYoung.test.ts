@@ -20,14 +20,14 @@ const script = `
 
 const run = (code: string): unknown => runInNewContext(code)
 
-it("the young-generation transform does not change what an assigned function returns", () => {
+it("the young-generation transform does not change the result of an assigned function", () => {
   const transformed = allocateYoung(script)
   assert.notStrictEqual(transformed, script)
   assert.strictEqual(run(script), '["x","x","x",["x",1],"x"]')
   assert.strictEqual(run(transformed), run(script))
 })
 
-it("the young-generation transform leaves all other functions and assignments unchanged", () => {
+it("the young-generation transform changes only functions that are assigned to a property", () => {
   const others = "let f = () => 1; const o = { f: () => 2, g() {} }; o.f = f; f = () => o.g()"
   assert.strictEqual(allocateYoung(others), others)
 })

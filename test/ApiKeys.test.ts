@@ -141,13 +141,15 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("the id, the start and the hash of an API key are not accepted as a key", () =>
-        Effect.gen(function* () {
-          const { key, record } = yield* issued()
-          for (const one of [record.id, record.start, ApiKey.hash(key)]) {
-            assert.isFalse(yield* admits(Redacted.make(one)))
-          }
-        }),
+      it.effect(
+        "the id, the first characters and the hash of an API key are not accepted as a key",
+        () =>
+          Effect.gen(function* () {
+            const { key, record } = yield* issued()
+            for (const one of [record.id, record.start, ApiKey.hash(key)]) {
+              assert.isFalse(yield* admits(Redacted.make(one)))
+            }
+          }),
       )
     })
 
@@ -199,31 +201,35 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("rotating an API key with a grace period keeps both keys valid until its end", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const former = yield* issued()
-          const successor = yield* keys.rotate(former.record.id, Duration.hours(24))
-          yield* TestClock.adjust(Duration.millis(Duration.toMillis("24 hours") - 1))
-          assert.isTrue(yield* admits(former.key))
-          assert.isTrue(yield* admits(successor.key))
-          yield* TestClock.adjust("1 millis")
-          assert.isFalse(yield* admits(former.key))
-          assert.isTrue(yield* admits(successor.key))
-        }),
+      it.effect(
+        "after a rotation with a grace period, the old API key is valid until the period ends",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const former = yield* issued()
+            const successor = yield* keys.rotate(former.record.id, Duration.hours(24))
+            yield* TestClock.adjust(Duration.millis(Duration.toMillis("24 hours") - 1))
+            assert.isTrue(yield* admits(former.key))
+            assert.isTrue(yield* admits(successor.key))
+            yield* TestClock.adjust("1 millis")
+            assert.isFalse(yield* admits(former.key))
+            assert.isTrue(yield* admits(successor.key))
+          }),
       )
 
-      it.effect("the new key of a rotation has the lifetime of the old key, starting now", () =>
-        Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const former = yield* issued({ expiresIn: Duration.days(90) })
-          yield* TestClock.adjust("80 days")
-          const successor = yield* keys.rotate(former.record.id, Duration.zero)
-          yield* TestClock.adjust(Duration.millis(Duration.toMillis("90 days") - 1))
-          assert.isTrue(yield* admits(successor.key))
-          yield* TestClock.adjust("1 millis")
-          assert.isFalse(yield* admits(successor.key))
-        }),
+      it.effect(
+        "a rotation gives the new API key the lifetime of the old key, counted from the rotation",
+        () =>
+          Effect.gen(function* () {
+            const keys = yield* ApiKeys
+            const former = yield* issued({ expiresIn: Duration.days(90) })
+            yield* TestClock.adjust("80 days")
+            const successor = yield* keys.rotate(former.record.id, Duration.zero)
+            yield* TestClock.adjust(Duration.millis(Duration.toMillis("90 days") - 1))
+            assert.isTrue(yield* admits(successor.key))
+            yield* TestClock.adjust("1 millis")
+            assert.isFalse(yield* admits(successor.key))
+          }),
       )
 
       it.effect("a grace period never extends the lifetime of the old API key", () =>
@@ -253,7 +259,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "rotating or issuing an API key with a time that cannot be stored changes nothing",
+        "an API key is not rotated or issued if its end time would be too large to store",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
@@ -269,7 +275,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("undoing the issue of a key", () => {
-      it.effect("undoing the issue of an API key ends the key", () =>
+      it.effect("undoing the creation of an API key makes the key invalid", () =>
         Effect.gen(function* () {
           const { account, ...key } = yield* issued()
           yield* (yield* ApiKeys).undoIssue(key)
@@ -278,7 +284,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("undoing a rotation restores the lifetime of the old key", () =>
+      it.effect("undoing a rotation restores the lifetime of the old API key", () =>
         Effect.gen(function* () {
           const keys = yield* ApiKeys
           for (const grace of ["0 millis", "1 hour"] as const) {
@@ -295,7 +301,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "undoing a rotation does not revive an old key that was revoked or rotated again",
+        "undoing a rotation does not revive an API key that was revoked or rotated after it",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
@@ -317,7 +323,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
 
     describe("the list of an account's keys", () => {
       it.effect(
-        "the list of an account's keys is oldest first, with revoked keys and without secrets",
+        "an account's API keys are listed oldest first, with revoked keys and without secrets",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys
@@ -402,78 +408,71 @@ for (const [name, store] of sqlStores) {
 }
 
 describe("the SQLite files", () => {
-  it.scoped(
-    "the SQLite files contain the hash and the start of an API key, and no other part of it",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* temporaryFolder
-        yield* Effect.gen(function* () {
-          const keys = yield* ApiKeys
-          const { key, record } = yield* issued({ label: "in the file" })
-          const successor = yield* keys.rotate(record.id, Duration.hours(1))
-          yield* keys.revoke(successor.record.id)
-          yield* keys.authenticate(key)
+  it.scoped("of an API key, the SQLite files contain only the hash and the first characters", () =>
+    Effect.gen(function* () {
+      const folder = yield* temporaryFolder
+      yield* Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        const { key, record } = yield* issued({ label: "in the file" })
+        const successor = yield* keys.rotate(record.id, Duration.hours(1))
+        yield* keys.revoke(successor.record.id)
+        yield* keys.authenticate(key)
 
-          const names = readdirSync(folder)
-          assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
-          const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
-          for (const one of [key, successor.key]) {
-            assert.isTrue(bytes.includes(ApiKey.hash(one)))
-            const text = Redacted.value(one)
-            assert.isTrue(bytes.includes(text.slice(0, 9)))
-            // Pieces of 12 characters are too long to match other bytes of the file by chance.
-            for (let start = 2; start + 12 <= text.length; start++) {
-              const piece = text.slice(start, start + 12)
-              assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
-            }
+        const names = readdirSync(folder)
+        assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
+        const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
+        for (const one of [key, successor.key]) {
+          assert.isTrue(bytes.includes(ApiKey.hash(one)))
+          const text = Redacted.value(one)
+          assert.isTrue(bytes.includes(text.slice(0, 9)))
+          // Pieces of 12 characters are too long to match other bytes of the file by chance.
+          for (let start = 2; start + 12 <= text.length; start++) {
+            const piece = text.slice(start, start + 12)
+            assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
           }
-        }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
-      }),
+        }
+      }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
+    }),
   )
 })
 
 describe("API keys in PostgreSQL that two processes use", () => {
-  it.scopedLive(
-    "the last uses of API keys are saved while another process saves those of the same keys",
-    () =>
-      Effect.gen(function* () {
-        const store = postgresDatabase(yield* temporaryDatabase)
-        yield* Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          const first = yield* issued()
-          const second = yield* issued()
-          const other = yield* Scope.make()
-          const inOther = Context.get(
-            yield* Layer.buildWithScope(Layer.fresh(store), other),
-            ApiKeys,
-          )
-          yield* inOther.authenticate(second.key)
-          yield* inOther.authenticate(first.key)
+  it.scopedLive("two processes can save the last-use times of the same API keys concurrently", () =>
+    Effect.gen(function* () {
+      const store = postgresDatabase(yield* temporaryDatabase)
+      yield* Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const first = yield* issued()
+        const second = yield* issued()
+        const other = yield* Scope.make()
+        const inOther = Context.get(yield* Layer.buildWithScope(Layer.fresh(store), other), ApiKeys)
+        yield* inOther.authenticate(second.key)
+        yield* inOther.authenticate(first.key)
 
-          const save = ({ record }: ApiKey.IssuedKey) =>
-            sql`UPDATE api_keys SET last_used_at = 1 WHERE id = ${record.id}`
-          const closing = yield* sql.withTransaction(
-            Effect.gen(function* () {
-              yield* save(first)
-              // A process saves the last uses when it ends.
-              const closing = yield* Effect.fork(Scope.close(other, Exit.void))
-              yield* untilAnotherWaits
-              yield* save(second)
-              return closing
-            }),
-          )
-          yield* Fiber.join(closing)
-          const saved = yield* sql`SELECT id FROM api_keys WHERE last_used_at > 1`
-          assert.lengthOf(saved, 2)
-        }).pipe(Effect.provide(store))
-      }),
+        const save = ({ record }: ApiKey.IssuedKey) =>
+          sql`UPDATE api_keys SET last_used_at = 1 WHERE id = ${record.id}`
+        const closing = yield* sql.withTransaction(
+          Effect.gen(function* () {
+            yield* save(first)
+            // A process saves the last uses when it ends.
+            const closing = yield* Effect.fork(Scope.close(other, Exit.void))
+            yield* untilAnotherWaits
+            yield* save(second)
+            return closing
+          }),
+        )
+        yield* Fiber.join(closing)
+        const saved = yield* sql`SELECT id FROM api_keys WHERE last_used_at > 1`
+        assert.lengthOf(saved, 2)
+      }).pipe(Effect.provide(store))
+    }),
   )
 })
 
 describe("the format of a key", () => {
   const fresh = () => Redacted.value(ApiKey.issue(terms, 0).key)
 
-  it("an API key is am_ with 49 letters and digits, and each key is unique", () => {
+  it("an API key is am_ followed by 49 letters and digits, and each key is unique", () => {
     const keys = Array.from({ length: 100 }, fresh)
     for (const key of keys) assert.match(key, /^am_[0-9A-Za-z]{49}$/)
     assert.strictEqual(new Set(keys).size, keys.length)

@@ -157,7 +157,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         (sql, account) => forge(sql, account, (entry) => ({ ...entry, amount: credits(29) })),
       )
       reports(
-        "the audit reports the entry after one whose amount, balance and hash were changed",
+        "the audit reports the entry that follows an entry with changed amount, balance and hash",
         "entry 3 was changed: its hash does not match",
         (sql, account) =>
           forge(sql, account, (entry) => ({
@@ -172,34 +172,34 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       const sums = "but the entries add up to 105 and 50"
 
       reports(
-        "the audit reports a balance whose grants were changed",
+        "the audit reports a balance whose granted credits were changed",
         `the balance records 1105 granted and 50 charged credits, ${sums}`,
         (sql, account) =>
           sql`UPDATE balances SET granted = granted + 1000 WHERE account_id = ${account}`,
       )
       reports(
-        "the audit reports a balance whose charges were changed",
+        "the audit reports a balance whose charged credits were changed",
         `the balance records 105 granted and 0 charged credits, ${sums}`,
         (sql, account) => sql`UPDATE balances SET charged = 0 WHERE account_id = ${account}`,
       )
       reports(
-        "the audit reports a balance whose hash is not that of the last entry",
+        "the audit reports a balance whose hash differs from the hash of the last entry",
         "entry 4 is not the last entry that the balance records",
         (sql, account) => sql`UPDATE balances SET head = 'other' WHERE account_id = ${account}`,
       )
       reports(
-        "the audit reports a balance that counts fewer entries than there are",
+        "the audit reports a balance that counts fewer entries than the statement has",
         "entry 4 exists, but the balance counts 3 entries",
         (sql, account) => sql`UPDATE balances SET entries = 3 WHERE account_id = ${account}`,
       )
       reports(
-        "the audit reports a balance that counts more entries than there are",
+        "the audit reports a balance that counts more entries than the statement has",
         "entry 5 is missing: the balance counts 5 entries",
         (sql, account) => sql`UPDATE balances SET entries = 5 WHERE account_id = ${account}`,
       )
     })
 
-    describe("the held credits and the open holds", () => {
+    describe("the audit of held credits and open holds", () => {
       reports(
         "the audit reports held credits that were changed",
         "the balance records 0 held credits, but the open holds add up to 10",

@@ -195,7 +195,7 @@ describe("a batch", () => {
   })
 
   it.effect.prop(
-    "a batch of any URLs keeps their order and charges exactly the successes",
+    "any batch keeps the order of its URLs and is charged only for successful checks",
     {
       batch: FastCheck.array(submitted, { minLength: 1, maxLength: 50 }),
       price: FastCheck.integer({ min: 1, max: 1000 }),
@@ -268,17 +268,20 @@ describe("a batch whose figures are all cached", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("a batch with one figure missing from the cache is looked up as a whole", () => {
-    const provider = knowing(
-      (page) => (page === "example.com/" ? checked() : undefined),
-      succeeding,
-    )
-    return Effect.gen(function* () {
-      yield* check(["example.com", "example.org"])
-      assert.deepStrictEqual(provider.calls, [["example.com/", "example.org/"]])
-      assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "the provider is asked for all URLs of a batch if the figures of one URL are not cached",
+    () => {
+      const provider = knowing(
+        (page) => (page === "example.com/" ? checked() : undefined),
+        succeeding,
+      )
+      return Effect.gen(function* () {
+        yield* check(["example.com", "example.org"])
+        assert.deepStrictEqual(provider.calls, [["example.com/", "example.org/"]])
+        assert.deepStrictEqual(yield* books, { available: 998, charged: 2, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 })
 
 describe("a provider that fails", () => {
@@ -294,7 +297,7 @@ describe("a provider that fails", () => {
     )
 
   everyoneFails(
-    "every URL is a PROVIDER_ERROR when the provider fails, and nothing is charged",
+    "every URL gets PROVIDER_ERROR when the provider fails, and nothing is charged",
     make(
       () => new ProviderError({ provider: "scripted", reason: "Unavailable", detail: "HTTP 503" }),
     ),
@@ -302,13 +305,13 @@ describe("a provider that fails", () => {
   )
 
   everyoneFails(
-    "every URL is a SERVER_ERROR when the provider has a defect, and nothing is charged",
+    "every URL gets SERVER_ERROR when the provider has a defect, and nothing is charged",
     make(() => Effect.die(new Error("boom"))),
     "SERVER_ERROR",
   )
 
   everyoneFails(
-    "every URL is a SERVER_ERROR when the provider throws, and nothing is charged",
+    "every URL gets SERVER_ERROR when the provider throws, and nothing is charged",
     make(() => {
       throw new Error("boom")
     }),
@@ -316,13 +319,13 @@ describe("a provider that fails", () => {
   )
 
   everyoneFails(
-    "every URL is a PROVIDER_ERROR when the provider returns no outcomes",
+    "every URL gets PROVIDER_ERROR when the provider returns no outcomes",
     make(() => Effect.succeed([])),
     "PROVIDER_ERROR",
   )
 
   it.effect(
-    "a URL for which the provider returns no outcome is a PROVIDER_ERROR and not charged",
+    "a URL without an outcome from the provider gets PROVIDER_ERROR and is not charged",
     () => {
       const provider = make(() => Effect.succeed([checked()]))
       return Effect.gen(function* () {
@@ -343,22 +346,25 @@ describe("a provider that fails", () => {
   })
 
   for (const wrong of [101, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
-    it.effect(`a URL with the invalid figure ${wrong} is a PROVIDER_ERROR and not charged`, () => {
-      const provider = make(() =>
-        Effect.succeed([checked({ ...figures, pageAuthority: wrong }), checked()]),
-      )
-      return Effect.gen(function* () {
-        const report = yield* check(["example.com", "example.org"])
-        assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "ok"])
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider }))
-    })
+    it.effect(
+      `a URL with the invalid figure ${wrong} gets PROVIDER_ERROR and is not charged`,
+      () => {
+        const provider = make(() =>
+          Effect.succeed([checked({ ...figures, pageAuthority: wrong }), checked()]),
+        )
+        return Effect.gen(function* () {
+          const report = yield* check(["example.com", "example.org"])
+          assert.deepStrictEqual(reasons(report), ["PROVIDER_ERROR", "ok"])
+          assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+        }).pipe(within({ provider }))
+      },
+    )
   }
 })
 
 describe("a request that ends early", () => {
   it.effect(
-    "a request that is interrupted during the lookup gets its hold back and is not charged",
+    "a request that is interrupted during the lookup is not charged, and its hold is released",
     () => {
       const provider = make(() => Effect.never)
       return Effect.gen(function* () {
@@ -374,7 +380,7 @@ describe("a request that ends early", () => {
   )
 
   it.effect(
-    "a request at its deadline is charged for the outcomes that the provider had by then",
+    "a request is charged for the successful outcomes that the provider returns at the deadline",
     () => {
       const provider = make((targets) =>
         Effect.gen(function* () {
@@ -443,7 +449,7 @@ describe("a request that ends early", () => {
     }).pipe(within({ provider, ledger: MemoryCreditLedger.layer({ lease: 0 }) }))
   })
 
-  it.effect("a request whose charge fails gets its hold back", () => {
+  it.effect("the hold of a request is released when the charge fails", () => {
     const settle = () => Effect.die(new Error("the disk is full"))
     return Effect.gen(function* () {
       const exit = yield* Effect.exit(check(["example.com"]))
@@ -452,24 +458,21 @@ describe("a request that ends early", () => {
     }).pipe(within({ ledger: breakingLedger({ settle }) }))
   })
 
-  it.effect(
-    "a request whose charge and release both fail gets its hold back when the lease ends",
-    () => {
-      const broken = () => Effect.die(new Error("the disk is full"))
-      const breaking = breakingLedger({ settle: broken, release: broken })
-      return Effect.gen(function* () {
-        const ledger = yield* CreditLedger
-        const exit = yield* Effect.exit(check(["example.com"]))
-        assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 0, held: 1 })
-        assert.strictEqual(yield* ledger.expire, 0)
-        yield* TestClock.adjust(leaseMs)
-        assert.strictEqual(yield* ledger.expire, 1)
-        assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
-        assert.deepStrictEqual((yield* ledger.verify).problems, [])
-      }).pipe(within({ ledger: breaking }))
-    },
-  )
+  it.effect("a hold that could be neither charged nor released ends with its lease", () => {
+    const broken = () => Effect.die(new Error("the disk is full"))
+    const breaking = breakingLedger({ settle: broken, release: broken })
+    return Effect.gen(function* () {
+      const ledger = yield* CreditLedger
+      const exit = yield* Effect.exit(check(["example.com"]))
+      assert.isTrue(Exit.isFailure(exit) && Cause.isDie(exit.cause))
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 0, held: 1 })
+      assert.strictEqual(yield* ledger.expire, 0)
+      yield* TestClock.adjust(leaseMs)
+      assert.strictEqual(yield* ledger.expire, 1)
+      assert.deepStrictEqual(yield* books, { available: 1000, charged: 0, held: 0 })
+      assert.deepStrictEqual((yield* ledger.verify).problems, [])
+    }).pipe(within({ ledger: breaking }))
+  })
 })
 
 describe("a ledger that is slow", () => {
@@ -484,7 +487,7 @@ describe("a ledger that is slow", () => {
   )
 
   it.effect(
-    "the answer to a failed request does not wait for the release of its hold, which ends later",
+    "a failed request is answered before its hold is released, and the hold is released later",
     () =>
       Effect.gen(function* () {
         const gate = yield* Effect.makeLatch()
@@ -518,7 +521,7 @@ describe("a batch with an idempotency key", () => {
     ["bought", () => make(succeeding)],
   ] as const) {
     it.effect(
-      `a repeat of a batch with ${name} figures gets the same answer and is not charged again`,
+      `a repeat of a batch with ${name} figures gets the same answer and is free of charge`,
       () =>
         Effect.gen(function* () {
           const urls = ["example.com", "localhost", "example.org"]
@@ -571,26 +574,23 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ credits: 1 })),
   )
 
-  it.effect(
-    "a charged batch keeps its answer for a repeat, even if the result of the commit is lost",
-    () => {
-      const provider = make(succeeding)
-      const lostAnswer = Layer.effect(
-        CreditLedger,
-        Effect.map(CreditLedger, (ledger) => ({
-          ...ledger,
-          settle: (...args: Parameters<typeof ledger.settle>) =>
-            Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
-        })),
-      ).pipe(Layer.provide(memoryLedger))
-      return Effect.gen(function* () {
-        assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
-        assert.isTrue((yield* named(["example.com"], "again")).isReplay)
-        assert.strictEqual(provider.calls.length, 1)
-        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-      }).pipe(within({ provider, ledger: lostAnswer }))
-    },
-  )
+  it.effect("a repeat gets the answer of a charged batch even if the charge seemed to fail", () => {
+    const provider = make(succeeding)
+    const lostAnswer = Layer.effect(
+      CreditLedger,
+      Effect.map(CreditLedger, (ledger) => ({
+        ...ledger,
+        settle: (...args: Parameters<typeof ledger.settle>) =>
+          Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
+      })),
+    ).pipe(Layer.provide(memoryLedger))
+    return Effect.gen(function* () {
+      assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
+      assert.isTrue((yield* named(["example.com"], "again")).isReplay)
+      assert.strictEqual(provider.calls.length, 1)
+      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+    }).pipe(within({ provider, ledger: lostAnswer }))
+  })
 })
 
 describe("the number of ledger commits of a request", () => {

@@ -150,7 +150,7 @@ describe("Cached", () => {
     ["fails", Effect.die(new StoreFailure({ message: "full" }))],
     ["has a bug", Effect.dieMessage("bug")],
   ] as const) {
-    it.effect(`a metrics store that ${name} does not fail a lookup`, () =>
+    it.effect(`a lookup succeeds when the metrics store ${name}`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           const { lookup, vendor } = yield* setUp()
@@ -163,7 +163,7 @@ describe("Cached", () => {
     )
   }
 
-  it.effect("a service that stops while figures are written still stores all figures", () =>
+  it.effect("a service that stops while it writes figures stores all of these figures first", () =>
     Effect.gen(function* () {
       const store = yield* MetricsCache
       const slow = MetricsCache.of({
@@ -186,7 +186,7 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.effect("a metrics store that hangs does not keep the service from stopping", () =>
+  it.effect("the service stops even if the metrics store hangs", () =>
     Effect.gen(function* () {
       const store = yield* MetricsCache
       const hanging = MetricsCache.of({ ...store, put: () => Effect.never })

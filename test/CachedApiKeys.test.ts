@@ -156,20 +156,22 @@ describe("a cached API key", () => {
 })
 
 describe("an API key whose lookup takes too long", () => {
-  it.scoped("an API key lookup fails at its deadline, and its late result is cached", () =>
-    Effect.gen(function* () {
-      const goOn = yield* Deferred.make<void>()
-      const { local, queries } = yield* processes(Deferred.await(goOn))
-      const { key, record } = yield* local.issue({ account })
-      const inTime = Effect.provideService(local.authenticate(key), Deadline, 2000)
-      const asked = yield* Effect.fork(Effect.flip(inTime))
-      yield* TestClock.adjust(2000)
-      assert.deepStrictEqual(yield* Fiber.join(asked), new StoreTimeout({ mayCharge: false }))
-      yield* Deferred.succeed(goOn, undefined)
-      yield* Effect.repeatN(Effect.yieldNow(), 10)
-      assert.strictEqual((yield* local.authenticate(key)).id, record.id)
-      assert.strictEqual(queries(), 1)
-    }),
+  it.scoped(
+    "an API key lookup fails at its deadline, but a result that arrives later is cached",
+    () =>
+      Effect.gen(function* () {
+        const goOn = yield* Deferred.make<void>()
+        const { local, queries } = yield* processes(Deferred.await(goOn))
+        const { key, record } = yield* local.issue({ account })
+        const inTime = Effect.provideService(local.authenticate(key), Deadline, 2000)
+        const asked = yield* Effect.fork(Effect.flip(inTime))
+        yield* TestClock.adjust(2000)
+        assert.deepStrictEqual(yield* Fiber.join(asked), new StoreTimeout({ mayCharge: false }))
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Effect.repeatN(Effect.yieldNow(), 10)
+        assert.strictEqual((yield* local.authenticate(key)).id, record.id)
+        assert.strictEqual(queries(), 1)
+      }),
   )
 })
 

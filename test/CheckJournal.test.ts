@@ -30,7 +30,7 @@ const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2
 
 describe("the journal of a bulk check", () => {
   it.scoped(
-    "the journal of a bulk check keeps its run id and answers when it is opened again",
+    "the journal of a bulk check has the same run id and answers after it is reopened",
     () =>
       Effect.gen(function* () {
         const filename = join(yield* folder, "list.journal")
@@ -78,39 +78,37 @@ describe("the journal of a bulk check", () => {
     }),
   )
 
-  it.scoped(
-    "the journal of a bulk check keeps a finished run until the option again starts a new one",
-    () =>
-      Effect.gen(function* () {
-        const filename = join(yield* folder, "list.journal")
-        const again = { again: true }
-        const runId = yield* during(filename, (journal) =>
-          Effect.gen(function* () {
-            yield* journal.sending(0, "zero")
-            yield* journal.keep(0, answer)
-            return journal.runId
-          }),
-        )
-        yield* TestClock.setTime(2000)
-        const unfinished = (journal: CheckJournal["Type"]) =>
-          Effect.gen(function* () {
-            assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, undefined])
-            yield* journal.finish
-          })
-        yield* during(filename, unfinished, again)
-        yield* during(filename, (journal) =>
-          Effect.gen(function* () {
-            assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, 2000])
-            assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
-          }),
-        )
-        const fresh = (journal: CheckJournal["Type"]) =>
-          Effect.gen(function* () {
-            assert.notStrictEqual(journal.runId, runId)
-            assert.deepStrictEqual([journal.finishedAt, yield* journal.size], [undefined, 0])
-          })
-        yield* during(filename, fresh, again)
-      }),
+  it.scoped("the journal of a bulk check keeps a finished run until --again starts a new run", () =>
+    Effect.gen(function* () {
+      const filename = join(yield* folder, "list.journal")
+      const again = { again: true }
+      const runId = yield* during(filename, (journal) =>
+        Effect.gen(function* () {
+          yield* journal.sending(0, "zero")
+          yield* journal.keep(0, answer)
+          return journal.runId
+        }),
+      )
+      yield* TestClock.setTime(2000)
+      const unfinished = (journal: CheckJournal["Type"]) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, undefined])
+          yield* journal.finish
+        })
+      yield* during(filename, unfinished, again)
+      yield* during(filename, (journal) =>
+        Effect.gen(function* () {
+          assert.deepStrictEqual([journal.runId, journal.finishedAt], [runId, 2000])
+          assert.deepStrictEqual(yield* journal.find(0), { fingerprint: "zero", answer })
+        }),
+      )
+      const fresh = (journal: CheckJournal["Type"]) =>
+        Effect.gen(function* () {
+          assert.notStrictEqual(journal.runId, runId)
+          assert.deepStrictEqual([journal.finishedAt, yield* journal.size], [undefined, 0])
+        })
+      yield* during(filename, fresh, again)
+    }),
   )
 
   it.scoped("the journal of a bulk check can be opened by only one run at a time", () =>
@@ -123,7 +121,7 @@ describe("the journal of a bulk check", () => {
   )
 
   it.scoped(
-    "the journal of a bulk check is not opened on another kind of file or in a missing folder",
+    "a bulk check rejects a journal path to another kind of file or in a missing folder",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -87,13 +87,13 @@ const isSame = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, A>
 }
 
 describe("the promise client accepts and rejects the same bodies as the contract", () => {
-  it("client and contract accept and reject the same answers to a batch", () =>
+  it("client and API contract accept and reject the same batch answers", () =>
     isSame(ofContract.BatchAnswer, Bodies.BatchAnswer))
-  it("client and contract accept and reject the same answers about credits", () =>
+  it("client and API contract accept and reject the same answers with the available credits", () =>
     isSame(ofContract.CreditsAnswer, Bodies.CreditsAnswer))
-  it("client and contract accept and reject the same error bodies", () =>
+  it("client and API contract accept and reject the same error bodies", () =>
     isSame(ofContract.Refusal, Bodies.Refusal))
-  it("client and contract accept and reject the same bodies of a 400", () =>
+  it("client and API contract accept and reject the same bodies of a 400 answer", () =>
     isSame(ofContract.InvalidRequest, Bodies.InvalidRequest))
 })
 

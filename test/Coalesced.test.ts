@@ -48,7 +48,7 @@ describe("sharing vendor calls", () => {
   )
 
   it.scoped(
-    "a vendor call with the most targets is sent immediately, and a smaller one after a short wait",
+    "a full vendor call is sent immediately, and a call with fewer targets after a short wait",
     () =>
       Effect.gen(function* () {
         const { ask, vendor } = yield* setUp({ batchSize: 3 })
@@ -66,7 +66,7 @@ describe("sharing vendor calls", () => {
       }),
   )
 
-  it.scoped("the limits of concurrent vendor calls and of targets per call are kept", () =>
+  it.scoped("vendor calls respect the limits for concurrent calls and for targets per call", () =>
     Effect.gen(function* () {
       const { ask, vendor } = yield* setUp({ batchSize: 10, concurrency: 2 })
       vendor.always(after("1 second"))
@@ -100,25 +100,27 @@ describe("interruption, deadline and closing", () => {
     }),
   )
 
-  it.scoped("a queued target that no request waits for any more is not sent to the vendor", () =>
-    Effect.gen(function* () {
-      const { ask, vendor } = yield* setUp({ concurrency: 1 })
-      vendor.always(after("1 second"))
-      const first = yield* ask("example.com")
-      yield* TestClock.adjust("10 millis")
-      const leaves = yield* ask("dropped.example.com", "kept.example.com")
-      const stays = yield* ask("kept.example.com")
-      yield* Effect.yieldNow()
-      yield* Fiber.interrupt(leaves)
-      yield* TestClock.adjust("3 seconds")
-      yield* first
-      yield* stays
-      assert.deepStrictEqual(vendor.calls, [["example.com/"], ["kept.example.com/"]])
-    }),
+  it.scoped(
+    "a queued target is not sent to the vendor if no request waits for the target any more",
+    () =>
+      Effect.gen(function* () {
+        const { ask, vendor } = yield* setUp({ concurrency: 1 })
+        vendor.always(after("1 second"))
+        const first = yield* ask("example.com")
+        yield* TestClock.adjust("10 millis")
+        const leaves = yield* ask("dropped.example.com", "kept.example.com")
+        const stays = yield* ask("kept.example.com")
+        yield* Effect.yieldNow()
+        yield* Fiber.interrupt(leaves)
+        yield* TestClock.adjust("3 seconds")
+        yield* first
+        yield* stays
+        assert.deepStrictEqual(vendor.calls, [["example.com/"], ["kept.example.com/"]])
+      }),
   )
 
   it.scoped(
-    "a request gets the finished outcomes at its deadline, and other requests get the rest",
+    "at its deadline a request gets the finished outcomes, and later outcomes go to other requests",
     () =>
       Effect.gen(function* () {
         const { provider, vendor } = yield* setUp({ batchSize: 1 })

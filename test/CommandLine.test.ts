@@ -51,17 +51,19 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("the help of every verb fits into 80 columns and has no text of the CLI library", () =>
-    Effect.gen(function* () {
-      for (const { name } of [{ name: "" }, ...(yield* verbs)]) {
-        const { err, ok, out } = yield* run(...name.split(" ").filter(Boolean), "--help")
-        assert.deepStrictEqual({ ok, err }, { ok: true, err: "" }, name)
-        assert.include(out, `authority ${name}`.trim())
-        assert.notMatch(out, libraryText, name)
-        for (const line of out.split("\n")) assert.isAtMost(line.length, 80, line)
-        for (const example of knownExamples.get(name) ?? []) assert.include(out, `  ${example}`)
-      }
-    }),
+  it.effect(
+    "the help of every verb fits into 80 columns and has no default text of the CLI library",
+    () =>
+      Effect.gen(function* () {
+        for (const { name } of [{ name: "" }, ...(yield* verbs)]) {
+          const { err, ok, out } = yield* run(...name.split(" ").filter(Boolean), "--help")
+          assert.deepStrictEqual({ ok, err }, { ok: true, err: "" }, name)
+          assert.include(out, `authority ${name}`.trim())
+          assert.notMatch(out, libraryText, name)
+          for (const line of out.split("\n")) assert.isAtMost(line.length, 80, line)
+          for (const example of knownExamples.get(name) ?? []) assert.include(out, `  ${example}`)
+        }
+      }),
   )
 
   it.effect("the help of every verb explains each option in a phrase with its default", () =>
@@ -117,27 +119,27 @@ describe("the help", () => {
 describe("wrong usage", () => {
   for (const [name, words, message] of [
     [
-      "a mistyped verb lists the verbs and names the nearest",
+      "a mistyped verb lists all verbs and suggests the most similar verb",
       ["accont"],
       /^there is no verb "accont": did you mean account\? The verbs are serve, account, .+, openapi$/,
     ],
     [
-      "a mistyped subcommand lists the subcommands and names the nearest",
+      "a mistyped subcommand lists all subcommands and suggests the most similar subcommand",
       ["account", "creat", "acme"],
       /^there is no verb "account creat": did you mean account create\? The verbs are account create, account list$/,
     ],
     [
-      "a subcommand that resembles none lists the subcommands",
+      "an unknown subcommand lists all subcommands",
       ["account", "frobnicate"],
       /^there is no verb "account frobnicate": the verbs are account create, account list$/,
     ],
     [
-      "a mistyped option lists the options and names the nearest",
+      "a mistyped option lists all options and suggests the most similar option",
       ["account", "create", "acme", "--credit", "5"],
       /^there is no option --credit: did you mean --credits\? The options are --credits, --json, --help$/,
     ],
     [
-      "an option that resembles none lists the options",
+      "an unknown option lists all options",
       ["account", "list", "--frobnicate=1"],
       /^there is no option --frobnicate: the options are --json, --help$/,
     ],
@@ -202,7 +204,7 @@ describe("wrong usage", () => {
       /^--expires-in: expected a length of time .+, at most 3650d; /,
     ],
     [
-      "a grace of millions of years names its option",
+      "a grace period of millions of years names its option",
       ["key", "rotate", "id", "--grace", "200000000d"],
       /^--grace: expected a length of time .+, at most 3650d; /,
     ],
@@ -222,12 +224,12 @@ describe("wrong usage", () => {
       /^--since: expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z; /,
     ],
     [
-      "an import of 0 names names its option",
+      "an import of 0 domains names its option",
       ["dataset", "import", "list.csv", "--format", "tranco", "--top", "0"],
       /^--top: expected a whole number, 1 or more; /,
     ],
   ] as const) {
-    it.effect(`the message about ${name}`, () =>
+    it.effect(`the error message about ${name}`, () =>
       Effect.gen(function* () {
         const { err, ok, out } = yield* run(...words)
         assert.deepStrictEqual({ ok, out }, { ok: false, out: "" })

@@ -239,7 +239,7 @@ const request = FastCheck.record({
 })
 
 it.effect.prop(
-  "each URL has an outcome in time and no hold stays open, for any vendor faults and clients",
+  "each URL gets an outcome in time and no hold stays open, whatever the vendor and the clients do",
   {
     script: FastCheck.array(step, { maxLength: 20 }),
     batchSize: FastCheck.integer({ min: 1, max: 5 }),

@@ -18,7 +18,7 @@ const errorOf = (text: string): string =>
 const passwordOf = ({ password }: Parsed) => password && Redacted.value(password)
 
 describe("a connection string", () => {
-  it("a connection string gives hosts, user, password and database, and defaults for the rest", () => {
+  it("a connection string gives hosts, user, password and database, with defaults for missing parts", () => {
     assert.deepStrictEqual(parsed("postgres://u:p@h:1/d"), {
       hosts: [{ host: "h", port: 1 }],
       user: "u",
@@ -96,13 +96,13 @@ describe("a connection string", () => {
     ["postgres://u:x@h/d?password=y", "y"],
     ["postgres://u@h/d?password=a@b", "a@b"],
     ["postgres://u@h/d", undefined],
-  ])("the password in the connection string %s is the one that libpq finds", (text, password) => {
+  ])("the password in the connection string %s is parsed as libpq parses it", (text, password) => {
     assert.strictEqual(passwordOf(parsed(text)), password)
   })
 })
 
 describe("the environment variables of libpq", () => {
-  it("libpq's environment variables supply what the connection string lacks", () => {
+  it("libpq's environment variables supply the parts that a connection string omits", () => {
     const environment = {
       PGUSER: "u",
       PGPASSWORD: "p",
@@ -128,7 +128,7 @@ describe("the environment variables of libpq", () => {
     assert.strictEqual(passwordOf(found), "p")
   })
 
-  it("a connection string wins over environment variables, and empty variables are ignored", () => {
+  it("a connection string overrides environment variables, and empty variables are ignored", () => {
     const found = parsed("postgres://u:p@h:1/d", { PGPASSWORD: "x", PGHOST: "y", PGPORT: "" })
     assert.deepStrictEqual(found.hosts, [{ host: "h", port: 1 }])
     assert.strictEqual(passwordOf(found), "p")

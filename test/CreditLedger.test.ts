@@ -87,7 +87,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         Effect.suspend(() => chargeAtOnce(newHold(accountId, held), charged))
 
       it.effect(
-        "a charge in one commit leaves the same balance and entry as a hold that is settled",
+        "a charge in one commit leaves the same balance and entry as opening and settling a hold",
         () =>
           Effect.gen(function* () {
             const [atOnce, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
@@ -110,7 +110,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "a charge in one commit needs credits for the whole hold, even if it charges less",
+        "a charge in one commit needs credits for the whole hold, even if it charges fewer credits",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(3)
@@ -144,7 +144,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("charging more than the hold in one commit dies and changes nothing", () =>
+      it.effect("a charge in one commit that exceeds its hold dies and changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
@@ -216,7 +216,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("concurrent holds on several accounts take the credits of their own account", () =>
+      it.effect("each of several concurrent holds takes credits only from its own account", () =>
         Effect.gen(function* () {
           const accounts = yield* Effect.forEach([10, 20, 30], newAccountWith)
           yield* Effect.forEach([...accounts, ...accounts], (id) => hold(id, 5), atOnce)
@@ -255,7 +255,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("settling", () => {
-      it.effect("settling a hold charges the given amount and returns the rest", () =>
+      it.effect("settling a hold charges the given amount and returns the remaining credits", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* settle(yield* hold(account, 7), 3)
@@ -454,7 +454,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     it.effect(
-      "the ledger's totals have the sum of all holds and the number of accounts with few credits",
+      "the ledger's totals contain the held credits and the number of accounts with few credits",
       () =>
         Effect.gen(function* () {
           yield* endAllHolds
@@ -550,7 +550,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("verifying the books", () => {
-      it.effect("verifying the ledger counts the verified accounts and entries", () =>
+      it.effect("verifying the ledger returns the number of verified accounts and entries", () =>
         Effect.gen(function* () {
           const ledger = yield* CreditLedger
           const before = yield* ledger.verify

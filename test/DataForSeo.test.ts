@@ -17,7 +17,7 @@ const checked = (domain: string, url: string) =>
   })
 
 it.scoped(
-  "DataForSEO gets one call for the ranks of domains and pages, and one for spam scores",
+  "DataForSEO gets one call for the ranks of domains and pages, and one call for spam scores",
   () =>
     Effect.gen(function* () {
       const seo = yield* FakeDataForSeo.make
@@ -50,14 +50,16 @@ it.scoped(
     }),
 )
 
-it.scoped("DataForSEO's figures of a domain and of its home page are kept apart", () =>
-  Effect.gen(function* () {
-    const seo = yield* FakeDataForSeo.make
-    assert.notStrictEqual(rank("example.com"), rank("https://example.com/"))
-    assert.deepStrictEqual(yield* lookup(seo, "example.com"), [
-      checked("example.com", "https://example.com/"),
-    ])
-  }),
+it.scoped(
+  "DataForSEO's figures of a domain are not mixed up with the figures of its home page",
+  () =>
+    Effect.gen(function* () {
+      const seo = yield* FakeDataForSeo.make
+      assert.notStrictEqual(rank("example.com"), rank("https://example.com/"))
+      assert.deepStrictEqual(yield* lookup(seo, "example.com"), [
+        checked("example.com", "https://example.com/"),
+      ])
+    }),
 )
 
 it.scoped("a target that is missing from DataForSEO's answer fails", () =>

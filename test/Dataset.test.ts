@@ -39,7 +39,7 @@ describe("the provider dataset", () => {
       }),
   )
 
-  it.effect("a domain that is not in the dataset fails instead of getting 0", () =>
+  it.effect("a domain that is not in the dataset fails instead of getting the figure 0", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(tags(yield* lookup(dataset, "unknown.com", "only.example.org")), [
         "PROVIDER_ERROR",
@@ -62,7 +62,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it("the dataset's scale is logarithmic: a tenfold rank gives 12.5 less", () => {
+  it("the dataset's scale is logarithmic: a ten times larger rank lowers the figure by 12.5", () => {
     const ranks = [1, 10, 100, 1_000_000, 100_000_000, 4_000_000_000]
     assert.deepStrictEqual(ranks.map(Dataset.authority), [100, 87.5, 75, 25, 0, 0])
   })

@@ -188,19 +188,21 @@ describe("when the service fails", () => {
       }),
   )
 
-  it.effect("the client fails with the last error when its patience is over", () =>
-    Effect.gen(function* () {
-      const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
-      const { end, requests } = yield* scripted(failures)
-      const error = yield* end
-      assert.instanceOf(error, Client.ServiceFailed)
-      assert.strictEqual(error.status, 502)
-      assert.isAbove(requests.length, 3)
-      assert.isBelow(requests.length, 20)
-      const silent = yield* scripted([], { patience: 0, timeout: "1 second" })
-      assert.instanceOf(yield* silent.end, Client.TimedOut)
-      assert.strictEqual(silent.requests.length, 1)
-    }),
+  it.effect(
+    "the client stops its retries after the time limit patience, and fails with the last error",
+    () =>
+      Effect.gen(function* () {
+        const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
+        const { end, requests } = yield* scripted(failures)
+        const error = yield* end
+        assert.instanceOf(error, Client.ServiceFailed)
+        assert.strictEqual(error.status, 502)
+        assert.isAbove(requests.length, 3)
+        assert.isBelow(requests.length, 20)
+        const silent = yield* scripted([], { patience: 0, timeout: "1 second" })
+        assert.instanceOf(yield* silent.end, Client.TimedOut)
+        assert.strictEqual(silent.requests.length, 1)
+      }),
   )
 
   it.effect("the client waits for the Retry-After before it retries", () =>
@@ -284,7 +286,7 @@ describe("when the database of the service does not answer in time", () => {
     )
   }
 
-  it.effect("a request without an idempotency key whose charge is undecided is not retried", () =>
+  it.effect("a request without an idempotency key is not retried if it may have been charged", () =>
     Effect.gen(function* () {
       const message = Envelope.undecidedChargeMessage("request-1")
       const { end, requests } = yield* scripted([refused(500, {}, message), good])
@@ -311,7 +313,7 @@ describe("an invalid request", () => {
     }),
   )
 
-  it.effect("the client refuses a wrong base URL when it is made", () =>
+  it.effect("the client cannot be created with an invalid base URL", () =>
     Effect.gen(function* () {
       const wrong = yield* Effect.flip(scripted([], { baseUrl: "localhost:8080" }))
       assert.instanceOf(wrong, Client.InvalidBaseUrl)

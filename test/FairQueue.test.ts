@@ -3,7 +3,7 @@ import * as FastCheck from "effect/FastCheck"
 import { FairQueue } from "../src/providers/FairQueue.ts"
 
 describe("FairQueue", () => {
-  it("the fair queue serves its owners in turn", () => {
+  it("the fair queue returns the items of several owners in turn, one item of each owner", () => {
     const queue = new FairQueue<string>(10)
     for (const item of ["a1", "a2", "a3", "a4"]) queue.offer("a", item)
     for (const item of ["b1", "b2"]) queue.offer("b", item)
@@ -13,7 +13,7 @@ describe("FairQueue", () => {
     assert.deepStrictEqual(queue.take(5), ["a3", "b3", "a4"])
   })
 
-  it("the fair queue returns a shared item once, at the first turn of any of its owners", () => {
+  it("the fair queue returns an item of several owners once, when one of its owners has a turn", () => {
     const queue = new FairQueue<string>(10)
     for (const item of ["x", "y", "shared"]) queue.offer("a", item)
     queue.offer("b", "shared")
@@ -22,7 +22,7 @@ describe("FairQueue", () => {
     assert.strictEqual(queue.size, 0)
   })
 
-  it("the fair queue refuses items beyond an owner's capacity and accepts other owners' items", () => {
+  it("the fair queue refuses items above the limit per owner, and accepts items of other owners", () => {
     const queue = new FairQueue<string>(2)
     assert.deepStrictEqual(
       ["1", "2", "3", "2"].map((item) => queue.offer("a", item)),
@@ -35,7 +35,7 @@ describe("FairQueue", () => {
   })
 
   it.prop(
-    "the fair queue returns every item once, and serves each owner in the first round",
+    "the fair queue returns every item once, and one item of each owner in the first round",
     [FastCheck.array(FastCheck.tuple(FastCheck.nat(4), FastCheck.nat(30)))],
     ([offers]) => {
       const queue = new FairQueue<number>(100)

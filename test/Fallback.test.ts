@@ -22,33 +22,35 @@ const setUp = () => {
 const { fails, lacks } = ScriptedVendor
 
 describe("Fallback", () => {
-  it.effect("the next provider is asked only for the targets that failed before", () =>
-    Effect.gen(function* () {
-      const { first, provider, second, third } = setUp()
-      first.always(lacks((page) => !page.startsWith("a")))
-      second.always(lacks((page) => !page.startsWith("b")))
-      third.always(lacks((page) => !page.startsWith("c")))
-      const asked = targets("d.com", "c.com", "b.com", "a.com")
-      assert.deepStrictEqual(tags(yield* provider.lookup(asked)), [
-        "PROVIDER_ERROR",
-        "ok",
-        "ok",
-        "ok",
-      ])
-      assert.deepStrictEqual(
-        [first.calls, second.calls, third.calls],
-        [
-          [["d.com/", "c.com/", "b.com/", "a.com/"]],
-          [["d.com/", "c.com/", "b.com/"]],
-          [["d.com/", "c.com/"]],
-        ],
-      )
-      assert.strictEqual(provider.name, "first,second,third")
-    }),
+  it.effect(
+    "in a chain of providers, the next provider is asked only for targets that failed so far",
+    () =>
+      Effect.gen(function* () {
+        const { first, provider, second, third } = setUp()
+        first.always(lacks((page) => !page.startsWith("a")))
+        second.always(lacks((page) => !page.startsWith("b")))
+        third.always(lacks((page) => !page.startsWith("c")))
+        const asked = targets("d.com", "c.com", "b.com", "a.com")
+        assert.deepStrictEqual(tags(yield* provider.lookup(asked)), [
+          "PROVIDER_ERROR",
+          "ok",
+          "ok",
+          "ok",
+        ])
+        assert.deepStrictEqual(
+          [first.calls, second.calls, third.calls],
+          [
+            [["d.com/", "c.com/", "b.com/", "a.com/"]],
+            [["d.com/", "c.com/", "b.com/"]],
+            [["d.com/", "c.com/"]],
+          ],
+        )
+        assert.strictEqual(provider.name, "first,second,third")
+      }),
   )
 
   it.scoped(
-    "the next provider is asked for a target that the first one knows as failed without a call",
+    "the provider after a sandbox is asked for the targets whose failure the sandbox simulates",
     () =>
       Effect.gen(function* () {
         const { first } = setUp()
@@ -61,43 +63,49 @@ describe("Fallback", () => {
       }),
   )
 
-  it.effect("no other provider is asked when the first one has all figures", () =>
-    Effect.gen(function* () {
-      const { provider, second } = setUp()
-      yield* provider.lookup(targets("example.com"))
-      assert.deepStrictEqual(second.calls, [])
-    }),
+  it.effect(
+    "only the first provider of a chain is asked when it has the figures of all targets",
+    () =>
+      Effect.gen(function* () {
+        const { provider, second } = setUp()
+        yield* provider.lookup(targets("example.com"))
+        assert.deepStrictEqual(second.calls, [])
+      }),
   )
 
-  it.effect("the next provider is asked when a whole lookup fails", () =>
-    Effect.gen(function* () {
-      const { first, provider, second, third } = setUp()
-      first.always(fails("Unreachable"))
-      assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["ok"])
-      second.always(fails("Refused"))
-      third.always(fails("Timeout"))
-      assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), [
-        "PROVIDER_ERROR",
-      ])
-    }),
+  it.effect(
+    "the next provider of a chain is asked when the previous provider fails for all targets",
+    () =>
+      Effect.gen(function* () {
+        const { first, provider, second, third } = setUp()
+        first.always(fails("Unreachable"))
+        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["ok"])
+        second.always(fails("Refused"))
+        third.always(fails("Timeout"))
+        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), [
+          "PROVIDER_ERROR",
+        ])
+      }),
   )
 
-  it.effect("each provider except the last gets half of the remaining time", () =>
-    Effect.gen(function* () {
-      const { first, provider, second, third } = setUp()
-      const deadlines: Array<number> = []
-      for (const vendor of [first, second, third]) {
-        vendor.always(() =>
-          Effect.gen(function* () {
-            const deadline = yield* Deadline
-            deadlines.push(deadline)
-            assert.isAbove(deadline, yield* Clock.currentTimeMillis)
-            return yield* fails("Timeout")(targets("example.com"))
-          }),
-        )
-      }
-      yield* Effect.provideService(provider.lookup(targets("example.com")), Deadline, 8000)
-      assert.deepStrictEqual(deadlines, [4000, 4000, 8000])
-    }),
+  it.effect(
+    "each provider of a chain except the last provider gets half of the remaining time",
+    () =>
+      Effect.gen(function* () {
+        const { first, provider, second, third } = setUp()
+        const deadlines: Array<number> = []
+        for (const vendor of [first, second, third]) {
+          vendor.always(() =>
+            Effect.gen(function* () {
+              const deadline = yield* Deadline
+              deadlines.push(deadline)
+              assert.isAbove(deadline, yield* Clock.currentTimeMillis)
+              return yield* fails("Timeout")(targets("example.com"))
+            }),
+          )
+        }
+        yield* Effect.provideService(provider.lookup(targets("example.com")), Deadline, 8000)
+        assert.deepStrictEqual(deadlines, [4000, 4000, 8000])
+      }),
   )
 })

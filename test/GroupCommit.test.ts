@@ -52,7 +52,7 @@ const atOnce = { concurrency: "unbounded", discard: true } as const
 /** Waits until everything that is ready has run. */
 const turnOfTheLoop = Effect.promise(() => new Promise<void>((resume) => setImmediate(resume)))
 
-describe("which commands share a commit", () => {
+describe("the ledger commands that share a commit", () => {
   it.scoped(
     "ledger commands of one event-loop turn share a commit, in the order of submission",
     () =>
@@ -88,7 +88,7 @@ describe("which commands share a commit", () => {
     }),
   )
 
-  it.scoped("a queued command returns only after its commit", () =>
+  it.scoped("a queued ledger command returns only after its commit", () =>
     Effect.gen(function* () {
       const { commit, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -101,7 +101,7 @@ describe("which commands share a commit", () => {
     }),
   )
 
-  it.scoped("many queued commands are split into several commits, in order", () =>
+  it.scoped("many queued ledger commands are split into several commits, in order", () =>
     Effect.gen(function* () {
       const { commit, commits, goOn, underWay } = yield* blockedRecorder
       const submit = yield* committing(commit)
@@ -135,7 +135,7 @@ describe("isolated failures", () => {
   )
 
   it.scoped(
-    "the callback of a command that throws is called once and affects no other command",
+    "a callback that throws is called once, and other ledger commands are not affected",
     () =>
       Effect.gen(function* () {
         const { commit, commits } = recorder()
@@ -219,22 +219,24 @@ describe("a command with a time limit", () => {
       }),
   )
 
-  it.scoped("a ledger command in a commit at its time limit is reported as undecided, once", () =>
-    Effect.gen(function* () {
-      const { commits, goOn, results, submit } = yield* busy
-      yield* TestClock.adjust(999)
-      assert.deepStrictEqual(results, [])
-      yield* TestClock.adjust(251)
-      assert.lengthOf(results, 1)
-      assert.include(results[0]?.[1], "undecided")
-      submit(1)
-      yield* TestClock.adjust(5000)
-      yield* goOn
-      yield* turnOfTheLoop
-      yield* turnOfTheLoop
-      assert.deepStrictEqual(commits, [[0], [1]])
-      assert.deepStrictEqual(results.slice(1), [[1, "done"]])
-    }),
+  it.scoped(
+    "a ledger command whose commit exceeds its time limit is reported once, as undecided",
+    () =>
+      Effect.gen(function* () {
+        const { commits, goOn, results, submit } = yield* busy
+        yield* TestClock.adjust(999)
+        assert.deepStrictEqual(results, [])
+        yield* TestClock.adjust(251)
+        assert.lengthOf(results, 1)
+        assert.include(results[0]?.[1], "undecided")
+        submit(1)
+        yield* TestClock.adjust(5000)
+        yield* goOn
+        yield* turnOfTheLoop
+        yield* turnOfTheLoop
+        assert.deepStrictEqual(commits, [[0], [1]])
+        assert.deepStrictEqual(results.slice(1), [[1, "done"]])
+      }),
   )
 
   it.effect("a ledger command times out at its limit even while the commit queue closes", () =>
@@ -274,24 +276,26 @@ describe("closing the commit queue", () => {
       }),
   )
 
-  it.effect("closing the commit queue ends the retries for an unreachable database", () =>
-    Effect.gen(function* () {
-      const scope = yield* Scope.make()
-      const lost = Effect.fail(Object.assign(new Error("gone"), { code: "ECONNREFUSED" }))
-      const submit = yield* Scope.extend(
-        committing(() => Effect.orDie(retryAfterDisconnection(lost))),
-        scope,
-      ).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) }))
-      const first = yield* Effect.fork(submit(0))
-      yield* turnOfTheLoop
-      yield* TestClock.adjust("2 seconds")
-      assert.isTrue(Option.isNone(yield* Fiber.poll(first)))
-      const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* turnOfTheLoop
-      yield* TestClock.adjust("2 seconds")
-      yield* Fiber.join(closing)
-      assert.isTrue(Exit.isFailure(yield* Fiber.await(first)))
-    }),
+  it.effect(
+    "closing the commit queue stops the retries of a commit to an unreachable database",
+    () =>
+      Effect.gen(function* () {
+        const scope = yield* Scope.make()
+        const lost = Effect.fail(Object.assign(new Error("gone"), { code: "ECONNREFUSED" }))
+        const submit = yield* Scope.extend(
+          committing(() => Effect.orDie(retryAfterDisconnection(lost))),
+          scope,
+        ).pipe(Effect.provideService(ReconnectLimit, { limit: Duration.minutes(1) }))
+        const first = yield* Effect.fork(submit(0))
+        yield* turnOfTheLoop
+        yield* TestClock.adjust("2 seconds")
+        assert.isTrue(Option.isNone(yield* Fiber.poll(first)))
+        const closing = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* turnOfTheLoop
+        yield* TestClock.adjust("2 seconds")
+        yield* Fiber.join(closing)
+        assert.isTrue(Exit.isFailure(yield* Fiber.await(first)))
+      }),
   )
 
   it.effect(

@@ -91,7 +91,7 @@ describe("the page about monitoring", () => {
     }
   })
 
-  it("the monitoring guide explains every reason for which a provider's call fails", () => {
+  it("the monitoring guide explains every reason of a failed provider call", () => {
     const declared = /readonly reason:(.*)/.exec(
       readFileSync(join(root, "src/MetricsProvider.ts"), "utf8"),
     )

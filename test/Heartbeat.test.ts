@@ -56,36 +56,38 @@ const tag = <A, E extends { readonly _tag: string }, R>(effect: Effect.Effect<A,
 
 for (const [name, store] of sqlStores) {
   layer(store)(`processes on ${name}`, (it) => {
-    it.scoped("a process that has died loses its holds, keys and row after six seconds", () =>
-      Effect.gen(function* () {
-        const [gone, one, other] = [yield* newProcess, yield* newProcess, yield* newProcess]
-        const account = yield* newAccountWith(20)
-        const named = newHold(account, 4, { key: "list-1", fingerprint: "question" })
-        yield* Effect.provide(open(named), gone.context)
-        yield* Effect.provide(hold(account, 3), gone.context)
-        const kept = yield* Effect.provide(hold(account, 2), other.context)
-        const again = newHold(account, 4, { key: "list-1", fingerprint: "question" })
-        const repeat = Effect.provide(tag(open(again)), one.context)
+    it.scoped(
+      "the holds, idempotency keys and heartbeat row of a dead process are deleted after six seconds",
+      () =>
+        Effect.gen(function* () {
+          const [gone, one, other] = [yield* newProcess, yield* newProcess, yield* newProcess]
+          const account = yield* newAccountWith(20)
+          const named = newHold(account, 4, { key: "list-1", fingerprint: "question" })
+          yield* Effect.provide(open(named), gone.context)
+          yield* Effect.provide(hold(account, 3), gone.context)
+          const kept = yield* Effect.provide(hold(account, 2), other.context)
+          const again = newHold(account, 4, { key: "list-1", fingerprint: "question" })
+          const repeat = Effect.provide(tag(open(again)), one.context)
 
-        yield* one.sweep
-        yield* other.sweep
-        for (let i = 0; i < 2; i++) {
-          assert.strictEqual(yield* pass(one, other), 0)
-          assert.strictEqual(yield* repeat, "IdempotencyKeyInUse")
-        }
-        assert.strictEqual(yield* pass(one, other), 2)
-        assert.strictEqual((yield* figures(account)).held, 2)
-        assert.notInclude(yield* rows, gone.owner)
-        assert.includeMembers(yield* rows, [one.owner, other.owner])
-        assert.strictEqual(yield* repeat, "done")
-        yield* Effect.provide(settle(kept, 2), other.context)
-        assert.deepInclude(yield* figures(account), { charged: 2, held: 4 })
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }),
+          yield* one.sweep
+          yield* other.sweep
+          for (let i = 0; i < 2; i++) {
+            assert.strictEqual(yield* pass(one, other), 0)
+            assert.strictEqual(yield* repeat, "IdempotencyKeyInUse")
+          }
+          assert.strictEqual(yield* pass(one, other), 2)
+          assert.strictEqual((yield* figures(account)).held, 2)
+          assert.notInclude(yield* rows, gone.owner)
+          assert.includeMembers(yield* rows, [one.owner, other.owner])
+          assert.strictEqual(yield* repeat, "done")
+          yield* Effect.provide(settle(kept, 2), other.context)
+          assert.deepInclude(yield* figures(account), { charged: 2, held: 4 })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }),
     )
 
     it.scoped(
-      "a process that was frozen cannot settle the holds it has lost, and continues to work",
+      "a process that was frozen cannot settle its released holds, and continues to work",
       () =>
         Effect.gen(function* () {
           const [frozen, other] = [yield* newProcess, yield* newProcess]
@@ -156,7 +158,7 @@ for (const [name, store] of sqlStores) {
     )
 
     it.scoped(
-      "a process without a row in processes counts as dead, but a hold without an owner keeps its lease",
+      "a process without a heartbeat row counts as dead; a hold without an owner keeps its lease",
       () =>
         Effect.gen(function* () {
           const [rowless, other] = [yield* newProcess, yield* newProcess]

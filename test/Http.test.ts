@@ -91,16 +91,16 @@ it.scoped("the http provider sends 120 targets in three calls of at most 50", ()
 
 describe("an unusable result of the http provider", () => {
   const cases: Record<string, (item: object) => ReadonlyArray<unknown>> = {
-    "it is missing": () => [],
-    "it has an error": () => [{ url: a, error: "no\nfigures" }],
-    "its figure is above 100": (item) => [{ ...item, domainAuthority: 100.5 }],
-    "its figure is below 0": (item) => [{ ...item, pageAuthority: -1 }],
-    "its figure is a text": (item) => [{ ...item, pageAuthority: "12" }],
-    "its figure is null": (item) => [{ ...item, domainAuthority: null }],
-    "its spam score is off the scale": (item) => [{ ...item, spamScore: 101 }],
-    "it has another URL": (item) => [{ ...item, url: "https://example.net/" }],
-    "it has no URL": (item) => [{ ...item, url: 7 }],
-    "it is null": () => [null],
+    "the result is missing": () => [],
+    "the result has an error": () => [{ url: a, error: "no\nfigures" }],
+    "a figure is above 100": (item) => [{ ...item, domainAuthority: 100.5 }],
+    "a figure is below 0": (item) => [{ ...item, pageAuthority: -1 }],
+    "a figure is a text": (item) => [{ ...item, pageAuthority: "12" }],
+    "a figure is null": (item) => [{ ...item, domainAuthority: null }],
+    "the spam score is above 100": (item) => [{ ...item, spamScore: 101 }],
+    "the URL is of another target": (item) => [{ ...item, url: "https://example.net/" }],
+    "the result has no URL": (item) => [{ ...item, url: 7 }],
+    "the result is null": () => [null],
   }
   for (const [name, change] of Object.entries(cases)) {
     it.scoped(`a result of the http provider fails only its own target when ${name}`, () =>
@@ -115,7 +115,7 @@ describe("an unusable result of the http provider", () => {
   }
 })
 
-it.scoped("of two results for one target, the http provider uses the first", () =>
+it.scoped("of two results for one target, the http provider uses the first result", () =>
   Effect.gen(function* () {
     const vendor = yield* make
     vendor.script(results(([first]) => [first, { url: a, error: "a second one" }]))
@@ -167,19 +167,21 @@ it.scoped("the error of the http provider has the Retry-After of a 429 or a 503"
   }),
 )
 
-it.scoped("a token that the endpoint sends back, with or without Bearer, is not in the error", () =>
-  Effect.gen(function* () {
-    const vendor = yield* make
-    const echoes = [token, `Bearer ${token}`, Buffer.from(token).toString("base64")]
-    for (const message of echoes) {
-      vendor.script(FakeVendor.answer(401, JSON.stringify({ message: `bad: ${message}` })))
-      const error = yield* Effect.flip(lookup(vendor, a))
-      assert.notInclude(inspect(error), message)
-      assert.include(error.detail, "<redacted>")
-    }
-    vendor.script(results(() => [{ url: a, error: token }]))
-    assert.notInclude(inspect(yield* lookup(vendor, a)), token)
-  }),
+it.scoped(
+  "an error of the http provider hides a token that the endpoint sends back, with or without Bearer",
+  () =>
+    Effect.gen(function* () {
+      const vendor = yield* make
+      const echoes = [token, `Bearer ${token}`, Buffer.from(token).toString("base64")]
+      for (const message of echoes) {
+        vendor.script(FakeVendor.answer(401, JSON.stringify({ message: `bad: ${message}` })))
+        const error = yield* Effect.flip(lookup(vendor, a))
+        assert.notInclude(inspect(error), message)
+        assert.include(error.detail, "<redacted>")
+      }
+      vendor.script(results(() => [{ url: a, error: token }]))
+      assert.notInclude(inspect(yield* lookup(vendor, a)), token)
+    }),
 )
 
 it.scoped("the http provider checks its token with a call without targets", () =>
@@ -202,34 +204,38 @@ describe("the documents of the protocol", () => {
       join(folder, "openapi.json"),
     ))
 
-  it.scopedLive("the example of a provider endpoint answers the service", () =>
-    Effect.gen(function* () {
-      const child = yield* Effect.acquireRelease(
-        Effect.sync(() =>
-          spawn(process.execPath, [join(folder, "example.mjs")], {
-            env: { TOKEN: token, PORT: "0" },
-            stdio: ["ignore", "pipe", "inherit"],
-          }),
-        ),
-        (child) => Effect.sync(() => child.kill()),
-      )
-      const [line] = yield* Effect.promise(() => once(createInterface(child.stdout), "line"))
-      const url = Schema.decodeUnknownSync(Schema.String)(line)
-      const layer = Http.layer({ url, token: Redacted.make(token) })
-      assert.deepStrictEqual(
-        yield* lookup({ layer }, "example.com", "example.net", "example.org"),
-        [
-          Outcome.Checked({ metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 } }),
-          Outcome.Failed({
-            reason: "PROVIDER_ERROR",
-            detail: "the provider answered: no figures of example.net",
-          }),
-          Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
-        ],
-      )
-      const stranger = Http.layer({ url, token: Redacted.make("another-token") })
-      const error = yield* Effect.flip(lookup({ layer: stranger }, "example.com"))
-      assert.containSubset(error, { reason: "Refused", detail: "HTTP 401, the token is wrong" })
-    }),
+  it.scopedLive(
+    "the service gets figures and errors from the example program of a provider endpoint",
+    () =>
+      Effect.gen(function* () {
+        const child = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            spawn(process.execPath, [join(folder, "example.mjs")], {
+              env: { TOKEN: token, PORT: "0" },
+              stdio: ["ignore", "pipe", "inherit"],
+            }),
+          ),
+          (child) => Effect.sync(() => child.kill()),
+        )
+        const [line] = yield* Effect.promise(() => once(createInterface(child.stdout), "line"))
+        const url = Schema.decodeUnknownSync(Schema.String)(line)
+        const layer = Http.layer({ url, token: Redacted.make(token) })
+        assert.deepStrictEqual(
+          yield* lookup({ layer }, "example.com", "example.net", "example.org"),
+          [
+            Outcome.Checked({
+              metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
+            }),
+            Outcome.Failed({
+              reason: "PROVIDER_ERROR",
+              detail: "the provider answered: no figures of example.net",
+            }),
+            Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
+          ],
+        )
+        const stranger = Http.layer({ url, token: Redacted.make("another-token") })
+        const error = yield* Effect.flip(lookup({ layer: stranger }, "example.com"))
+        assert.containSubset(error, { reason: "Refused", detail: "HTTP 401, the token is wrong" })
+      }),
   )
 })

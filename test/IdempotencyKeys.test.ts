@@ -133,7 +133,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
 
     describe("a request that is in flight", () => {
       it.effect(
-        "a repeat of a request in flight fails, with another error if its fingerprint differs",
+        "a repeat of a request in flight fails, and a different request with its key gets another error",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -148,20 +148,22 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("a request that opens its hold twice has the hold and the key once", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const first = yield* opened(request(account, { amount: 5 }))
-          yield* opened(first)
-          assert.strictEqual((yield* figures(account)).held, 5)
-          yield* settle(first, 5, "answer")
-          assert.strictEqual(yield* open(first), "answer")
-          assert.deepInclude(yield* figures(account), { charged: 5, held: 0 })
-        }),
+      it.effect(
+        "opening the hold of a request twice holds the credits once and takes one idempotency key",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const first = yield* opened(request(account, { amount: 5 }))
+            yield* opened(first)
+            assert.strictEqual((yield* figures(account)).held, 5)
+            yield* settle(first, 5, "answer")
+            assert.strictEqual(yield* open(first), "answer")
+            assert.deepInclude(yield* figures(account), { charged: 5, held: 0 })
+          }),
       )
 
       it.effect(
-        "a request loses its idempotency key to the next request only when its lease ends",
+        "an idempotency key can be taken over only after the lease of its request has ended",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -184,7 +186,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "only one of twenty concurrent requests takes over an idempotency key after its lease",
+        "only one of twenty concurrent requests takes over an idempotency key whose lease has ended",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -225,7 +227,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "releasing a request does not free an idempotency key that another request has",
+        "releasing a request does not free an idempotency key that belongs to another request",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -255,7 +257,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         chargeAtOnce(request(account, { key }), 1, answer)
 
       it.effect(
-        "a stored answer is returned byte for byte to each request with its idempotency key",
+        "a stored answer is returned byte for byte to each repeat with the same idempotency key",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -386,7 +388,7 @@ for (const [name, store] of sqlStores) {
   layer(store)(`the table of idempotency keys in ${name}`, (it) => {
     const rows = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT key FROM receipts`)
 
-    it.effect("concurrent sweeps delete thousands of expired idempotency keys completely", () =>
+    it.effect("two concurrent sweeps delete all of thousands of expired idempotency keys", () =>
       Effect.gen(function* () {
         const account = yield* newAccountWith(5000)
         const keys = Array.from({ length: 2500 }, (_, i) => `key ${i}`)
@@ -423,31 +425,35 @@ for (const [name, store] of sqlStores) {
         }),
     )
 
-    it.effect("a request without an idempotency key leaves no row in the table of keys", () =>
-      Effect.gen(function* () {
-        const account = yield* anAccount
-        yield* chargeAtOnce(newHold(account, 1), 1, "nobody collects it")
-        yield* settle(yield* hold(account, 1), 1, "nobody collects it")
-        assert.deepStrictEqual(yield* rows, [])
-      }),
+    it.effect(
+      "a request without an idempotency key leaves no row in the table of idempotency keys",
+      () =>
+        Effect.gen(function* () {
+          const account = yield* anAccount
+          yield* chargeAtOnce(newHold(account, 1), 1, "nobody collects it")
+          yield* settle(yield* hold(account, 1), 1, "nobody collects it")
+          assert.deepStrictEqual(yield* rows, [])
+        }),
     )
 
-    it.effect("the callback API of the SQL ledger charges and replays like its Effect API", () =>
-      Effect.gen(function* () {
-        const ledger = yield* CreditLedger
-        const account = yield* newAccountWith(1)
-        const charger = SqlCreditLedger.chargerOf(ledger)
-        assert.isUndefined(SqlCreditLedger.chargerOf({ ...ledger }))
-        const charge = (answer: string) =>
-          Effect.async<Option.Option<string>, unknown>((resume) => {
-            const once = { amount: credits(1), urls: 1 }
-            charger?.(request(account), once, answer, Number.POSITIVE_INFINITY, resume)
-          })
-        const answers = yield* Effect.all([charge("first"), charge("second")], atOnce)
-        assert.deepStrictEqual(answers, [Option.none(), Option.some("first")])
-        const refused = yield* Effect.flip(chargeAtOnce(newHold(account, 1), 1))
-        assert.instanceOf(refused, InsufficientCredits)
-      }),
+    it.effect(
+      "the callback API and the Effect API of the SQL ledger charge and replay in the same way",
+      () =>
+        Effect.gen(function* () {
+          const ledger = yield* CreditLedger
+          const account = yield* newAccountWith(1)
+          const charger = SqlCreditLedger.chargerOf(ledger)
+          assert.isUndefined(SqlCreditLedger.chargerOf({ ...ledger }))
+          const charge = (answer: string) =>
+            Effect.async<Option.Option<string>, unknown>((resume) => {
+              const once = { amount: credits(1), urls: 1 }
+              charger?.(request(account), once, answer, Number.POSITIVE_INFINITY, resume)
+            })
+          const answers = yield* Effect.all([charge("first"), charge("second")], atOnce)
+          assert.deepStrictEqual(answers, [Option.none(), Option.some("first")])
+          const refused = yield* Effect.flip(chargeAtOnce(newHold(account, 1), 1))
+          assert.instanceOf(refused, InsufficientCredits)
+        }),
     )
   })
 }

@@ -211,7 +211,7 @@ describe("any body", () => {
   )
 
   it.prop(
-    "a list of up to 100 items has the same issues as the schema's own decoder gives",
+    "for a list of up to 100 items, the issues are the same as from the schema's own decoder",
     { urls: fc.array(element, { maxLength: 100, size: "max" }) },
     ({ urls }) => {
       const whole = decodeWhole({ urls })

@@ -18,7 +18,7 @@ describe("an LRU cache", () => {
   )
 
   it.prop(
-    "an LRU cache keeps the most recently used keys, at least half as many as its capacity",
+    "an LRU cache of capacity N keeps at least the N/2 most recently used keys",
     [keys, FastCheck.integer({ min: 2, max: 20 })],
     ([uses, capacity]) => {
       const memory = new Lru<number, number>(capacity)

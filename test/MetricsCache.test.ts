@@ -49,7 +49,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "figures that are stored again replace the old ones",
+      "new figures of a page replace the stored figures of the page",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         yield* cache.put([figures("example.com/", 10)])
@@ -85,7 +85,7 @@ for (const [name, layer] of stores) {
 }
 
 describe("a metrics cache in PostgreSQL that two processes use", () => {
-  it.scopedLive("figures are stored while another process stores figures of the same pages", () =>
+  it.scopedLive("two processes can store figures of the same pages concurrently", () =>
     Effect.gen(function* () {
       const database = migrated(Postgres.layer(yield* temporaryDatabase))
       yield* Effect.gen(function* () {

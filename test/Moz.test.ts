@@ -64,7 +64,7 @@ describe("requests to Moz", () => {
   )
 
   it.scoped(
-    "a lookup of over 50 targets takes several Moz calls, and each fails only its own targets",
+    "a lookup of over 50 targets takes several Moz calls, and a failed call fails only its own targets",
     () =>
       Effect.gen(function* () {
         const moz = yield* FakeMoz.make

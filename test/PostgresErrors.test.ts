@@ -59,7 +59,7 @@ const mayUseTables = (role: string) =>
 
 describe("a PostgreSQL role", () => {
   it.scopedLive(
-    "a PostgreSQL role that may not create tables gets an error that names the grant",
+    "a PostgreSQL role that lacks the right to create tables gets an error with the GRANT to run",
     () =>
       Effect.gen(function* () {
         const { url } = yield* withRole
@@ -72,7 +72,7 @@ describe("a PostgreSQL role", () => {
   )
 
   it.scopedLive(
-    "a PostgreSQL role that may use no schema gets an error that names the grant",
+    "a PostgreSQL role that lacks the right to use a schema gets an error with the GRANT to run",
     () =>
       Effect.gen(function* () {
         const { owner, url } = yield* withRole
@@ -86,7 +86,7 @@ describe("a PostgreSQL role", () => {
   )
 
   it.scopedLive(
-    "a PostgreSQL role that may not use a table gets an error with the table and the grant",
+    "a PostgreSQL role that lacks rights on a table gets an error with the table and the GRANT to run",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
@@ -108,7 +108,7 @@ describe("a PostgreSQL role", () => {
   )
 
   it.scopedLive(
-    "a PostgreSQL role that may not migrate gets an error that a migration is due",
+    "a PostgreSQL role that lacks the right to migrate gets an error that says a migration is due",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
@@ -263,7 +263,7 @@ describe("a PostgreSQL connection", () => {
   )
 
   it.effect(
-    "a PostgreSQL connection is encrypted if the server supports TLS, and the doctor sees it",
+    "a PostgreSQL connection is encrypted if the server supports TLS, and the doctor's check detects this",
     () =>
       Effect.gen(function* () {
         const url = `${server.url}/postgres`

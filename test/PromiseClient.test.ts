@@ -165,7 +165,7 @@ describe("the promise client", () => {
   )
 
   it.scopedLive(
-    "a list that throws still yields the results of the batches that were sent before",
+    "the promise client yields the results of sent batches even if the list throws",
     () =>
       Effect.gen(function* () {
         const server = yield* start()
@@ -255,7 +255,7 @@ const ended = async <A>(promise: Promise<A>) => {
   return end
 }
 
-describe("with promises, when the service fails", () => {
+describe("the promise client when the service fails", () => {
   it(
     "the promise client sends a failed request again with the same idempotency key until it succeeds",
     onTestClock(async () => {
@@ -284,7 +284,7 @@ describe("with promises, when the service fails", () => {
   )
 
   it(
-    "the promise client waits for the Retry-After, and gives up when its patience is over",
+    "the promise client waits for the Retry-After, and stops its retries after the time limit patienceMs",
     onTestClock(async () => {
       const busy = refused(503, { "retry-after": "20" })
       const { client, requests } = scripted([busy, good])
@@ -326,7 +326,7 @@ describe("with promises, when the service fails", () => {
     }),
   )
 
-  it("the promise client sends a request only once if a retry cannot help, and the error has the answer", async () => {
+  it("the promise client sends a request once if a retry cannot help, and its error contains the answer", async () => {
     for (const [move, expected] of final) {
       const { client, requests } = scripted([move])
       const error = await client.check(["a"]).catch((error: unknown) => error)
@@ -337,7 +337,7 @@ describe("with promises, when the service fails", () => {
     }
   })
 
-  it("the promise client does not retry a request without an idempotency key whose charge is undecided", async () => {
+  it("the promise client does not retry a request without an idempotency key that may have been charged", async () => {
     const message = Envelope.undecidedChargeMessage("request-1")
     const { client } = scripted([refused(500, {}, message), good])
     const error = await client.check(["a"]).catch((error: unknown) => error)
@@ -376,7 +376,7 @@ describe("with promises, when the service fails", () => {
     )
   })
 
-  it("every error about an answer that the promise client cannot use contains the answer", async () => {
+  it("an error of the promise client about an unusable answer contains that answer", async () => {
     const response = new Response(good.body)
     vi.spyOn(response.headers, "get").mockImplementation((name) => {
       if (name === "idempotent-replayed") throw new TypeError("a defect of the runtime")
@@ -391,8 +391,8 @@ describe("with promises, when the service fails", () => {
   })
 })
 
-describe("with promises, the options", () => {
-  it("the promise client refuses a wrong base URL when it is made", () => {
+describe("the options of the promise client", () => {
+  it("the promise client cannot be created with an invalid base URL", () => {
     const wrong = [
       "",
       "localhost:8080",
@@ -409,7 +409,7 @@ describe("with promises, the options", () => {
     assert.doesNotThrow(() => scripted([], { baseUrl: new URL("https://a.example/b/") }))
   })
 
-  it("every request of the promise client has its version and the caller's headers", async () => {
+  it("every request of the promise client contains the client's version and the caller's headers", async () => {
     const headers = { "X-Team": "seo", "x-api-key": "am_other", "User-Agent": "mine" }
     const { client, header } = scripted([good], { headers })
     await client.check(["a"])

@@ -42,7 +42,7 @@ for (const [name, layer] of stores) {
       it.effect(title, () => Effect.provide(body, layer))
 
     test(
-      "no name has a rank before the first import",
+      "no host name has a rank before the first import",
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* ranks("example.com"), {})
       }),
@@ -59,7 +59,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "the better rank counts if a rank list has a name twice",
+      "the better rank counts if a rank list has a host name twice",
       Effect.gen(function* () {
         yield* replace(
           Stream.make(list(["a.com", 5], ["a.com", 2], ["b.com", 1]), list(["a.com", 3])),
@@ -69,7 +69,7 @@ for (const [name, layer] of stores) {
     )
 
     test(
-      "the old rank list stays in use until the new one is complete, and when the import fails",
+      "the old rank list stays in use until the import of a new rank list has succeeded",
       Effect.gen(function* () {
         yield* replace(Stream.make(list(["a.com", 1])))
         const seen: Array<unknown> = []

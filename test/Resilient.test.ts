@@ -168,7 +168,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("an open circuit allows another trial call after an interrupted one", () =>
+  it.effect("an open circuit allows another trial call after a trial call is interrupted", () =>
     Effect.gen(function* () {
       const { asking, lookup, vendor } = setUp(failing)
       vendor.always(fails("Unreachable"))
@@ -207,7 +207,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("calls to a vendor stop after the maximum number of refusals in a time span", () =>
+  it.effect("vendor calls stop after the maximum number of refused calls in a time span", () =>
     Effect.gen(function* () {
       const refusals = { max: 10, per: "5 minutes" } as const
       const { asking, circuits, vendor } = setUp({ retries: 0, refusals })

@@ -75,7 +75,7 @@ describe("a service with the program's own vendor", () => {
   ]
 
   it.scopedLive(
-    "the service retries a vendor's failed calls, keeps its batch size, and caches its figures",
+    "the service retries a vendor's failed calls, respects the vendor's batch size, and caches its figures",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile
@@ -124,21 +124,23 @@ describe("a service with the program's own vendor", () => {
     ["an invalid setting", { AUTHORITY_PORT: "x" }, /^AUTHORITY_PORT: expected a whole number/],
     ["a host of another machine", { AUTHORITY_HOST: "192.0.2.1" }, /^cannot listen on 192.0.2.1/],
   ] as const) {
-    it.scopedLive(`a service with ${what} does not start, and fails with one line`, () =>
-      Effect.gen(function* () {
-        const { layer } = Provider.Fake.make()
-        const error = yield* Effect.flip(
-          Layer.build(Server.layer({ provider: layer, stores: Server.inMemory, settings })),
-        )
-        assert.match(error.message, message)
-        assert.notInclude(error.message, "\n")
-      }),
+    it.scopedLive(
+      `a service with ${what} does not start, and fails with a message of one line`,
+      () =>
+        Effect.gen(function* () {
+          const { layer } = Provider.Fake.make()
+          const error = yield* Effect.flip(
+            Layer.build(Server.layer({ provider: layer, stores: Server.inMemory, settings })),
+          )
+          assert.match(error.message, message)
+          assert.notInclude(error.message, "\n")
+        }),
     )
   }
 })
 
 describe("the service for tests", () => {
-  it("the test service answers with the test's figures, and records the calls of its provider", async () => {
+  it("the test service answers with the test's figures, and records the calls to its provider", async () => {
     const figures = { "example.com/a": { domainAuthority: 91.5, pageAuthority: 74 } }
     const service = await Testing.start({ figures, credits: 5 })
     const client = clientOf(service)
@@ -155,13 +157,13 @@ describe("the service for tests", () => {
     await service.stop()
   })
 
-  it("the test service has figures for every URL when the test gives none", async () => {
+  it("the test service has figures for every URL when the test gives no figures", async () => {
     await using service = await Testing.start()
     const { outcomes } = await clientOf(service).check(["example.com"])
     assert.deepStrictEqual(outcomes, [checked("example.com", Provider.Fake.figures)])
   })
 
-  it("the test service fails the next call when the test asks for it, and charges nothing", async () => {
+  it("the test service fails the next provider call on the test's request, and charges nothing", async () => {
     await using service = await Testing.start()
     service.provider.failNext("Timeout")
     const { creditsUsed, outcomes } = await clientOf(service).check(["example.com"])

@@ -57,32 +57,34 @@ describe("data in a SQLite file", () => {
       }),
   )
 
-  it.scoped("commands that are queued when the SQLite store closes are still committed", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const [account, asked] = yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(100)
-        const asked = yield* Effect.forEach(Array(20).keys(), () =>
-          Effect.forkDaemon(hold(account, 1)),
-        )
-        yield* Effect.yieldNow()
-        const answered = yield* Effect.forEach(asked, (fiber) => Fiber.poll(fiber))
-        assert.isTrue(answered.every(Option.isNone))
-        return [account, asked] as const
-      }).pipe(Effect.provide(sqliteFile(file)))
+  it.scoped(
+    "ledger commands that are queued when the SQLite store closes are committed first",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const [account, asked] = yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(100)
+          const asked = yield* Effect.forEach(Array(20).keys(), () =>
+            Effect.forkDaemon(hold(account, 1)),
+          )
+          yield* Effect.yieldNow()
+          const answered = yield* Effect.forEach(asked, (fiber) => Fiber.poll(fiber))
+          assert.isTrue(answered.every(Option.isNone))
+          return [account, asked] as const
+        }).pipe(Effect.provide(sqliteFile(file)))
 
-      yield* Fiber.joinAll(asked)
-      yield* Effect.gen(function* () {
-        assert.strictEqual((yield* figures(account)).held, 20)
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(sqliteFile(file)))
-    }),
+        yield* Fiber.joinAll(asked)
+        yield* Effect.gen(function* () {
+          assert.strictEqual((yield* figures(account)).held, 20)
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(sqliteFile(file)))
+      }),
   )
 })
 
 describe("a SQLite backup", () => {
   it.scopedLive(
-    "a SQLite backup finishes during writes and contains everything acknowledged before it",
+    "a SQLite backup finishes during writes, and contains all writes acknowledged before its start",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile
@@ -122,7 +124,7 @@ describe("the files of a SQLite database", () => {
 
   for (const umask of [0o000, 0o077, 0o777]) {
     it.scoped(
-      `database and backup are readable only by their owner under the umask ${umask.toString(8)}`,
+      `database and backup files are readable only by their owner under the umask ${umask.toString(8)}`,
       () =>
         Effect.gen(function* () {
           const file = yield* newFile
@@ -214,7 +216,7 @@ describe("a SQLite file that cannot be opened", () => {
   const openingFails = (filename: string) =>
     Effect.map(Effect.flip(Layer.build(sqliteFile(filename))), String)
 
-  it.scoped("opening a SQLite file in a missing folder fails with an error that says so", () =>
+  it.scoped("opening a SQLite file in a missing folder fails with an error about the folder", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const error = yield* openingFails(join(folder, "none", "authority.db"))
@@ -230,7 +232,7 @@ describe("a SQLite file that cannot be opened", () => {
 })
 
 describe("a backup of a SQLite file", () => {
-  it.scoped("a damaged copy is deleted, and the backup fails with what to do", () =>
+  it.scoped("a backup deletes a damaged copy, and fails with a message that says what to do", () =>
     Effect.gen(function* () {
       const folder = yield* temporaryFolder
       const file = join(folder, "authority.db")

@@ -18,7 +18,7 @@ const answer = fc.record({
 
 describe("a stored answer", () => {
   it.prop(
-    "a stored answer is decoded as it was encoded, except for the sign of zero",
+    "decoding a stored answer returns the encoded values, except for the sign of zero",
     { answer },
     ({ answer }) => {
       const { creditsUsed, outcomes } = StoredAnswer.decode(StoredAnswer.encode(answer))

@@ -70,7 +70,7 @@ describe("a submitted string is parsed to a target", () => {
     },
   )
 
-  it("a host label may have 63 characters, and a host 253", () => {
+  it("a host may have up to 253 characters, with up to 63 in each label", () => {
     assert.strictEqual(ok(`${label63}.com`).host, `${label63}.com`)
     assert.strictEqual(longestHost.length, 253)
     assert.strictEqual(ok(longestHost).host, longestHost)

@@ -35,7 +35,7 @@ for (const [name, database] of databases) {
     )
 
     it.effect(
-      "a transaction that fails, dies or is interrupted writes nothing, and the next one succeeds",
+      "a transaction that fails, dies or is interrupted writes nothing, and the next transaction succeeds",
       () =>
         Effect.gen(function* () {
           const { insert, sql, storedNumbers } = yield* numbers

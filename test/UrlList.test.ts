@@ -39,7 +39,7 @@ const expectRefusal = (content: string, message: RegExp, column?: string) =>
   })
 
 describe("a list with one URL per line", () => {
-  it.effect("a URL list may have any line ends, with or without one after the last line", () =>
+  it.effect("a URL list may use any kind of line end, and its last line needs no line end", () =>
     Effect.gen(function* () {
       const expected = ["example.com", "https://example.org/a,b?c#d", "bücher.example"]
       yield* expectUrls(expected.join("\n"), expected)
@@ -134,7 +134,7 @@ describe("a CSV without a chosen column", () => {
     Effect.map(Effect.flip(Effect.sandbox(taken(content, true))), String)
 
   it.effect(
-    "a CSV without a chosen column is read from its only column with URLs, which is reported",
+    "if no CSV column is chosen, the only column with URLs is read, and its name is reported",
     () =>
       Effect.gen(function* () {
         const csv = "Rank;Address;Type\n1;https://a.com/x;text/html\n2;b.com;text/html\n3;;\n"

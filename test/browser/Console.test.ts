@@ -145,7 +145,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console's table filters by ranges, exports what it shows and keeps its header in view",
+    "the console's table filters by ranges of figures, exports the shown rows and keeps its header visible",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -193,7 +193,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console joins the other columns of an uploaded CSV, and its URL column can be changed",
+    "the console exports all columns of an uploaded CSV, and lets the user choose the URL column",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -239,7 +239,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console reports a wrong key and rejects text that cannot be a key",
+    "the console reports a wrong API key, and rejects text that cannot be an API key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -261,7 +261,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console forgets a key at once, even while a request for its credits is in flight",
+    "the console forgets an API key at once, even while it requests the available credits",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -457,7 +457,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console accepts a dropped or chosen file, keeps earlier runs, and retries failures",
+    "the console accepts a dropped or chosen file, keeps earlier runs, and retries failed addresses",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -502,7 +502,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console keeps its runs over a reload, and continues one without paying twice",
+    "the console keeps its runs after a reload, and continues an unfinished run without paying twice",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -628,7 +628,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console leaves out stored runs that it cannot read, and says how many",
+    "the console omits unreadable stored runs, and shows the number of omitted runs",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)
@@ -654,7 +654,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console stores the key nowhere and shows hostile addresses as plain text",
+    "the console does not store the API key, and shows hostile addresses as plain text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

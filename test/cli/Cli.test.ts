@@ -34,16 +34,16 @@ describe("wrong usage", () => {
 
   const wrong = [
     ["a verb that does not exist", "frobnicate"],
-    ["a verb's part that does not exist", "account", "frobnicate"],
+    ["a subcommand that does not exist", "account", "frobnicate"],
     ["an option that is missing", "credits", "balance"],
     ["an argument that is missing", "account", "create"],
     ["an option that does not exist", "account", "list", "--frobnicate"],
-    ["a number that is none", "account", "create", "acme", "--credits", "many"],
+    ["a value that is not a number", "account", "create", "acme", "--credits", "many"],
     ["a number below zero", "account", "create", "acme", "--credits=-1"],
-    ["a name that cannot be one", "account", "create", "a b"],
+    ["an invalid account name", "account", "create", "a b"],
     ["a name that looks like an id", "account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
     [
-      "a life of millions of years",
+      "a lifetime of millions of years",
       "key",
       "create",
       "--account",
@@ -51,8 +51,16 @@ describe("wrong usage", () => {
       "--expires-in",
       "999999999d",
     ],
-    ["a grace of millions of years", "key", "rotate", "id", "--grace", "200000000d"],
-    ["a life of more than ten years", "key", "create", "--account", "a", "--expires-in", "3651d"],
+    ["a grace period of millions of years", "key", "rotate", "id", "--grace", "200000000d"],
+    [
+      "a lifetime of more than ten years",
+      "key",
+      "create",
+      "--account",
+      "a",
+      "--expires-in",
+      "3651d",
+    ],
   ] as const
 })
 
@@ -73,7 +81,7 @@ describe("a database that does not exist", () => {
 
   for (const args of readers) {
     it.scopedLive(
-      `authority ${args.slice(0, 2).join(" ")} prints the path of a missing database and does not create it`,
+      `authority ${args.slice(0, 2).join(" ")} does not create a missing database, and prints its path`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* temporaryFolder

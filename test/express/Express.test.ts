@@ -194,7 +194,7 @@ const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.credits
 
 describe("concurrent requests", () => {
   it.scopedLive(
-    "concurrent requests get answers that the router could give, and are charged once",
+    "concurrent requests get answers that the router could give, and each request is charged once",
     () =>
       Effect.gen(function* () {
         const express = yield* start("express", { provider: newProvider().layer })
@@ -295,7 +295,7 @@ describe("the fast path", () => {
     })
 
   it.scopedLive(
-    "the fast path answers requests if ledger, key store and provider are the program's own",
+    "the fast path answers requests if ledger, key store and provider are the program's own modules",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* askTwice({}), 1)
@@ -303,7 +303,7 @@ describe("the fast path", () => {
   )
 
   it.scopedLive.each(copies)(
-    "the fast path answers no request when the %s is a custom one",
+    "the fast path answers no request when the %s is a custom implementation",
     ([, replace]) =>
       Effect.gen(function* () {
         assert.strictEqual(yield* askTwice({ replace }), 0)

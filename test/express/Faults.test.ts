@@ -125,7 +125,7 @@ describe.each(modes)("faults with %s", (mode) => {
   )
 })
 
-describe.each(modes)("what is stored with %s", (mode) => {
+describe.each(modes)("the stored data after a request, with %s", (mode) => {
   /** Returns all idempotency keys and the numbers of holds and entries. */
   const rowsOf = ({ sql }: Pick<Service, "sql">) =>
     Effect.gen(function* () {

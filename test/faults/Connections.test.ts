@@ -86,7 +86,7 @@ describe("a PostgreSQL server with too few connections", () => {
   )
 
   it.scopedLive(
-    "a process that gets a single PostgreSQL connection runs all its transactions on it",
+    "a process that gets a single PostgreSQL connection runs all its transactions on that connection",
     () =>
       Effect.gen(function* () {
         yield* occupy(connections - 1)
@@ -107,7 +107,7 @@ describe("a PostgreSQL server with too few connections", () => {
   )
 
   it.scopedLive(
-    "a pool that may open one PostgreSQL connection never opens two, also after a refusal",
+    "a pool limited to one PostgreSQL connection never opens two, even after a refused connection",
     () =>
       Effect.gen(function* () {
         const url = Redacted.make(`${server.url}/postgres`)
@@ -134,7 +134,7 @@ describe("a PostgreSQL server with too few connections", () => {
   )
 
   it.scopedLive(
-    "a CLI verb waits for a free PostgreSQL connection, and fails when there is none in time",
+    "a CLI verb waits for a free PostgreSQL connection, and fails if none becomes free in time",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

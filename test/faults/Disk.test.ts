@@ -36,7 +36,7 @@ const decodeStatement = Schema.decodeUnknownSync(
 
 describe.skipIf(missing !== undefined)("a disk that is really full", () => {
   it.scopedLive(
-    "a full disk fails charges with 500, loses no charge, and charges succeed again with free space",
+    "charges fail with 500 on a full disk, no charge is lost, and charges succeed once there is space",
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)
@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
 
 describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
   it.scopedLive(
-    "CLI verbs on a read-only disk fail with one line, and work again on a writable disk",
+    "CLI verbs fail with one line on a read-only disk, and succeed once the disk is writable",
     () =>
       Effect.gen(function* () {
         const { folder, setReadOnly } = yield* SmallDisk.make(3072, 0)

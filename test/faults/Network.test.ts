@@ -116,27 +116,29 @@ describe.each(fates)("a COMMIT with the fate: %s", (fate) => {
     }),
   )
 
-  it.scopedLive("a free answer is stored once although its COMMIT is cut off", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        const key = { key: "once", fingerprint: "one" }
-        proxy.doom(fate)
-        // Undefined: no earlier answer was stored under this key.
-        assert.isUndefined(yield* chargeAtOnce(newHold(account, 3, key), 0, "the answer"))
-        assert.isTrue(proxy.isFulfilled())
-        assert.strictEqual(yield* open(newHold(account, 3, key)), "the answer")
-        assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(context))
-    }),
+  it.scopedLive(
+    "an answer that costs no credits is stored once although its COMMIT is cut off",
+    () =>
+      Effect.gen(function* () {
+        const { context, proxy } = yield* behindProxy
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const key = { key: "once", fingerprint: "one" }
+          proxy.doom(fate)
+          // Undefined: no earlier answer was stored under this key.
+          assert.isUndefined(yield* chargeAtOnce(newHold(account, 3, key), 0, "the answer"))
+          assert.isTrue(proxy.isFulfilled())
+          assert.strictEqual(yield* open(newHold(account, 3, key)), "the answer")
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(context))
+      }),
   )
 })
 
 describe("a charge whose result stays unknown", () => {
   it.scopedLive(
-    "a charge whose answer is lost is in the statement, and a repeat of its key gets the answer",
+    "a charge whose answer is lost is in the statement, and a repeat of the request gets the answer",
     () =>
       Effect.gen(function* () {
         const { context, direct, proxy } = yield* behindProxy
@@ -280,7 +282,7 @@ describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its
   )
 
   it.scopedLive(
-    "settling a hold with a cut-off COMMIT either stores the answer or frees the key",
+    "settling a hold with a cut-off COMMIT either stores the answer or frees the idempotency key",
     () =>
       Effect.gen(function* () {
         const { context, proxy } = yield* behindProxy

@@ -55,7 +55,7 @@ describe.each([
   ["a locked file of SQLite", sqlite],
 ] as const)("an outage of %s", (_, database) => {
   it.scopedLive(
-    "every idempotency key gets its answer after a database outage and is charged once",
+    "after a database outage, the request of every idempotency key is answered, and charged once",
     () =>
       Effect.gen(function* () {
         const { comeBack, goAway, stores, url } = yield* database

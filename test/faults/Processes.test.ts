@@ -92,7 +92,7 @@ describe("two processes on one database", () => {
   )
 
   it.scopedLive(
-    "two processes hold exactly the available credits, and each settles the other's holds",
+    "two processes hold exactly the available credits, and each settles holds of the other process",
     () =>
       Effect.gen(function* () {
         const [one, other] = yield* processes

@@ -44,7 +44,7 @@ describe("a full SQLite database", () => {
   const makeRoom = pragma("max_page_count = 1073741823")
 
   it.scopedLive(
-    "a full SQLite database loses no charge, and charges succeed again once there is space",
+    "a full SQLite database loses no charge, and charges succeed once there is space",
     () =>
       Effect.gen(function* () {
         const account = yield* newAccountWith(100_000)

@@ -55,7 +55,7 @@ const openAccount = Effect.gen(function* () {
 
 describe("a failover to a standby that takes no writes", () => {
   it.scopedLive(
-    "no request fails later than 3 seconds after the primary is back",
+    "requests succeed from 3 seconds after the primary is back",
     () =>
       Effect.gen(function* () {
         const { cwd, key, url } = yield* openAccount
@@ -140,7 +140,7 @@ describe("a connection whose server takes no writes", () => {
 
 describe("serve on a standby", () => {
   it.scopedLive(
-    "serve on a standby waits for a primary and reports that in one line",
+    "the verb serve on a standby waits for a primary, and logs this in one line",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount

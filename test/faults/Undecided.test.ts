@@ -98,7 +98,7 @@ describe.each(modes)("a lost answer to COMMIT, with %s", (mode) => {
     return { ...service, lose }
   })
 
-  it.scopedLive("the answer to a request says if its charge may have been committed", () =>
+  it.scopedLive("the answer to a request says whether its charge may have been committed", () =>
     Effect.gen(function* () {
       const service = yield* startOnLossy
       for (const page of ["known.example.com", "bought.example.com"]) {

@@ -55,7 +55,7 @@ describe("the JSON of a batch answer", () => {
   )
 
   it.prop(
-    "a batch answer has the same bytes as the contract's schema encodes",
+    "a batch answer is byte for byte the JSON that the contract's schema encodes",
     { report },
     ({ report }) => {
       const checks = report.urls.flatMap((url, i) => {
@@ -88,7 +88,7 @@ describe("the JSON of a batch answer", () => {
   })
 
   it.prop(
-    "a batch answer has the current figures of a URL, even if an earlier answer had others",
+    "a batch answer has the current figures of a URL, even if an earlier answer had other figures",
     { url: fc.webUrl(), former: Arbitrary.make(Metrics), latter: Arbitrary.make(Metrics) },
     ({ former, latter, url }) => {
       const answers = [former, latter, former].map((metrics) =>

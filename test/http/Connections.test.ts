@@ -181,7 +181,7 @@ describe("an answer that is sent before the body has arrived", () => {
     )
 
     it.scopedLive(
-      `a ${status} reaches a client that sends its whole body of 5 MB before it reads`,
+      `a ${status} reaches a client that sends its whole body of 5 MB before it reads the answer`,
       () =>
         Effect.gen(function* () {
           const { key, url } = yield* start()

@@ -266,15 +266,17 @@ describe("status 200", () => {
   )
 
   for (const suffix of ["?a=b", "?", "/", "/?a=b"]) {
-    it.scopedLive(`a POST to ${batchPath}${suffix} is answered like one to ${batchPath}`, () =>
-      Effect.gen(function* () {
-        const { key, send } = yield* start()
-        const answer = yield* send({
-          ...batch(key, '{"urls":["localhost"]}'),
-          path: `${batchPath}${suffix}`,
-        })
-        assert.strictEqual(answer.status, 200)
-      }),
+    it.scopedLive(
+      `a POST to ${batchPath}${suffix} gets the same answer as a POST to ${batchPath}`,
+      () =>
+        Effect.gen(function* () {
+          const { key, send } = yield* start()
+          const answer = yield* send({
+            ...batch(key, '{"urls":["localhost"]}'),
+            path: `${batchPath}${suffix}`,
+          })
+          assert.strictEqual(answer.status, 200)
+        }),
     )
   }
 
@@ -389,29 +391,33 @@ describe("status 400", () => {
     )
   }
 
-  it.scopedLive("the message of a 400 names the first violation and the number of the others", () =>
-    Effect.gen(function* () {
-      const { check } = yield* start()
-      const answer = yield* check(["a.com", 7, "", null])
-      assert.strictEqual(
-        JSON.parse(answer.text).message,
-        "Send the header Content-Type: application/json and a valid JSON body: " +
-          "urls.1: Expected string, received number (and 2 more)",
-      )
-    }),
+  it.scopedLive(
+    "the message of a 400 names the first violation and the number of further violations",
+    () =>
+      Effect.gen(function* () {
+        const { check } = yield* start()
+        const answer = yield* check(["a.com", 7, "", null])
+        assert.strictEqual(
+          JSON.parse(answer.text).message,
+          "Send the header Content-Type: application/json and a valid JSON body: " +
+            "urls.1: Expected string, received number (and 2 more)",
+        )
+      }),
   )
 
-  it.scopedLive("a 400 reports both a list that is too long and the invalid URLs in it", () =>
-    Effect.gen(function* () {
-      const { check } = yield* start()
-      const answer = yield* check(["", ...Array.from({ length: 50 }, () => "a.com"), 7])
-      assert.strictEqual(answer.status, 400)
-      assert.sameDeepMembers(JSON.parse(answer.text).error.issues, [
-        tooBig("array", ["urls"]),
-        tooSmall("string", ["urls", "0"]),
-        typeIssue("string", "number", ["urls", "51"]),
-      ])
-    }),
+  it.scopedLive(
+    "a 400 reports both that a list is too long and which of its URLs are invalid",
+    () =>
+      Effect.gen(function* () {
+        const { check } = yield* start()
+        const answer = yield* check(["", ...Array.from({ length: 50 }, () => "a.com"), 7])
+        assert.strictEqual(answer.status, 400)
+        assert.sameDeepMembers(JSON.parse(answer.text).error.issues, [
+          tooBig("array", ["urls"]),
+          tooSmall("string", ["urls", "0"]),
+          typeIssue("string", "number", ["urls", "51"]),
+        ])
+      }),
   )
 
   it.scopedLive("a request body with a byte order mark gets 400", () =>

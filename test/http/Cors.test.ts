@@ -35,7 +35,7 @@ describe("without allowed origins", () => {
 describe("with allowed origins", () => {
   const corsOrigins = [origin, "https://other.example.com"]
 
-  it.scopedLive("a page of an allowed origin may send an API key and JSON", () =>
+  it.scopedLive("a page of an allowed origin can send an API key and JSON", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins })
       const answer = yield* send(preflight(origin))
@@ -48,7 +48,7 @@ describe("with allowed origins", () => {
     }),
   )
 
-  it.scopedLive("a page of an allowed origin may read successes and errors", () =>
+  it.scopedLive("a page of an allowed origin can read successful answers and errors", () =>
     Effect.gen(function* () {
       const { key, send } = yield* start({ corsOrigins })
       const read = (path: string, headers: Record<string, string> = {}) =>
@@ -67,7 +67,7 @@ describe("with allowed origins", () => {
     }),
   )
 
-  it.scopedLive("a page of an origin that is not allowed may not send requests", () =>
+  it.scopedLive("a page of an origin that is not allowed cannot send requests", () =>
     Effect.gen(function* () {
       const { send } = yield* start({ corsOrigins })
       const answer = yield* send(preflight("https://evil.example.net"))
@@ -90,7 +90,7 @@ describe("with allowed origins", () => {
 
   for (const allowed of [[origin], corsOrigins, ["*"]]) {
     it.scopedLive(
-      `every answer varies by Origin when the allowed origins are ${allowed.join(" ")}`,
+      `every answer has Vary: Origin when the allowed origins are ${allowed.join(" ")}`,
       () =>
         Effect.gen(function* () {
           const { key, send } = yield* start({ corsOrigins: allowed })

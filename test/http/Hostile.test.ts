@@ -379,22 +379,24 @@ describe("a hostile request body", () => {
     }),
   )
 
-  it.scopedLive("a client that hangs up in the middle of its body opens no hold", () =>
-    Effect.gen(function* () {
-      const provider = make(succeeding)
-      const { books, credits, key, log, url } = yield* start({ provider: provider.layer })
-      const connection = yield* connect(url)
-      const headers = { ...json(key), "content-length": "1000" }
-      connection.send(wire(`POST ${batchPath}`, headers, document.slice(0, 10)))
-      // When the server answers another request, it has read the first half of the body.
-      assert.strictEqual((yield* credits).status, 200)
-      connection.hangUp()
-      yield* eventually("the connection is gone", connection.isClosed)
-      assert.strictEqual((yield* credits).status, 200)
-      assert.deepStrictEqual(provider.calls, [])
-      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
-      assert.deepStrictEqual(log, [])
-    }),
+  it.scopedLive(
+    "no hold is opened for a client that hangs up in the middle of its request body",
+    () =>
+      Effect.gen(function* () {
+        const provider = make(succeeding)
+        const { books, credits, key, log, url } = yield* start({ provider: provider.layer })
+        const connection = yield* connect(url)
+        const headers = { ...json(key), "content-length": "1000" }
+        connection.send(wire(`POST ${batchPath}`, headers, document.slice(0, 10)))
+        // When the server answers another request, it has read the first half of the body.
+        assert.strictEqual((yield* credits).status, 200)
+        connection.hangUp()
+        yield* eventually("the connection is gone", connection.isClosed)
+        assert.strictEqual((yield* credits).status, 200)
+        assert.deepStrictEqual(provider.calls, [])
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+        assert.deepStrictEqual(log, [])
+      }),
   )
 
   it.scopedLive("a body that arrives byte by byte is read", () =>
@@ -418,7 +420,7 @@ describe("a hostile request body", () => {
 
 describe("a client that hangs up", () => {
   it.scopedLive(
-    "a client that hangs up during the lookup is not charged and gets its hold back",
+    "a client that hangs up during the lookup is not charged, and its hold is released",
     () =>
       Effect.gen(function* () {
         const provider = make(() => Effect.never)

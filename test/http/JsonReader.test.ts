@@ -96,7 +96,7 @@ describe("the JSON reader", () => {
   )
 
   it.prop(
-    "the JSON reader agrees with JSON.parse on broken documents",
+    "the JSON reader accepts and refuses the same broken documents as JSON.parse",
     [broken],
     ([text]) => isSameAsParsed(text),
     { fastCheck: { numRuns: runs(1250) } },

@@ -13,7 +13,7 @@ import { start } from "../support/TestServer.ts"
 const text = () => `${JSON.stringify(OpenApi.fromApi(Api), undefined, 2)}\n`
 
 describe("the OpenAPI document", () => {
-  it("the OpenAPI document is equal to the agreed openapi.json", () =>
+  it("the OpenAPI document is equal to the committed openapi.json", () =>
     expect(text()).toMatchFileSnapshot("../openapi.json"))
 
   it("the OpenAPI document contains no names or default texts of the framework", () => {

@@ -116,14 +116,16 @@ describe.each(paths)("the web page %s", (path) => {
     }),
   )
 
-  it.scopedLive("a web page's address with a trailing slash redirects to the one without it", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start()
-      const { headers, status } = yield* send({ path: `${path}/?a=b` })
-      assert.strictEqual(status, 308)
-      const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
-      assert.strictEqual(page.pathname, `/mount${path}`)
-    }),
+  it.scopedLive(
+    "a web page's address with a trailing slash redirects to the address without the slash",
+    () =>
+      Effect.gen(function* () {
+        const { send } = yield* start()
+        const { headers, status } = yield* send({ path: `${path}/?a=b` })
+        assert.strictEqual(status, 308)
+        const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
+        assert.strictEqual(page.pathname, `/mount${path}`)
+      }),
   )
 
   it.scopedLive("a web page accepts only GET", () =>

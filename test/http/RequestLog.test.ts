@@ -20,7 +20,7 @@ const lineOf = (log: ReadonlyArray<string>, { headers }: Answer) => {
 
 describe("the request log at level debug", () => {
   it.scopedLive(
-    "each request is logged in one line with account, status, outcomes by reason and credits",
+    "each request is logged in one line with account, status, credits and the outcomes by reason",
     () =>
       Effect.gen(function* () {
         const { account, check, credits, log, post } = yield* start({ logLevel: LogLevel.Debug })
@@ -47,7 +47,7 @@ describe("the request log at level debug", () => {
   )
 
   it.scopedLive(
-    "a replayed answer is logged with the same outcomes and credits as the first one",
+    "a replayed answer is logged with the same outcomes and credits as the first answer",
     () =>
       Effect.gen(function* () {
         const { key, log, send } = yield* start({ logLevel: LogLevel.Debug })

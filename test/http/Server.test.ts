@@ -89,7 +89,7 @@ describe("a service that stops", () => {
       }),
   )
 
-  it.scopedLive("a stopping service returns the holds of clients that have just hung up", () =>
+  it.scopedLive("a stopping service releases the holds of clients that have just hung up", () =>
     Effect.gen(function* () {
       // The provider call takes a while to be interrupted.
       const closed = yield* Deferred.make<void>()

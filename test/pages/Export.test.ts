@@ -51,7 +51,7 @@ describe("the CSV export", () => {
 })
 
 describe("an export of a list with other columns", () => {
-  it("an export has the address first, then the other columns of each line of the list", () => {
+  it("each line of an export has the address, the results, and then the other columns of the list", () => {
     assert.strictEqual(
       csvOf(joined),
       "\uFEFFurl,domainAuthority,pageAuthority,spamScore,reason,id,reason (list)\r\n" +
@@ -71,7 +71,7 @@ describe("an export of a list with other columns", () => {
     )
   })
 
-  it("a JSON export is a list of objects with the list's text unchanged", () => {
+  it("a JSON export contains the text of the list's columns unchanged", () => {
     assert.deepStrictEqual(JSON.parse(json(joined)), [
       { url: "a.com", domainAuthority: 1, pageAuthority: 2, list: { id: "7", reason: "good" } },
       { url: "a.com", domainAuthority: 1, pageAuthority: 2, list: { id: "8", reason: "=1+1" } },
@@ -88,7 +88,7 @@ describe("an export of a list with other columns", () => {
     )
   })
 
-  it("an export keeps both of two columns with the same name", () => {
+  it("an export keeps two list columns that have the same name", () => {
     const row = { place: 1, url: "a.com", lines: [["1", "2", "3"]] }
     const results = { rows: [row], others: ["rank", "rank", "url"] }
     assert.deepStrictEqual(JSON.parse(json(results)), [

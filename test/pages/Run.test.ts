@@ -110,7 +110,7 @@ const continueFrom = async (
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
 describe("a console run", () => {
-  it("a console run sends batches of fifty with an idempotency key each, and keeps the order", async () => {
+  it("a console run sends batches of 50 URLs, each with its own idempotency key, and keeps the order", async () => {
     const urls = [...sites(60), "localhost", ...sites(59)]
     const { requests, rest, run } = start(urls, figuresOf)
     await rest()
@@ -202,7 +202,7 @@ describe("a console run", () => {
     ])
   })
 
-  it("a console run shows the wait of one batch even after another batch is answered", async () => {
+  it("a console run still shows that a batch waits for a retry after another batch is answered", async () => {
     const isFirst = new Set([50, 10])
     let goOn = () => {}
     const seen: Array<unknown> = []
@@ -317,7 +317,7 @@ describe("a console run", () => {
     assert.deepStrictEqual(run.halt, { kind: "refused", message: "No." })
   })
 
-  it("a stopped console run sends no more batches, but keeps the answers to those in flight", async () => {
+  it("a stopped console run sends no more batches, but keeps the answers to batches in flight", async () => {
     const answers: Array<() => void> = []
     const { requests, rest, run } = start(
       sites(500),
@@ -353,7 +353,7 @@ describe("a console run", () => {
     assert.strictEqual(new Set(requests.map(({ name }) => name)).size, 2)
   })
 
-  it("a console run stores every idempotency key before its batch is sent, and continues after a reload", async () => {
+  it("a console run stores each idempotency key before it sends the batch, and continues after a reload", async () => {
     const urls = [...sites(120), `${"a".repeat(1000)}.com`]
     const kept = new Map<number, unknown>()
     let summary: unknown

@@ -56,7 +56,7 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(places({ tenth: { figure: "domainAuthority", number: 0 } }), [3])
   })
 
-  it("the console's table is filtered by ranges of figures that include their ends", () => {
+  it("the console's table filter by a range of figures includes both ends of the range", () => {
     const within = (ranges: Partial<TableView.Filter["ranges"]>) =>
       places({ ranges: { ...TableView.everything.ranges, ...ranges } })
     assert.deepStrictEqual(within({ domainAuthority: { from: 10, to: 99.5 } }), [1, 2])
@@ -73,7 +73,7 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(within({ pageAuthority: { from: 60, to: 50 } }), [])
   })
 
-  it("the distribution counts a console run's figures per tenth of the scale and has their median", () => {
+  it("the distribution has the number of a run's figures in each tenth of the scale, and their median", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
       median: 10,

@@ -31,11 +31,11 @@ describe("a list in the console", () => {
     assert.deepInclude(read(text, { keepsDuplicates: true }), { duplicates: 0 })
   })
 
-  it("a console list keeps text that is not an address, so that the service reports it", () => {
+  it("a console list keeps text that is not an address, and the service reports this text", () => {
     assert.deepStrictEqual(urlsOf("localhost\nnot a url\n=1+1"), ["localhost", "not a url", "=1+1"])
   })
 
-  it("a pasted table is read from the column that has a usual name", () => {
+  it("a pasted table is read from the column with a usual name, such as url", () => {
     assert.deepStrictEqual(summary('id,URL,note\n1,a.com,"x, y"\n2,"https://b.com/p,q",z\n'), {
       urls: ["a.com", "https://b.com/p,q"],
       duplicates: 0,
@@ -103,7 +103,7 @@ describe("a list in the console", () => {
     ])
   })
 
-  it("a pasted table keeps the other columns of every line, also of duplicates", () => {
+  it("a pasted table keeps the other columns of every line, including duplicate lines", () => {
     const { items, others } = read("id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n", {
       keepsDuplicates: false,
     })

@@ -168,7 +168,7 @@ describe.concurrent("restarts of PgBouncer and its server", () => {
     })
 
   it.scopedLive.each(modes)(
-    "no request fails while first PgBouncer and then its server restarts, in %s",
+    "no request fails while PgBouncer and then PostgreSQL restart, in %s",
     ([, mode]) =>
       survives(mode, ({ pgbouncer, postgres, requestsRunAgain }) =>
         Effect.all([restart(pgbouncer), requestsRunAgain, restart(postgres), requestsRunAgain]),
@@ -197,7 +197,7 @@ describe.concurrent("restarts of PgBouncer and its server", () => {
 
 describe("a request timeout that is shorter than the outage", () => {
   it.scopedLive(
-    "clients that repeat timed-out requests after an outage get an answer for each key",
+    "clients that repeat timed-out requests after an outage get an answer for each idempotency key",
     () =>
       Effect.gen(function* () {
         const { during, isTidy, postgres, requestsRunAgain, tally } = yield* world(

@@ -96,7 +96,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a bulk check stopped by Ctrl-C exits with 1 and explains how to resume, also from stdin",
+    "a bulk check of a file or stdin exits with 1 on Ctrl-C and explains how to resume",
     () =>
       Effect.gen(function* () {
         const { books, cwd, key, spent, url } = yield* service(20_000)
@@ -209,7 +209,7 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
-    "a bulk check resumed after more than a day reports which batches may be charged again",
+    "a bulk check resumed after more than a day reports which batches may be charged twice",
     () =>
       Effect.gen(function* () {
         const { args, cwd, list } = yield* service(50)
@@ -230,7 +230,7 @@ describe("a bulk check that is stopped", () => {
 
 describe("a bulk check that finished", () => {
   it.scopedLive(
-    "a finished bulk check charges nothing and keeps its output until --again asks for it",
+    "a finished bulk check charges nothing and writes no output, unless it is run with --again",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, read } = yield* service(1000)
@@ -269,7 +269,7 @@ describe("a bulk check that finished", () => {
   )
 
   it.scopedLive(
-    "a finished bulk check prints its outcomes again from the journal, without the service",
+    "the outcomes of a finished bulk check can be printed from its journal, without the service",
     () =>
       Effect.gen(function* () {
         const { args, cwd, kill, list } = yield* ownService(100)

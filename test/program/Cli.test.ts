@@ -63,7 +63,7 @@ describe("the verbs with --json", () => {
   )
 
   it.scopedLive(
-    "the key verbs with --json print one document each, and only a new key's secret",
+    "the key verbs with --json print one JSON document each, with the secret only of a new key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -211,7 +211,7 @@ describe("the sources of the program", () => {
 
 describe("wrong usage of the program", () => {
   it.scopedLive(
-    "an unknown verb gives one line on stderr and exit code 2",
+    "an unknown CLI verb prints one line on stderr and exits with 2",
     () =>
       Effect.gen(function* () {
         const { code, stderr, stdout } = yield* run(yield* folder, ["frobnicate"])
@@ -231,7 +231,7 @@ describe("a CLI verb that fails", () => {
     prepare: (cwd: string) => Effect.Effect<unknown, unknown> = () => Effect.void,
   ) =>
     it.scopedLive(
-      `${name} gives one line on stderr and exit code 1`,
+      `a CLI verb with ${name} prints one line on stderr and exits with 1`,
       () =>
         Effect.gen(function* () {
           const cwd = yield* folder
@@ -297,7 +297,7 @@ describe("a CLI verb that fails", () => {
 
 describe("a database that does not exist", () => {
   it.scopedLive(
-    "a verb that reads prints the path of a missing database and does not create it",
+    "a CLI verb that needs an existing database prints the missing path and creates no database",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -328,7 +328,7 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "account create and dataset import create a missing database and print its path once",
+    "the verbs account create and dataset import create a missing database, and print its path once",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -404,7 +404,7 @@ describe("a database that does not exist", () => {
   )
 
   it.scopedLive(
-    "CLI verbs that do not read the database work without one",
+    "CLI verbs that do not use the database work without a database",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -169,7 +169,7 @@ describe("a running service", () => {
   )
 
   it.scopedLive(
-    "a running service's database can be backed up, and its log ends with the signal that stops it",
+    "the database of a running service can be backed up, and the service logs the signal that stops it",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -205,7 +205,7 @@ describe("a running service", () => {
 
 describe("a backup of a database whose books are wrong", () => {
   it.scopedLive(
-    "a backup whose ledger has errors is kept, and the message names it and says what to do",
+    "a backup whose ledger has errors is kept, and the message names the file and says what to do",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -306,7 +306,7 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "the doctor exits with 1 when parts fail, and names only those parts",
+    "the doctor exits with 1 when checks fail, and its message names only the failed checks",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

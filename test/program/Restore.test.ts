@@ -149,7 +149,7 @@ describe("authority restore", () => {
   )
 
   it.scopedLive(
-    "restore creates a missing database from a backup and prints what it did",
+    "restore creates a missing database from a backup, and prints a report",
     () =>
       Effect.gen(function* () {
         const { atBackup, cwd } = yield* killed
@@ -186,7 +186,7 @@ describe("authority restore", () => {
   )
 
   it.scopedLive(
-    "restore replaces a damaged database that is not open, and keeps it with its WAL",
+    "restore replaces a damaged database that is not open, and keeps the damaged file with its WAL",
     () =>
       Effect.gen(function* () {
         const { atBackup, cwd, key } = yield* killed

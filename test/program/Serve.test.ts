@@ -71,7 +71,7 @@ const paste = (line: string) => {
 
 describe("the first start", () => {
   it.scopedLive(
-    "the first start prints a demo key and a curl line that works; the second prints no key",
+    "the first start prints a demo key and a working curl command, the second start prints no key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

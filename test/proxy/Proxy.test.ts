@@ -105,7 +105,7 @@ const send = (url: string, apiKey: string, body: string) =>
 
 describe.each(["nginx", "caddy"] as const)("%s with the configuration of the guide", (name) => {
   it.scopedLive(
-    "the proxy passes batches and the service's errors on, and hides the operators' paths",
+    "the proxy forwards batches and the service's errors, and hides the operators' paths",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -131,7 +131,7 @@ describe.each(["nginx", "caddy"] as const)("%s with the configuration of the gui
   )
 
   it.scopedLive(
-    "the proxy sends a batch once when the service dies before its answer",
+    "the proxy does not resend a batch when the service dies before it answers",
     () =>
       Effect.gen(function* () {
         const batches = new Array<string>()

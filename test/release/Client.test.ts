@@ -46,7 +46,7 @@ const output = (
 
 describe("the examples of the README and the guide", () => {
   it.scopedLive(
-    "the client examples of README and guide compile, and print the same on Node, Node 20 and Deno",
+    "the client examples compile, and print the same output on the current Node, Node 20 and Deno",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(examples.length, 3)
@@ -105,7 +105,7 @@ const asJavaScript = (folder: string, file: string) => {
 
 describe("the packed client", () => {
   it.scopedLive(
-    "the packed client says which Node it needs, and has a main export, a README and a license",
+    "the packed client declares its Node version, and has a main export, a README and a license",
     () =>
       Effect.gen(function* () {
         const project = yield* consumer

@@ -83,7 +83,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console checks 10,000 addresses in at most 130 table rows, and reads a list of 100,000",
+    "the console checks 10,000 addresses with at most 130 table rows, and reads a list of 100,000 addresses",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -111,7 +111,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "every state of the console fits a phone's width and is accessible there",
+    "every state of the console fits the width of a phone and is accessible at that width",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -26,7 +26,7 @@ const moz = { AUTHORITY_PROVIDER: "moz", AUTHORITY_MOZ_TOKEN: "token" }
 
 describe("the guide to operating", () => {
   it.scopedLive(
-    "the guide's lines create the first account and its key beside a running service",
+    "the guide's commands create the first account and its key while the service runs",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -58,7 +58,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the guide's lines manage accounts, keys and credits",
+    "the guide's commands manage accounts, keys and credits",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -69,7 +69,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the guide's lines back up a running service's database and restore it after a stop",
+    "the guide's commands back up a running service's database and restore it after a stop",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -88,7 +88,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "an older program refuses a database of a newer version with the guide's line",
+    "an older program refuses a database of a newer version with the message that the guide shows",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

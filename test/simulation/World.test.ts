@@ -71,7 +71,7 @@ describe("a simulated world", () => {
     assert.isAtLeast(lost, 10)
   })
 
-  it("the timers of a frozen process wait until it thaws, and those of a killed process never run", () => {
+  it("the timers of a frozen process wait until it thaws, and timers of a killed process never run", () => {
     const world = new World(1)
     const [one, other] = [world.process("one"), world.process("other")]
     const seen: Array<string> = []

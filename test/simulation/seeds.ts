@@ -18,7 +18,7 @@ export const testSeeds = (firsts: ReadonlyArray<number>) => {
     afterAll(() => template.close())
 
     it.each(firsts)(
-      "the service keeps its promises in 25 seeds of bad luck, with interleaved transactions, from seed %i",
+      "the service keeps its guarantees under random faults and interleaved transactions, 25 seeds from %i",
       async (first) => {
         for (let seed = first; seed < first + 25; seed++) {
           const { counts, problems } = simulate(template, seed)

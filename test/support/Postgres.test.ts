@@ -14,7 +14,7 @@ const isRoot = process.getuid?.() === 0
 
 describe("PostgreSQL for the tests", () => {
   it.scopedLive.skipIf(!isRoot)(
-    "the test PostgreSQL starts even if only root may enter the folder of its programs",
+    "the test PostgreSQL starts even if only root can access the folder of its programs",
     () =>
       Effect.gen(function* () {
         // `mkdtemp` creates a folder that other users cannot enter.

@@ -125,7 +125,7 @@ export const suite = (
 ) => {
   describe.each(modes)("with %s", (mode) => {
     it.scopedLive(
-      "a charge during a freeze may be committed, but the requests queued behind it are not",
+      "a charge that runs while the database freezes may be committed, but requests queued behind it are not",
       () =>
         Effect.gen(function* () {
           const service = yield* startOn(mode, database)
@@ -176,7 +176,7 @@ export const suite = (
     )
 
     it.scopedLive(
-      "a charge with an idempotency key during a freeze is replayed for a repeat of the key",
+      "a charge with an idempotency key during a database freeze is replayed for a repeat",
       () =>
         Effect.gen(function* () {
           const service = yield* startOn(mode, database)
@@ -195,7 +195,7 @@ export const suite = (
     )
 
     it.scopedLive(
-      "a hold during a freeze is never charged, and is released when the database continues",
+      "a hold that is opened during a database freeze is never charged, and is released afterwards",
       () =>
         Effect.gen(function* () {
           const service = yield* startOn(mode, database)

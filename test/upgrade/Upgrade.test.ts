@@ -164,17 +164,19 @@ for (const dialect of ["sqlite", "postgres"] as const) {
           }),
       )
 
-      it.effect("API keys from an earlier version work, except for expired and revoked keys", () =>
-        Effect.gen(function* () {
-          const { url } = yield* OldService
-          for (const { key, name, works } of apiKeys) {
-            const { status } = yield* request(url, {
-              path: "/v1/quota/available-credits",
-              headers: { "x-api-key": key },
-            })
-            assert.strictEqual(status, works ? 200 : 401, name)
-          }
-        }),
+      it.effect(
+        "API keys from an earlier version are valid, except for expired and revoked keys",
+        () =>
+          Effect.gen(function* () {
+            const { url } = yield* OldService
+            for (const { key, name, works } of apiKeys) {
+              const { status } = yield* request(url, {
+                path: "/v1/quota/available-credits",
+                headers: { "x-api-key": key },
+              })
+              assert.strictEqual(status, works ? 200 : 401, name)
+            }
+          }),
       )
 
       it.effect(
