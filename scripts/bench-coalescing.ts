@@ -37,7 +37,10 @@ const random = (seed: number) => () => {
   return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
 }
 
-/** Draws hosts: the n-th host with a probability in proportion to 1/n. */
+/**
+ * Returns a function that draws a random host. The probability of the n-th host is proportional to
+ * 1/n.
+ */
 const zipf = (next: () => number) => {
   const sums = new Float64Array(hosts)
   let sum = 0

@@ -1,8 +1,8 @@
 /**
- * Compares the cost of a request on a ledger with ten million entries and on an empty one. Runs
- * hold/settle pairs on both databases in turn, so that both see the same conditions. Half of the
- * entries belong to the measured account. The hashes of the entries do not form a chain, because no
- * request reads the hashes again. `credits verify` would fail on this ledger.
+ * Compares the cost of a request on a ledger with ten million entries and on an empty ledger. Runs
+ * hold/settle pairs on the two databases alternately, so that other load affects both equally. Half
+ * of the entries belong to the measured account. The hashes of the entries do not form a chain, so
+ * `credits verify` would fail on this ledger. Requests do not read the hashes of earlier entries.
  *
  *     node scripts/bench-large-ledger.ts [--entries 10000000] [--database sqlite|postgres]
  *       [--pairs 2000] [--turns 20]
@@ -46,7 +46,10 @@ const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
     Layer.provideMerge(client),
   )
 
-/** Inserts entries 2 to `count`. Request ids increase from account to account and are not UUIDs. */
+/**
+ * Inserts the entries 2 to `count` of an account. Their request ids are counted up from `before`,
+ * instead of UUIDs.
+ */
 const fill = (account: AccountId, count: number, before: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
@@ -108,7 +111,7 @@ const prepare = (count: number) =>
     return account
   })
 
-/** Runs all pairs of one turn. Returns the time in milliseconds. */
+/** Runs all hold/settle pairs of one turn. Returns the duration in milliseconds. */
 const turn = (account: AccountId) =>
   Effect.gen(function* () {
     const ledger = yield* CreditLedger
@@ -145,7 +148,8 @@ const compare = <E>(empty: Layer.Layer<Stores, E>, large: Layer.Layer<Stores, E>
     yield* Effect.all([none, many])
     const times: Array<readonly [none: number, many: number]> = []
     for (let i = 0; i < turns; i++) {
-      // Alternate the order, because the first turn of a pair may affect the second.
+      // Alternate the order of the two databases, because the first measurement may affect the
+      // second one.
       if (i % 2 === 0) times.push([yield* none, yield* many])
       else times.push(yield* Effect.map(Effect.all([many, none]), ([b, a]) => [a, b] as const))
     }
@@ -171,7 +175,7 @@ try {
     const server = await Postgres.start({ durable: true })
     try {
       const databaseOf = (name: string) =>
-        // The statement that fills or vacuums the database may get no answer for an hour.
+        // Wait up to an hour for an answer, because filling and vacuuming the database are slow.
         inSql(PostgresClient.layer(Redacted.make(`${server.url}/${name}`), { silence: "1 hour" }))
       await Effect.runPromise(
         Effect.flatMap(SqlClient.SqlClient, (sql) => sql`CREATE DATABASE large`).pipe(

@@ -1,7 +1,8 @@
 /**
- * Measures hold/settle pairs on one hot account, many at a time, on each store. The final balance
- * must be exact. Before and after that, measures one transaction per operation on the same
- * database, and prints the ratio. With other load on the computer, only the ratio is meaningful.
+ * Measures concurrent hold/settle pairs on a single account, on each store. The final balance must
+ * be exact. Before and after these pairs, measures pairs with one transaction per operation on the
+ * same database. Prints the ratio of the two speeds. If the computer has other load, only this
+ * ratio is meaningful.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
  *       [--stores memory,sqlite,postgres] [--slow-disk]
@@ -43,14 +44,17 @@ const { values: options } = parseArgs({
 const pairs = Number(options.pairs)
 const concurrency = Number(options.concurrency)
 /**
- * The number of pairs with one transaction per operation. Half of them run before the pairs that
- * share transactions, half after.
+ * The number of pairs in the baseline, which uses one transaction per operation. Half of the
+ * baseline runs before the measured pairs, half after.
  */
 const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
-/** The number of charges in `count` pairs: every second hold is charged. */
+/**
+ * The number of charges in `count` pairs. Every second hold is charged, the other holds are
+ * settled with a charge of 0.
+ */
 const charged = (count: number) => Math.floor(count / 2)
 
-/** Runs pairs. Returns operations per second; a pair is two operations. */
+/** Runs hold/settle pairs. Returns operations per second. A pair counts as two operations. */
 const rate = <R>(count: number, pair: (i: number) => Effect.Effect<void, unknown, R>) =>
   Effect.gen(function* () {
     const start = performance.now()

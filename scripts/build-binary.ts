@@ -34,8 +34,8 @@ interface Target {
 }
 
 /**
- * These packages are Node 24. Node 26 needs libatomic.so.1, which a plain Debian and the image of
- * `deploy/Dockerfile` lack, so the executable would not start there.
+ * The packages contain Node 24. Node 26 needs libatomic.so.1. A plain Debian and the image of
+ * `deploy/Dockerfile` lack this library, so an executable with Node 26 would not start there.
  */
 const targets: Record<string, Target> = {
   "linux-x64": {
@@ -58,7 +58,10 @@ const targets: Record<string, Target> = {
   },
 }
 
-/** Finds or downloads the Node of a target. A download must match the hash in package-lock.json. */
+/**
+ * Returns the path of a target's Node executable. Downloads the package if it is missing. The
+ * download must match the hash in package-lock.json.
+ */
 const baseOf = ({ base, node }: Target): string => {
   if (existsSync(join(root, base, node))) return join(root, base, node)
   const { integrity, version } = lock.packages[base]
@@ -83,7 +86,8 @@ const baseOf = ({ base, node }: Target): string => {
   )
   execFileSync("tar", ["-xzf", file, `package/${node}`], { cwd: cache })
   rmSync(archive)
-  // Rename it only when it is complete, because the next build uses any file with this name.
+  // Move the executable here only when it is complete, because the next build uses any file at this
+  // path.
   mkdirSync(join(cache, "bin"), { recursive: true })
   renameSync(join(cache, "package", node), join(cache, node))
   rmSync(join(cache, "package"), { recursive: true })
@@ -130,7 +134,8 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       },
     })
     const run = (...args: ReadonlyArray<string>) =>
-      // Use relative paths, because the blob contains the path of `main` as given.
+      // Use relative paths: the blob contains the path of `main` as given, and must be equal on all
+      // machines.
       execFileSync(process.execPath, args, { cwd: work, stdio: "pipe" })
     if (has("code cache")) {
       const codeCache = join(root, "scripts/code-cache.ts")

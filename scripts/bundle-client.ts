@@ -1,6 +1,7 @@
 /**
- * Builds the typed client for the package. The client is JavaScript, because browsers, and Node in
- * node_modules, do not strip types. The client has no dependency of the service, such as SQLite.
+ * Builds the typed clients of the package as JavaScript. Browsers cannot run TypeScript, and Node
+ * does not strip types in node_modules. The clients do not depend on libraries of the service, such
+ * as SQLite.
  */
 import { join } from "node:path"
 import { build } from "esbuild"
@@ -13,7 +14,10 @@ export const clientEntries = {
   "client-effect": "src/client/EffectClient.ts",
 }
 
-/** Writes the promise client with its libraries, and the Effect client to `dist`. */
+/**
+ * Writes both clients to `dist`. The promise client includes its libraries, the Effect client
+ * imports them.
+ */
 export const bundleClient = async (dist: string) => {
   const define = { VERSION: JSON.stringify(manifest.version) }
   await build({

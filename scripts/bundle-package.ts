@@ -7,7 +7,7 @@ import { bundleClient, clientEntries } from "./bundle-client.ts"
 import { bundleServer, files, serverEntries } from "./bundle-server.ts"
 import { writeTypes } from "./package-types.ts"
 
-/** Writes the package to `dist`. `npm pack` there makes its tarball. */
+/** Writes the package to `dist`. Run `npm pack` in `dist` to create the tarball. */
 export const bundlePackage = async (dist: string) => {
   await bundleClient(dist)
   await bundleServer(dist)
@@ -51,18 +51,18 @@ const packageOf = ({
   license,
   type: "module",
   sideEffects: ["./server.js", "./testing.js", "./chunks/*"],
-  // The clients need Node 20. The service needs a newer one, and says so when it is imported.
+  // The clients need Node 20. The service needs a newer Node, and reports this when it is imported.
   engines,
   exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
   files: ["client.js", "client-effect.js", ...files, "provider", "types"],
-  // The application and this package must share one copy of Effect, so it is a peer dependency: npm
-  // installs a missing peer and refuses a wrong version. A plain dependency could be a second copy.
+  // Effect is a peer dependency, because the application and this package must share one copy. npm
+  // installs a missing peer and refuses a wrong version.
   peerDependencies: {
     "@effect/platform": `^${dependencies["@effect/platform"]}`,
     effect: `^${dependencies.effect}`,
   },
   dependencies: {
-    // An exact version, because the service is tested with this one only.
+    // The version is exact, because the service is tested only with this version.
     "better-sqlite3": overrides["better-sqlite3"],
     uuid: `^${dependencies.uuid}`,
   },

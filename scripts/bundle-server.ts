@@ -1,6 +1,6 @@
 /**
  * Builds the package's entries for programs that run the service: `/server`, `/provider` and
- * `/testing`. They share chunks, so that an application has one copy of each module.
+ * `/testing`. Common modules are in shared chunks, so that an application loads each module once.
  */
 import { rmSync } from "node:fs"
 import { join } from "node:path"
@@ -15,9 +15,9 @@ export const serverEntries = {
 }
 
 /**
- * The packages that the application installs itself: it needs one copy of Effect, and SQLite's
- * addon is not JavaScript. The rest is in the bundle, because npm ignores the `overrides` of a
- * dependency and would install an SQLite that does not load everywhere.
+ * The packages that are not bundled: an application needs a single copy of Effect, and SQLite's
+ * addon is not JavaScript. All other libraries are bundled, because npm ignores the `overrides` of
+ * a dependency and would install an SQLite that does not load on every platform.
  */
 const external = ["effect", "@effect/platform", "better-sqlite3"]
 

@@ -19,9 +19,12 @@ export type Step = "young functions"
 export const bundle = async (options: {
   readonly outfile: string
   readonly addon: Addon
-  /** Steps to leave out. Steps of the executable are ignored here. */
+  /** Build steps to omit. Names of steps that only `build-binary.ts` has are ignored. */
   readonly without?: ReadonlyArray<string>
-  /** How to bundle the addon, which is not JavaScript, and what to wrap around the program. */
+  /**
+   * Options of esbuild: how to bundle the addon, which is not JavaScript, and code before and after
+   * the program.
+   */
   readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
 }) => {
   const has = (step: Step) => !options.without?.includes(step)
@@ -36,7 +39,8 @@ export const bundle = async (options: {
     // Identifiers are not minified, because errors and logs contain them.
     minifySyntax: true,
     minifyWhitespace: true,
-    // This entry point imports its addon by a fixed path, so that the bundler can include it.
+    // This entry point of better-sqlite3 imports the addon by a fixed path, so that the bundler can
+    // include the addon.
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
     define: await definitions(),
     logLevel: "warning",
@@ -49,11 +53,15 @@ export const bundle = async (options: {
 
 let pages: ReturnType<typeof makePages> | undefined
 
-/** The constants that the build inserts into the sources. The pages are built only once. */
+/**
+ * Returns the constants that the build inserts into the sources. Builds the web pages only at the
+ * first call.
+ */
 export const definitions = async () => ({
   COMMIT: JSON.stringify(commit()),
   VERSION: JSON.stringify(manifest.version),
-  // Not used in a bundle: only the program in sources reads its pages from a folder.
+  // A bundle does not use this value: only a program that runs from its sources reads pages from a
+  // folder.
   "import.meta.dirname": '""',
   PAGES: JSON.stringify(JSON.stringify(await (pages ??= makePages()))),
 })

@@ -14,14 +14,14 @@ import { Script } from "node:vm"
 import { freePort } from "./free-port.ts"
 
 /**
- * V8 produces the same bytes only with the same random numbers and without garbage collections,
- * which would leave traces in the cache. The program that uses the cache does not need these flags.
+ * Node flags that make the cache reproducible: the same random numbers in each run, and enough
+ * memory to run without garbage collections, which would change the cache.
  */
 export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
 
 /**
- * V8 flags that are off while the program runs, so that V8 neither flushes nor optimises code. They
- * are reset before the cache is written: V8 rejects a cache that was made with other flags.
+ * These V8 flags are off while the program runs, so that V8 neither discards nor optimises code.
+ * They are on again before the cache is written, because V8 rejects a cache made with other flags.
  */
 const changing = ["flush-bytecode", "opt", "maglev", "sparkplug"]
 
@@ -40,7 +40,8 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "authority-start-"))
   process.chdir(folder)
-  // Use the default settings, not those of the shell: a new database in this folder, and the sandbox.
+  // Delete the shell's settings. With the default settings, the program uses the sandbox and a new
+  // database in this folder.
   for (const name of Object.keys(process.env)) {
     if (/^(AUTHORITY|OTEL)_/.test(name)) delete process.env[name]
   }
@@ -54,7 +55,7 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   start("serve", "--json")
   const url = `http://127.0.0.1:${port}`
   await answered(`${url}/health/ready`)
-  // The first request loads the rest of the program.
+  // The first request makes the program load its remaining modules.
   await fetch(`${url}/v1/quota/available-credits`)
   const { demoKey } = JSON.parse(await output("demoKey"))
   await fetch(`${url}/v1/metrics/da-pa/batch`, {
@@ -90,7 +91,10 @@ const withoutTimers = () => {
   )
 }
 
-/** Captures stdout. The returned function waits for an output that contains a word. */
+/**
+ * Captures stdout. Returns a function that waits for an output with the given word, and returns the
+ * output.
+ */
 const listen = () => {
   const texts: Array<string> = []
   let look = () => {}

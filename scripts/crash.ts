@@ -1,9 +1,9 @@
 /**
  * Tests crashes: starts the program, puts load on it, kills it with SIGKILL at a random moment, and
- * starts it again on the same database (two processes on PostgreSQL). At the end, every answered
- * request must be charged exactly once, an unanswered one at most once, and all holds must be
- * returned. The fake vendor's figures are cached, so some requests charge in one commit and others
- * in two.
+ * restarts it on the same database. On PostgreSQL, two processes run at the same time. At the end,
+ * every answered request must be charged exactly once, every unanswered request at most once, and
+ * all holds must be released. Requests for cached figures charge in one commit, other requests hold
+ * and settle in two commits.
  */
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
@@ -24,21 +24,25 @@ import { type Program, programOn } from "./program.ts"
 export interface Options {
   readonly rounds: number
   readonly database: "sqlite" | "postgres"
-  /** The program's file, when it is not the source. */
+  /** The program's main file (default: the TypeScript sources). */
   readonly program?: string
 }
 
 export interface Outcome {
   readonly kills: number
   readonly acknowledged: number
-  /** How many acknowledged requests charged in one commit, because their figures were cached. */
+  /**
+   * The number of answered requests that charged in one commit, because their figures were cached.
+   */
   readonly atOnce: number
-  /** How many acknowledged requests held credits in one commit and settled in a second one. */
+  /**
+   * The number of answered requests that held credits in one commit and settled in a second commit.
+   */
   readonly inTwoSteps: number
   readonly inFlight: number
-  /** Requests that were charged and whose client got no answer. */
+  /** The number of requests that were charged although their client got no answer. */
   readonly unacknowledged: number
-  /** How many of the unacknowledged requests gave their answer later, to a repeat of the key. */
+  /** The number of unacknowledged requests whose stored answer was returned to a later repeat. */
   readonly collected: number
   /** The credits that were held after the last process was killed. */
   readonly heldAtLast: number
@@ -46,7 +50,10 @@ export interface Outcome {
 
 const clientsPerProcess = 16
 const requestTimeoutMs = 1000
-/** A killed process is detected within 8 seconds, on a busy machine later. */
+/**
+ * The longest wait for the release of a killed process's holds. The release usually takes up to 8
+ * seconds, on a busy machine longer.
+ */
 const returnMs = 20_000
 
 /** Runs the test. Throws when a charge is lost or doubled, or a hold is not returned. */
@@ -69,7 +76,7 @@ export const crash = async (options: Options): Promise<Outcome> => {
 
 interface Request {
   readonly urls: ReadonlyArray<string>
-  /** The idempotency key; half of the clients send none. */
+  /** The idempotency key. Half of the clients send no key. */
   readonly key: string | undefined
 }
 
@@ -158,7 +165,8 @@ const crashOn = async (
     )
     // Kill the process at a random moment, while requests are in flight.
     await Promise.race([clients, sleep(50 + Math.random() * 1500)])
-    // In the last round, wait until each kind of charge, in one commit and in two, happened once.
+    // In the last round, wait until at least one request charged in one commit and one in two
+    // commits.
     while (isLast && (atOnce === 0 || inTwoSteps === 0)) await Promise.race([clients, sleep(20)])
     life.isOver = true
     await running.kill()
@@ -176,8 +184,8 @@ const crashOn = async (
   let collected = 0
   try {
     await heldIsReturned(program, returnMs)
-    // All holds are returned, so no other request owns these keys: each repeat is charged, or is a
-    // replay.
+    // All holds are released, so no other request owns these idempotency keys. Each repeat is
+    // charged or replayed.
     for (const request of inFlight.filter(({ key }) => key !== undefined)) {
       const { creditsUsed, isReplay } = await send(running.url, request)
       if (isReplay && creditsUsed > 0) collected++
@@ -190,7 +198,7 @@ const crashOn = async (
   const charged = new Map(charges)
   assert.equal(charged.size, charges.length, "a request was charged twice")
   for (const [requestId, credits] of acknowledged) {
-    // An answer may have only failed URLs. It costs 0 credits and has no charge in the statement.
+    // An answer of 0 credits contains only failed URLs and has no charge in the statement.
     assert.equal(
       charged.get(requestId) ?? 0,
       credits,

@@ -1,8 +1,8 @@
 /**
- * Tests a failover under load. Two replicas of the service reach a primary with a synchronous
- * standby through a proxy. The primary is killed with SIGKILL, the standby is promoted, and the
- * proxy is pointed at it. Fails when an answered request is not charged or a request is charged
- * twice, or when the first answer comes later than two seconds after the promotion.
+ * Tests a failover under load. Two replicas of the service connect through a proxy to a primary
+ * that has a synchronous standby. The test kills the primary with SIGKILL, promotes the standby,
+ * and points the proxy at the standby. Fails when an answered request is not charged, a request is
+ * charged twice, or the first successful answer comes more than two seconds after the promotion.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -20,7 +20,9 @@ import { programOn } from "./program.ts"
 import * as Traffic from "./traffic.ts"
 
 export interface Options {
-  /** How long requests run before the primary is killed, and after the service is back. */
+  /**
+   * The seconds of load before the primary is killed, and after the time limit for the recovery.
+   */
   readonly seconds: number
 }
 
@@ -31,10 +33,13 @@ export interface Outcome extends Traffic.Tally {
   readonly backAfterMs: number
 }
 
-/** The longest allowed time from the promotion to the next successful answer. */
+/** The longest allowed time from the promotion to the next successful answer, in milliseconds. */
 const limitMs = 2000
 
-/** Time between the loss of the primary and the promotion of the standby. */
+/**
+ * The simulated time until the loss of the primary is noticed and the standby is promoted, in
+ * milliseconds.
+ */
 const unnoticedMs = 1000
 
 const clients = 32

@@ -7,12 +7,12 @@ import { setTimeout as sleep } from "node:timers/promises"
 import { parentPort, workerData } from "node:worker_threads"
 import { batchPath } from "../src/contract/Wire.ts"
 
-/** What the client saw since its last report. */
+/** The client's measurements since its last report. */
 export interface Report {
   readonly count: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Statuses other than 200, and errors. */
+  /** The statuses other than 200, and the errors of failed requests. */
   readonly others: ReadonlyArray<string>
 }
 

@@ -40,7 +40,7 @@ const maxRssMb = 300
 const maxConnections = 1000
 const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
 
-/** With true, the fake Moz API answers with deeply nested JSON instead of figures. */
+/** When true, the fake Moz API answers with deeply nested JSON instead of figures. */
 let isVendorHostile = false
 const vendor = createServer(async (incoming, response) => {
   const { id, params } = JSON.parse(await text(incoming))
@@ -123,7 +123,8 @@ const send = (body: string, headers: Readonly<Record<string, string>>): Promise<
 const destroyed = (socket: Socket) =>
   new Promise<void>((resolve) => {
     socket.on("error", () => {})
-    // Only a write detects that the server has destroyed a half-closed connection.
+    // Write repeatedly: on a half-closed connection, only a write detects that the server has
+    // destroyed it.
     socket.on("end", () => {
       const probe = setInterval(() => socket.write("x"), 500)
       socket.on("close", () => clearInterval(probe))
@@ -131,7 +132,10 @@ const destroyed = (socket: Socket) =>
     socket.on("close", () => resolve())
   })
 
-/** Runs `act` in a loop in each client until the time is over. Returns how often it ran. */
+/**
+ * Starts `clients` concurrent loops that run `act` until the time `until`. Returns the number of
+ * runs.
+ */
 const repeat = async (clients: number, until: number, act: () => Promise<void>) => {
   let count = 0
   const client = async () => {
@@ -143,7 +147,10 @@ const repeat = async (clients: number, until: number, act: () => Promise<void>) 
 
 interface Attack {
   readonly name: string
-  /** Attacks until `until`, in ms of `performance.now()`. Returns what it did, in a few words. */
+  /**
+   * Runs the attack until `until`, in ms of `performance.now()`. Returns a short summary of the
+   * attack.
+   */
   readonly run: (until: number) => Promise<string>
 }
 
@@ -173,7 +180,7 @@ const silentConnections: Attack = {
     })
     await Promise.race([Promise.all(sockets), sleep(22_000, undefined, { ref: false })])
     const seconds = (performance.now() - openedAt) / 1000
-    // The slots are free again, so a new client gets an answer.
+    // The silent connections are closed and use no slots any more, so a new client gets an answer.
     const { status } = await fetch(`${url}/health/live`, { signal: AbortSignal.timeout(5000) })
     assert.equal(status, 200)
     assert(seconds < 22, "silent connections are still open after 22 s")
@@ -193,7 +200,10 @@ const earlyAnswers = [
   },
 ]
 
-/** The service discards up to 16 MiB of a body. The socket buffers take the rest. */
+/**
+ * The most bytes that a connection may take. The service discards up to 16 MiB of a body, and
+ * socket buffers hold more bytes.
+ */
 const maxSentBytes = 32 * 1024 * 1024
 
 const endlessBodies: Attack = {
@@ -219,7 +229,8 @@ const endlessBodies: Attack = {
       socket.destroy()
       assert(!isOpen, `a connection is open 10 s after its ${early.status}`)
       most = Math.max(most, socket.bytesWritten)
-      // A client that goes on sending may lose an answer that it has not read yet.
+      // Accept a missing answer: a client that continues to send may lose an answer that it has not
+      // read yet.
       if (answer !== "") assert.equal(Number(answer.split(" ")[1]), early.status, answer)
     })
     assert(most <= maxSentBytes, `a connection took ${most} bytes after an early answer`)
@@ -244,7 +255,7 @@ const freeWrites: Attack = {
       })
       assert.equal(status, 200, body)
     })
-    // The ordinary client is charged meanwhile, which takes about 300 bytes per request.
+    // Allow some growth: each charge of the ordinary client takes about 300 bytes in the database.
     assert(size() - before < 8 * 1024 * 1024, `the database grew by ${size() - before} bytes`)
     return `${count} requests, the database grew by ${Math.round((size() - before) / 1024)} KiB`
   },
@@ -290,7 +301,7 @@ const attacks = [
   endlessBodies,
   freeWrites,
   deepAnswers,
-  // Must be the last attack, because it destroys the log.
+  // `logWithoutReader` must be the last attack, because it breaks the service's log output.
   logWithoutReader,
 ]
 
@@ -309,7 +320,7 @@ const sampling = setInterval(() => (peakMb = Math.max(peakMb, rssMb(pid))), 100)
 const rows: Array<string> = []
 try {
   for (const { name, run } of attacks) {
-    // Pause, so that memory of the previous attack is not counted for this one.
+    // Pause, so that the memory of the previous attack is not attributed to the next attack.
     await sleep(1000)
     await ordinary()
     peakMb = 0

@@ -25,7 +25,7 @@ export const toHtml = (
   return { title: textOf(title["tokens"] ?? []), html }
 }
 
-/** Returns a function that gives each heading the id that GitHub gives it. */
+/** Returns a function that returns the id of a heading. The ids are the same as on GitHub. */
 export const makeIds = () => {
   const counts = new Map<string, number>()
   return (heading: string): string => {
@@ -39,7 +39,7 @@ export const makeIds = () => {
   }
 }
 
-/** The text of inline tokens without their markup. */
+/** Returns the text of inline tokens without markup. */
 export const textOf = (tokens: ReadonlyArray<Token>): string =>
   tokens
     .map((token) =>
@@ -92,8 +92,8 @@ class GuideRenderer extends Renderer {
   }
 
   /**
-   * Returns the attributes of a region that the keyboard can scroll when it is wider than the
-   * screen. Each region has its own name.
+   * Returns the HTML attributes of a scrollable region, which users can scroll with the keyboard.
+   * Each region gets a unique name.
    */
   private region(kind: string) {
     this.regions++

@@ -1,8 +1,9 @@
 /**
- * Measures the time from the start of the executable to its first real answer: an account's
- * balance. Prints the ratio to a bare `node:http` server on the same Node. Both run in turn, so
- * that other load slows both. Also measures the idle memory and `--help`. Fails above a limit;
- * `--first-answer` and `--idle-mib` set other limits.
+ * Measures the time from the start of the executable to its first answer with an account's balance.
+ * Prints the ratio to a bare `node:http` server on the same Node. The two programs are measured in
+ * turn, so that other load slows both of them. Also measures the idle memory and the duration of
+ * `--help`. Fails when a measurement exceeds its limit. `--first-answer` and `--idle-mib` change
+ * the limits.
  */
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"

@@ -1,7 +1,7 @@
 /**
  * Checks that the simulator finds bugs. Plants one known bug at a time in a copy of the sources,
  * with a patch, and runs the simulator there. Fails when a bug is not found within `--seeds` seeds.
- * `--only` takes the beginning of the patch's name.
+ * `--only` uses only the patches whose names begin with the given text.
  *
  *     npm run mutants [-- --seeds 500] [-- --only 03]
  */
@@ -14,7 +14,7 @@ import { parseArgs } from "node:util"
 const root = join(import.meta.dirname, "..")
 const patches = join(root, "test/simulation/mutants")
 
-/** What a copy needs to run the simulator and to be type-checked. */
+/** The files that a copy needs for the simulator and the type check. */
 const copied = ["src", "test/simulation", "package.json", "tsconfig.json"]
 
 interface Run {

@@ -4,12 +4,12 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs
 import { dirname, join } from "node:path"
 import { root } from "./bundle.ts"
 
-/** The clients have a project of their own, because they must run in browsers and on Node 20. */
+/**
+ * The clients have a separate TypeScript project, because they must run in browsers and on Node 20.
+ */
 const projects = ["scripts/client-types.json", "scripts/server-types.json"]
 
-/**
- * Writes the types of these source files to `dist/types`. Omits files that none of them imports.
- */
+/** Writes the types of the given sources and of all files that they import to `dist/types`. */
 export const writeTypes = (dist: string, sources: ReadonlyArray<string>) => {
   const types = join(dist, "types")
   rmSync(types, { recursive: true, force: true })
@@ -31,7 +31,7 @@ export const writeTypes = (dist: string, sources: ReadonlyArray<string>) => {
   }
 }
 
-/** Adds a file and all files that it imports to `used`. */
+/** Adds to `used` a file and all files that the file imports, directly or indirectly. */
 const follow = (file: string, used: Set<string>) => {
   if (used.has(file)) return
   used.add(file)

@@ -1,6 +1,7 @@
 /**
- * Builds the console, the API reference and the guide. Each is one self-contained HTML page, which
- * loads nothing else. Its Content-Security-Policy allows exactly its own script and style.
+ * Builds the console, the API reference and the pages of the guide. Each page is one HTML file that
+ * loads no other file. Its Content-Security-Policy allows only the script and the style in the
+ * file.
  */
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"

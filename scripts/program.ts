@@ -1,4 +1,4 @@
-/** Runs the program in child processes with their own settings, for scripts that kill them. */
+/** Runs the program in child processes, for scripts that kill these processes. */
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
 import { join } from "node:path"
@@ -35,7 +35,7 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
     return JSON.parse(stdout)
   }
 
-  /** Starts the service, and returns once it listens. */
+  /** Starts the service, and returns when the service listens. */
   const serve = async () => {
     const child = spawn(process.execPath, [main, "serve", "--json"], {
       cwd,

@@ -66,7 +66,10 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
   }
 }
 
-/** Runs a command in a terminal. Returns the progress bars that it drew, and its final output. */
+/**
+ * Runs a command in a terminal. Returns each drawn progress bar, and the end of the command's
+ * output.
+ */
 const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) => {
   const command = [process.execPath, join(root, "src/main.ts"), ...args].join(" ")
   const shown = execFileSync("script", ["-qec", `stty cols 100; ${command}`, "/dev/null"], {

@@ -20,7 +20,10 @@ import { setTimeout } from "node:timers/promises"
 
 const seconds = Number(process.argv[2] ?? 600)
 const connections = 64
-/** The fraction of the run in which caches fill and code is compiled. Its memory does not count. */
+/**
+ * The first fraction of the run, in which caches fill and V8 compiles code. Memory growth in this
+ * time does not count.
+ */
 const warmUp = 0.3
 const allowedGrowth = 1.1
 
@@ -51,7 +54,7 @@ let unanswered = 0
 const hosts = (n: number) =>
   Array.from({ length: n }, () => `host-${Math.floor(Math.random() * 20_000)}.example.com`)
 
-/** The requests of the clients, valid and invalid. */
+/** Returns a random valid or invalid request of each kind. */
 const kinds: ReadonlyArray<() => { readonly path: string; readonly body?: string }> = [
   () => ({ path: "/v1/metrics/da-pa/batch", body: JSON.stringify({ urls: hosts(1) }) }),
   () => ({ path: "/v1/metrics/da-pa/batch", body: JSON.stringify({ urls: hosts(50) }) }),
@@ -87,7 +90,8 @@ const client = async () => {
         response.on("error", () => resolve())
       })
       request.on("error", (error: NodeJS.ErrnoException) => {
-        // The service has not accepted a request on a refused or an already closed connection.
+        // The service did not accept the request if the connection was refused, or was an idle
+        // connection that had closed.
         const isRefused = error.code === "ECONNREFUSED" || request.reusedSocket
         if (!isAccepted && !isRefused) unanswered += 1
         if (error.code === "ECONNREFUSED") isStopping = true

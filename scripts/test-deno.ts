@@ -5,7 +5,7 @@ import { join } from "node:path"
 /** The other Vitest projects run the program in a Node process, or need a browser. */
 const projects = ["unit", "stores", "http"]
 
-/** Parts of test names. Change them together with the tests. */
+/** Tests to skip, by a part of their name. Change these texts when you rename the tests. */
 const tests = [
   // Deno's server does not answer some of the requests that these property tests generate.
   "with and without the fast path",

@@ -1,6 +1,6 @@
 /**
- * Installs the built package in an empty folder, as another project does, and runs the README's
- * examples there on Node and on Deno. The code comes from the README itself.
+ * Installs the built package in an empty folder, as another project does. Extracts the examples
+ * from the README and runs them there on Node and on Deno.
  */
 import assert from "node:assert/strict"
 import { execFile, spawn } from "node:child_process"
@@ -89,7 +89,9 @@ layer({})
 start({ figures: { "example.com": 91 } })
 `
 
-/** Runs the program of the README and checks two URLs. */
+/**
+ * Runs the README's example program that starts the service, and checks two URLs with this service.
+ */
 const serve = async (
   folder: string,
   name: string,
@@ -135,7 +137,10 @@ const serve = async (
   report(`the README's service answers on ${name}, and SIGTERM ends it`)
 }
 
-/** Tests on Node 20, if the machine has it: the clients must load, and the service must refuse. */
+/**
+ * Tests on Node 20 or 21, if the machine's own Node is one of them: the clients must load, and the
+ * service must refuse to load.
+ */
 const refuseOldNode = async (folder: string) => {
   const path = process.env["PATH"]?.split(":").filter((part) => !part.endsWith("node_modules/.bin"))
   const options = { cwd: folder, env: { PATH: path?.join(":") } }

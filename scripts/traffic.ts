@@ -1,6 +1,7 @@
 /**
- * Runs concurrent clients against several replicas. Half of the requests have an idempotency key,
- * and half of the hosts are new. A client repeats a failed request as the service's own client does.
+ * Runs concurrent clients against several replicas of the service. Half of the requests have an
+ * idempotency key, and half of the hosts are new. The clients use the retry rules of the service's
+ * own client.
  */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -8,7 +9,7 @@ import * as Schema from "effect/Schema"
 import { BatchResponse } from "../src/contract/Api.ts"
 
 export interface Options {
-  /** The addresses of the replicas. Requests use them in turn. */
+  /** The addresses of the replicas. Successive requests go to the replicas in turn. */
   readonly urls: ReadonlyArray<string>
   readonly apiKey: string
   readonly clients: number
@@ -31,7 +32,7 @@ export interface Outcome {
   readonly answeredAt: number
 }
 
-/** How long a client repeats one request. */
+/** How long a client retries one request, in milliseconds. */
 const patienceMs = 30_000
 
 /** Sends requests until `goesOn` returns false. Resolves when every request has its outcome. */
@@ -105,25 +106,28 @@ const decode = Schema.decodeUnknownSync(BatchResponse)
 
 /** Compares the answered requests with the charges in the statement. */
 export interface Tally {
-  /** Requests that were answered 200. */
+  /** Requests that were answered with 200. */
   readonly acknowledged: number
-  /** Charges in the statement. */
+  /** The number of charges in the statement. */
   readonly charged: number
-  /** Answered 200 and not in the statement. */
+  /**
+   * Requests that were answered with 200, but were charged fewer credits than the answer says, or
+   * none.
+   */
   readonly lost: number
-  /** In the statement more than once, or with other credits than in the answer. */
+  /** Requests that were charged more than once, or more credits than the answer says. */
   readonly doubled: number
-  /** In the statement, and not answered 200. */
+  /** Requests that were charged, but not answered with 200. */
   readonly unacknowledged: number
-  /** Answered 200 at the first attempt. */
+  /** Requests that were answered with 200 at the first attempt. */
   readonly atOnce: number
-  /** How many attempts got each failing status, such as `{ "503": 2 }`. */
+  /** The number of attempts by failing status. `{ "503": 2 }` means that two attempts got a 503. */
   readonly failures: Readonly<Record<string, number>>
 }
 
 /**
- * Counts the outcomes. `charges` has the request id and the credits of each charge in the
- * statement.
+ * Counts the outcomes of all requests. `charges` contains the request id and the credits of each
+ * charge in the statement.
  */
 export const tally = (
   outcomes: ReadonlyArray<Outcome>,

@@ -65,7 +65,10 @@ const warmUpSeconds = Number(values["warm-up"])
 const rssSeconds = Number(values["rss-seconds"])
 const starts = Number(values.starts)
 
-/** A build, and the trick that is left out of it; undefined for the whole build. */
+/**
+ * A build of the program. `trick` is the trick that this build lacks; undefined for the whole
+ * program.
+ */
 interface Build {
   readonly name: string
   readonly trick: Trick | undefined
@@ -95,7 +98,9 @@ const make = async (name: string, trick: Trick | undefined): Promise<Build> => {
 
 const chosen = tricks.filter(({ name }) => values.only.length === 0 || values.only.includes(name))
 const whole = await make("whole", undefined)
-/** The whole program a second time. Its ratios differ from 1 only by noise. */
+/**
+ * The whole program, measured a second time. Its ratios to the first measurement show the noise.
+ */
 const wholeAgain: Build = { ...whole, name: "(nothing)" }
 const builds = [whole, wholeAgain]
 for (const trick of chosen) builds.push(await make(trick.name, trick))
@@ -109,8 +114,8 @@ interface Figures {
 }
 
 /**
- * Measures the builds in turn. Noise only increases CPU time, so the result is the lower quartile
- * of the rounds.
+ * Measures the builds in turn. Returns the lower quartile of the rounds, because noise only
+ * increases CPU time.
  */
 const measure = async (
   row: string,
@@ -158,7 +163,10 @@ const measure = async (
   }
 }
 
-/** Measures the milliseconds from the start of each executable to its first real answer. */
+/**
+ * Measures for each executable the milliseconds from its start to its first answer from the
+ * database.
+ */
 const measureStarts = async (): Promise<ReadonlyMap<Build, number>> => {
   const times = new Map(builds.map((build) => [build, Array<number>()]))
   for (let turn = 0; turn < starts; turn++) {

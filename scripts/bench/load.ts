@@ -23,12 +23,12 @@ const urlsOf = (kind: string, count: number) =>
     }
   })
 
-/** The URLs of the rows *known* and *sandbox*. */
+/** The URLs for the rows *known* and *sandbox* of the benchmark's table. */
 export const knownUrls = urlsOf("known", 5_000)
 
 /**
- * The URLs of the rows *bought*: so many that no two requests in flight have the same URL. 64
- * requests of 50 URLs take 3,200 URLs in a row.
+ * The URLs for the rows *bought* of the table. They are so many that no two requests in flight
+ * contain the same URL: 64 requests of 50 URLs use 3,200 consecutive URLs.
  */
 export const boughtUrls = urlsOf("bought", 50_000)
 
@@ -41,14 +41,13 @@ export interface Request {
 
 const differentBatches = 1_000
 
-/** Makes requests of `count` URLs each. Every URL is used once before any is used again. */
+/** Makes requests of `count` URLs each. Every URL is used once before any URL is repeated. */
 export const batches = (
   urls: ReadonlyArray<string>,
   { count, isNamed }: { readonly count: number; readonly isNamed: boolean },
 ): ReadonlyArray<Request> =>
   Array.from({ length: count === 1 ? urls.length : differentBatches }, (_, i) => {
-    // Each pass over the URLs is shifted by 5, so that its batches differ from those of the pass
-    // before.
+    // Shift each pass over the URLs by 5 URLs, so that its batches differ from the previous pass.
     const first = i * count + 5 * Math.floor((i * count) / urls.length)
     const batch = Array.from({ length: count }, (_, j) => urls[(first + j) % urls.length])
     return { method: "POST", path: batchPath, isNamed, body: JSON.stringify({ urls: batch }) }
@@ -56,7 +55,10 @@ export const batches = (
 
 export const balance: Request = { method: "GET", path: creditsPath, isNamed: false, body: "" }
 
-/** Computes figures from 0 to 100 from the text alone, with the hash FNV-1a. */
+/**
+ * Derives figures from 0 to 100 from a text with the hash FNV-1a. The same text gives the same
+ * figures.
+ */
 export const figuresOf = (text: string) => {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++) {

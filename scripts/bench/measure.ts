@@ -10,7 +10,7 @@ import { script, type Server } from "./servers.ts"
 const run = promisify(execFile)
 
 export interface Load {
-  /** The file of requests that `writeRequests` wrote. */
+  /** The path of the file with the requests, written by `writeRequests`. */
   readonly file: string
   readonly seconds: number
   readonly connections?: number
@@ -21,13 +21,13 @@ export interface Measure {
   readonly perSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
-  /** Microseconds of processor time per request, of the server's process and its children. */
+  /** The CPU time per request in microseconds, of the server's process and its child processes. */
   readonly cpuUs: number
 }
 
 export const defaultConnections = 64
 
-/** Writes the requests to a file for `load`. */
+/** Writes the requests to a file that `load` reads. */
 export const writeRequests = (file: string, requests: ReadonlyArray<Request>) =>
   writeFileSync(
     file,
@@ -108,7 +108,9 @@ const tree = (root: number): ReadonlyArray<number> => {
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
-/** CPU seconds of the process tree, including children that have ended. */
+/**
+ * The CPU time in seconds of a process and its descendants, including descendants that have ended.
+ */
 const cpuSeconds = (root: number) =>
   sum(
     tree(root).map((pid) => {
@@ -119,7 +121,7 @@ const cpuSeconds = (root: number) =>
     }),
   )
 
-/** Resident memory of the tree, in MB. */
+/** The resident memory of a process and its descendants, in MB. */
 export const rssMb = (root: number) =>
   sum(
     tree(root).map((pid) => {
@@ -134,7 +136,10 @@ export const rssMb = (root: number) =>
 
 const sampleMs = 250
 
-/** Measures memory under load: the median over the last `windowSeconds`, and the peak. */
+/**
+ * Measures the resident memory under load, in MB: its median over the last `windowSeconds`, and its
+ * peak.
+ */
 export const rssUnderLoad = async (server: Server, options: Load, windowSeconds: number) => {
   const samples: Array<number> = []
   const timer = setInterval(() => samples.push(rssMb(server.pid)), sampleMs)

@@ -1,8 +1,9 @@
 /**
- * A hand-written peer of the service, for comparison: Fastify with compiled schemas, and
- * better-sqlite3 with prepared statements. One durable transaction holds credits, and one settles.
- * A request with an idempotency key takes the key in the first transaction and stores its answer in
- * the second. Prints its address and its API keys.
+ * A second, hand-written server that does the same as the service, to compare their speed. Uses
+ * Fastify with compiled schemas, and better-sqlite3 with prepared statements. One durable
+ * transaction holds credits, and a second one settles the hold. A request with an idempotency key
+ * takes the key in the first transaction and stores its answer in the second one. Prints its
+ * address and its API keys.
  *
  *     node peer.ts known|bought|sandbox [VENDOR]
  */
@@ -34,7 +35,7 @@ interface Account {
 
 interface Receipt {
   readonly fingerprint: string
-  /** Null while the request is in progress. */
+  /** The stored answer. Null while the request is in progress. */
   readonly answer: string | null
 }
 
@@ -66,8 +67,8 @@ const storeAnswer = database.prepare("UPDATE receipts SET answer = ? WHERE accou
 const balances = new Map<string, number>()
 
 /**
- * Holds credits. Returns the receipt of an earlier request with the same key, if any; else true, or
- * false when the account has too few credits.
+ * Holds credits. If an earlier request had the same idempotency key, returns the receipt of that
+ * request. Otherwise returns whether the account has enough credits.
  */
 const hold = database.transaction(
   (request: string, account: string, amount: number, name: Name | undefined) => {
@@ -120,7 +121,7 @@ const pageOf = (url: string) => {
 }
 
 type Figures = ReturnType<typeof figuresOf>
-/** Returns the figures of the pages that have any. */
+/** Returns figures by page. Omits pages without figures. */
 type Lookup = (
   pages: ReadonlyArray<string>,
 ) => ReadonlyMap<string, Figures> | Promise<ReadonlyMap<string, Figures>>
@@ -140,7 +141,10 @@ interface Reply {
   }
 }
 
-/** Makes one call to the vendor, which accepts as many URLs as a request can have. */
+/**
+ * Buys the figures with one vendor call. The vendor accepts as many URLs per call as a batch can
+ * have.
+ */
 const buy = async (pages: ReadonlyArray<string>) => {
   const site_queries = [...new Set(pages)].map((page) => ({
     query: `https://${page}`,

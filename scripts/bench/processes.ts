@@ -40,7 +40,10 @@ const slowFsync = join(folder, "slow-fsync.so")
 
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
-/** Measures processes that share one load. Rates and memory are summed; p99 is the worst. */
+/**
+ * Measures processes that share one load. Adds up their rates and their memory, and returns the
+ * highest p99.
+ */
 const together = async (processes: ReadonlyArray<Server>, seconds: number) => {
   const connections = defaultConnections / processes.length
   const measures = await Promise.all(

@@ -62,14 +62,19 @@ const seconds = Number(values.seconds)
 const warmUpSeconds = Number(values["warm-up"])
 const rssSeconds = Number(values["rss-seconds"])
 
-/** A server of a group, and the load that it has served. */
+/**
+ * A server in the comparison, with the number of requests and the seconds of load that it has
+ * served.
+ */
 interface Contender {
   readonly server: Server
   requests: number
   loadSeconds: number
 }
 
-/** The processes that the servers of a group connect to. */
+/**
+ * The other processes of a run, such as the fake vendor. The servers under test connect to them.
+ */
 interface Helpers {
   readonly folder: string
   readonly vendor: Server
@@ -106,8 +111,8 @@ const postgres = async (cwd: string) =>
   (await start("PostgreSQL", cwd, [script("start-postgres.ts")])).url
 
 /**
- * Measures one row. Fails unless every URL was charged. The rows *bought* must buy every URL from
- * the vendor, and other rows none.
+ * Measures one row of the table. Fails unless every URL was charged. Also fails unless the rows
+ * *bought* bought every URL from the vendor, and all other rows bought none.
  */
 const measure = async (
   contender: Contender,
@@ -120,7 +125,7 @@ const measure = async (
   const charged = creditsBefore - (await available(server))
   const asked = (await counted(vendor, "asked")) - askedBefore
   const least = figures.requests * row.urls
-  // Requests in flight when the load ends are charged but not counted.
+  // Requests that are in flight when the load ends are charged, but `load` does not count them.
   const most = least + defaultConnections * row.urls
   assert(
     charged >= least && charged <= most,
@@ -135,7 +140,7 @@ const measure = async (
   return figures
 }
 
-/** Measures the memory of a server under the requests of all its rows in turn. */
+/** Measures the memory of a server under load, with requests of all its rows in turn. */
 const memoryOf = async (contender: Contender, file: string): Promise<Memory> => {
   if (rssSeconds === 0) return { rssMb: Number.NaN, peakMb: Number.NaN, loadSeconds: 0 }
   const window = Math.min(10, rssSeconds)
@@ -182,7 +187,7 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
   }
   for (let round = 0; round < rounds; round++) {
     for (const row of rows) {
-      // Swap the order in every second round.
+      // Swap the order of the two servers in every second round.
       const order = round % 2 === 0 ? contenders : contenders.toReversed()
       for (const contender of order) {
         const figures = await measure(contender, { ...row, seconds }, helpers)

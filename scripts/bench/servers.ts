@@ -43,7 +43,7 @@ export const subfolder = (...path: ReadonlyArray<string>) => {
   return folder
 }
 
-/** The environment without variables that could change the results. */
+/** The environment of this process, without variables that could change the results. */
 const ownEnvironment = Object.fromEntries(
   Object.entries(process.env).filter(
     ([name]) => !/^(AUTHORITY_|OTEL_|NODE_OPTIONS$|LD_PRELOAD$)/.test(name),
@@ -52,7 +52,7 @@ const ownEnvironment = Object.fromEntries(
 
 const running = new Set<Server["stop"]>()
 
-/** Ends every process that was started and still runs. */
+/** Stops all started processes that have not ended yet. */
 export const stopAll = async () => {
   await Promise.all([...running].map((stop) => stop()))
 }
@@ -62,11 +62,17 @@ const stopOn = (signal: NodeJS.Signals, exitCode: number) =>
 stopOn("SIGINT", 130)
 stopOn("SIGTERM", 143)
 
-/** Makes a command from a program, which is a script for this Node or an executable. */
+/**
+ * Returns the command line for a program. Scripts run on the current Node, executables run
+ * directly.
+ */
 const command = ([program = "", ...args]: ReadonlyArray<string>): [string, Array<string>] =>
   /\.(cjs|ts)$/.test(program) ? [process.execPath, [program, ...args]] : [program, args]
 
-/** Starts a program that prints one line of JSON once it listens; fails after 60 s. */
+/**
+ * Starts a program and waits for its line of JSON, which it prints when it listens. Fails after 60
+ * s.
+ */
 export const start = async (
   name: string,
   cwd: string,
@@ -141,14 +147,14 @@ export const openAccounts = (cwd: string, program: string, settings: NodeJS.Proc
   })
 }
 
-/** The settings that make the service buy from the benchmark's vendor. */
+/** The settings for a service that buys its figures from the benchmark's fake vendor. */
 export const mozSettings = (vendor: Server) => ({
   AUTHORITY_PROVIDER: "moz",
   AUTHORITY_MOZ_TOKEN: "a-token-for-the-bench",
   AUTHORITY_MOZ_URL: vendor.url,
 })
 
-/** The settings of the service for a group. */
+/** The settings of the service for one group of rows. */
 export const settingsOf = (
   group: Pick<Group, "isTraced" | "settings" | "source">,
   { sink, vendor }: { readonly sink: Server; readonly vendor: Server },
@@ -195,7 +201,10 @@ const assertAllChecked = (
   assert.equal(quota.creditsUsed, urls, `${name} answered ${text}`)
 }
 
-/** Fails unless the server checks URLs, replays an answer, and refuses a reused key with 422. */
+/**
+ * Fails unless the server checks URLs, replays a stored answer, and refuses another request with
+ * the same idempotency key with 422.
+ */
 export const assertHonest = async (server: Server, urls: ReadonlyArray<string>) => {
   const [first = { body: "" }, second = { body: "" }] = batches(urls, { count: 50, isNamed: true })
   const name = `honest-${crypto.randomUUID()}`
@@ -207,7 +216,7 @@ export const assertHonest = async (server: Server, urls: ReadonlyArray<string>) 
   assert.equal(other.status, 422, `${server.name} answered ${other.status}: ${other.text}`)
 }
 
-/** Sums the credits of all accounts, once they no longer change. */
+/** Waits until the credits of all accounts no longer change, and returns their sum. */
 export const available = async (server: Server): Promise<number> => {
   const read = async () => {
     let sum = 0
@@ -219,7 +228,7 @@ export const available = async (server: Server): Promise<number> => {
     }
     return sum
   }
-  // Requests whose clients hung up may still settle.
+  // Wait, because the server may still settle requests whose clients have hung up.
   let last = await read()
   for (let attempt = 0; attempt < 100; attempt++) {
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -230,6 +239,8 @@ export const available = async (server: Server): Promise<number> => {
   return assert.fail(`the credits of ${server.name} keep changing`)
 }
 
-/** Returns the counter of the vendor or of the OTLP receiver. */
+/**
+ * Returns the number of URLs that the vendor was asked for, or of spans that the OTLP receiver got.
+ */
 export const counted = async ({ url }: Server, what: "asked" | "spans"): Promise<number> =>
   JSON.parse(await (await fetch(url)).text())[what]

@@ -1,6 +1,6 @@
 /**
- * An OTLP receiver that answers 200 to everything. Prints its address. `GET` returns the number of
- * spans that it received.
+ * An OTLP receiver that answers every request with 200. Prints its address. A GET request returns
+ * the number of received spans.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

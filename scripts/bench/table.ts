@@ -3,11 +3,11 @@ import { type Measure, medians } from "./measure.ts"
 import type { Group } from "./workloads.ts"
 
 export interface Memory {
-  /** The median memory of the process tree over the last seconds of load. */
+  /** The median memory of the server's processes over the last seconds of load, in MB. */
   readonly rssMb: number
-  /** The highest measured memory of the process tree. */
+  /** The highest measured memory of the server's processes, in MB. */
   readonly peakMb: number
-  /** How long the server had been under load in total. */
+  /** The total seconds of load on the server. */
   readonly loadSeconds: number
 }
 
@@ -27,7 +27,7 @@ export interface About {
   readonly commit: string
   readonly machine: string
   readonly rounds: number
-  /** The length of each round. */
+  /** The length of each round in seconds. */
   readonly seconds: number
 }
 

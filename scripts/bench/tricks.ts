@@ -1,4 +1,4 @@
-/** The tricks for speed, memory and start time, and how the build leaves each of them out. */
+/** The tricks that improve speed, memory or start time. Defines how a build omits each trick. */
 import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -6,7 +6,7 @@ import type { Plugin } from "esbuild"
 import type { Step } from "../build-binary.ts"
 import { root } from "../bundle.ts"
 
-/** The rows of the benchmark that the ablation uses. */
+/** The workloads of the ablation benchmark. They are rows of the main benchmark. */
 export const workloads = {
   named1: "known, named, 1 URL",
   named50: "known, named, 50 URLs",
@@ -20,11 +20,11 @@ export interface Trick {
   readonly name: string
   /** The workloads that the trick speeds up; empty when it only affects the start time. */
   readonly workloads: ReadonlyArray<keyof typeof workloads>
-  /** A build step that is left out. */
+  /** The build step that is omitted to remove the trick. */
   readonly step?: Step
-  /** Modules that the bundler replaces with plain code. */
+  /** Modules that contain the trick. The bundler replaces each module with plain code. */
   readonly twins?: ReadonlyArray<Twin>
-  /** A piece of a module, and the plain code that replaces it. */
+  /** The part of a module that contains the trick, and the plain code that replaces this part. */
   readonly edit?: { readonly module: string; readonly piece: RegExp; readonly plain: string }
   /** Settings of the service that turn the trick off. */
   readonly settings?: NodeJS.ProcessEnv

@@ -1,6 +1,6 @@
 /**
- * A fake Moz API that has figures for every page. Prints its address. `GET` returns how many pages
- * it was asked about.
+ * A fake Moz API that has figures for every page. Prints its address. A GET request returns the
+ * number of requested pages.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -39,7 +39,8 @@ const server = createServer(async (request, response) => {
     JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site, errors_by_site: [] } }),
   )
 })
-// Longer than any pause in a run, because a request fails if its connection closes at that moment.
+// Keep idle connections longer than any pause in a run. A request would fail if it were sent while
+// the server closes the connection.
 server.keepAliveTimeout = 600_000
 server.listen(0, "127.0.0.1", () => {
   const { port } = server.address() as AddressInfo

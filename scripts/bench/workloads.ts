@@ -12,9 +12,9 @@ export interface Group {
   readonly name: string
   /** The source of the figures. */
   readonly source: "known" | "bought" | "sandbox"
-  /** What the requests of this group measure; a line of the list below the table. */
+  /** Explains what this group measures. The text is printed in the list below the table. */
   readonly meaning: string
-  /** Settings of the service; the peer has none. */
+  /** Settings of the service. The peer has no settings. */
   readonly settings?: NodeJS.ProcessEnv
   readonly isTraced?: boolean
   /** Each fsync of both servers takes 1 ms longer. */

@@ -33,7 +33,10 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** A fault: an error code in an answer with HTTP status 200, for the whole call or for its task. */
+/**
+ * A fault: an answer with HTTP status 200 that contains an error code, for the whole call or for
+ * the task in it.
+ */
 export const failure = (where: "call" | "task", code: number) =>
   FakeVendor.rewrite(`status_code ${code} of the ${where}`, (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)

@@ -40,14 +40,14 @@ export const make = Effect.gen(function* () {
     }
     const queries = params.data.site_queries ?? []
     rows += queries.length
-    // Moz does not promise the order of the request, so reverse it.
+    // Moz does not guarantee that results have the order of the request, so reverse the order.
     const results_by_site = queries.toReversed().map(resultFor)
     return said(200, { result: { results_by_site, errors_by_site: [] } })
   })
 
   return Object.assign(vendor, {
     url: `${vendor.address}/jsonrpc`,
-    /** Returns how many rows of the subscription were used. */
+    /** Returns the number of used rows of the subscription. */
     rows: () => rows,
     /** Returns the requested pages of each call. */
     asked: () => vendor.calls.map(({ json }) => queriesOf(json).map(pageOf)),

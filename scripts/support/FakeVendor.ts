@@ -1,6 +1,6 @@
 /**
- * A fake vendor over real HTTP on a free port. It gives correct answers, except for scripted
- * faults: each scripted fault changes the answer to one call.
+ * A fake vendor over real HTTP on a free port. Its answers are correct, unless a test scripts a
+ * fault. Each scripted fault changes the answer to one call.
  */
 import * as Http from "node:http"
 import * as Effect from "effect/Effect"
@@ -23,7 +23,7 @@ export interface Reply {
   readonly body: string
 }
 
-/** Changes how the fake answers a call. `reply` is the correct answer. */
+/** Replaces the fake's answer to a call. `reply` is the correct answer. */
 export interface Fault {
   readonly name: string
   readonly apply: (response: Http.ServerResponse, reply: Reply, call: Call) => void
@@ -34,9 +34,11 @@ export interface FakeVendor {
   readonly address: string
   /** All calls so far, including those with a fault. */
   readonly calls: ReadonlyArray<Call>
-  /** Uses one fault for each of the next calls. */
+  /** Applies the faults to the next calls: one fault to each call, in the given order. */
   readonly script: (...faults: ReadonlyArray<Fault>) => void
-  /** Uses the fault for all calls without a scripted fault; undefined ends that. */
+  /**
+   * Applies the fault to all calls without a scripted fault. Pass undefined to remove the fault.
+   */
   readonly always: (fault: Fault | undefined) => void
   /** Returns how many calls with the fault `hang` are still open. */
   readonly hanging: () => number
@@ -88,7 +90,7 @@ export const none: Fault = { name: "none", apply: send }
 /** Never answers. */
 export const hang: Fault = { name: "no answer", apply: () => {} }
 
-/** Gives the correct answers when `release` is called. */
+/** A fault that delays correct answers until `release` is called. */
 export const held = () => {
   const waiting: Array<() => void> = []
   const fault: Fault = {
@@ -151,7 +153,7 @@ const longLength: Fault = {
   },
 }
 
-/** Sends this answer instead of the correct one. */
+/** Sends the given answer instead of the correct answer. */
 export const answer = (
   status: number,
   body: string,
@@ -187,7 +189,7 @@ export const nothing: Fault = { ...answer(200, ""), name: "empty body" }
 /** Valid JSON that is nested so deeply that a recursive reader overflows its stack. */
 const deep = "[".repeat(200_000) + "]".repeat(200_000)
 
-/** An answer with a field that is nested too deeply. */
+/** A fault: an answer with the deeply nested JSON between `before` and `after`. */
 const deepAnswer = (name: string, before: string, after: string): Fault => ({
   ...answer(200, before + deep + after),
   name: `deeply nested ${name}`,

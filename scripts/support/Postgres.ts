@@ -20,7 +20,7 @@ import { freePort } from "../free-port.ts"
 import * as ServerProcess from "./ServerProcess.ts"
 
 export interface Server {
-  /** The connection string of a superuser, without a database. */
+  /** The connection string of a superuser, without a database name. */
   readonly url: string
   /** The data folder. */
   readonly data: string
@@ -30,7 +30,9 @@ export interface Server {
   readonly kill: () => Promise<void>
   /** Starts the server again, with the same port and data. */
   readonly start: () => Promise<void>
-  /** Suspends all processes of the server, so that it answers nothing. Connections stay open. */
+  /**
+   * Suspends all processes of the server. Connections stay open, but the server does not answer.
+   */
   readonly freeze: () => void
   /** Resumes the suspended processes. */
   readonly thaw: () => void
@@ -41,7 +43,10 @@ export interface Server {
 }
 
 export interface Options {
-  /** With false, the server is faster, but a crash of the machine may lose data. */
+  /**
+   * Whether commits are written to disk. When false, the server is faster, but a crash of the
+   * machine may lose data.
+   */
   readonly durable: boolean
   /** The folder in which the data folder is made (default: the system's temporary folder). */
   readonly within?: string
@@ -80,8 +85,8 @@ export const start = async (options: Options): Promise<Server> => {
       stop: () => running.stop(),
       log: () => running.log(),
       kill: () => {
-        // Stop all processes first: a server killed one process at a time could fork a child that
-        // survives.
+        // Suspend all processes before killing them. Otherwise the server could fork a child
+        // process that survives.
         signalAll(installation, "SIGSTOP")
         signalAll(installation, "SIGKILL")
         return running.stop()
@@ -173,8 +178,8 @@ export const packaged = () => {
 }
 
 /**
- * Returns a folder of the programs that `user` can run: a copy, when a parent folder is not
- * accessible.
+ * Returns a folder whose programs `user` can run. Copies the programs to `folder` if `user` cannot
+ * access the original.
  */
 const reachable = (programs: string, user: Installation["user"], folder: string) => {
   const probe = spawnSync(join(programs, "bin/postgres"), ["--version"], { ...user, cwd: "/" })
@@ -195,8 +200,8 @@ const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string
   })
 
 /**
- * Signals all processes of the server. SIGSTOP goes to the main process first, so that it forks no
- * further child. SIGKILL goes to it last, because its death loses the list of children.
+ * Signals all processes of the server. Suspends the main process first, so that it forks no more
+ * children, and kills the main process last, because the list of children is lost with it.
  */
 const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
   const server = serverIn(data)
@@ -212,7 +217,9 @@ export const serverIn = (data: string) => {
   return Number(id)
 }
 
-/** Returns the line of the output with the error, or else the first line. */
+/**
+ * Returns the first line with an error in the output, or the first line if no line has an error.
+ */
 const reasonOf = (cause: unknown) => {
   const lines = String(cause)
     .split("\n")

@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 
 /**
- * How a COMMIT fails. "answer lost": the connection breaks after the server has received the COMMIT.
- * "request lost": it breaks before. "silence": the server receives the COMMIT, but its answer is
- * dropped.
+ * How a COMMIT fails. "answer lost": the connection breaks after the server has received the
+ * COMMIT. "request lost": the connection breaks before the server receives the COMMIT. "silence":
+ * the connection stays open, but the server's answer to the COMMIT is dropped.
  */
 export type Fate = "answer lost" | "request lost" | "silence"
 
@@ -80,30 +80,43 @@ export const make = (database: Redacted.Redacted) =>
     return {
       url: Redacted.make(url.href),
       /**
-       * Makes the next COMMIT fail in this way. With `last`, the proxy accepts no connection after it.
+       * Makes the next COMMIT fail in the given way. If `last` is true, the proxy then accepts no
+       * more connections.
        */
       doom: (next: Fate, { last = false }: { readonly last?: boolean } = {}) => {
         fate = next
         isLast = last
       },
-      /** From now on, one of every `every` COMMITs loses its answer. */
+      /** From now on, drops the answer to every `every`-th COMMIT. */
       loseAnswers: (every: number) => void (interval = every),
       /** Returns how many COMMITs the proxy has seen. */
       commits: () => commits,
-      /** Returns true when the COMMIT that `doom` waits for has come. */
+      /**
+       * Returns true if no COMMIT is due to fail: the COMMIT after the last call of `doom` has
+       * happened.
+       */
       isFulfilled: () => fate === undefined,
-      /** With true, breaks all connections and accepts no new ones. False ends that. */
+      /**
+       * True: breaks all connections and accepts no new connections. False: accepts connections
+       * again.
+       */
       setDown: (down: boolean) => {
         isDown = down
         if (down) lines.forEach(cut)
       },
-      /** Sends new connections to the server of this URL. Open connections stay where they are. */
+      /**
+       * Connects new connections to the server at this URL. Open connections stay connected to
+       * their server.
+       */
       turnTo: (server: string) => {
         ;({ hostname, port } = new URL(server))
       },
       /** Breaks all connections. */
       cut: () => lines.forEach(cut),
-      /** With true, drops all data on all connections, without closing them. False ends that. */
+      /**
+       * True: drops all data on all connections, but keeps the connections open. False: transmits
+       * data again.
+       */
       setSilent: (silent: boolean) => void (isSilent = silent),
       lines: () => lines.size,
     }

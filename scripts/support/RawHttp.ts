@@ -9,11 +9,9 @@ export interface Request {
   readonly method?: string
   readonly path?: string
   readonly headers?: Http.OutgoingHttpHeaders
-  /** The pieces of a list are sent one after another. */
+  /** The request body. If it is a list, its pieces are sent one after another. */
   readonly body?: Piece | ReadonlyArray<Piece>
-  /**
-   * Keeps connections for several requests. Without an agent, each request has its own connection.
-   */
+  /** The agent that reuses connections. Without an agent, each request has its own connection. */
   readonly agent?: Http.Agent
 }
 
@@ -55,7 +53,7 @@ export const request = (
   Effect.async<Answer, Error>((resume) => {
     const { hostname: host, port } = new URL(base)
     const outgoing = Http.request(
-      // The path stays as given: `new URL` would normalise it.
+      // Pass the path separately and unchanged, because `new URL` would normalise the path.
       { host, port, path, agent: agent ?? false, method, headers },
       (incoming) => {
         const chunks: Array<Buffer> = []
@@ -96,12 +94,12 @@ const sendPieces = (outgoing: Http.ClientRequest, pieces: ReadonlyArray<Piece>) 
 /** A connection for raw bytes. Closing the scope closes it. */
 export interface Connection {
   readonly send: (text: string | Uint8Array) => void
-  /** Sends bytes, and waits until a server in this process could read them. */
+  /** Sends bytes, and waits until a server in the same process has had time to read the bytes. */
   readonly sendOut: (text: string | Uint8Array) => Effect.Effect<void>
   readonly hangUp: () => void
   /** Stops reading, so that the answer fills the network buffers. */
   readonly stopReading: () => void
-  /** Returns the number of bytes that were sent or wait to be sent. */
+  /** Returns the number of bytes that were sent or are queued for sending. */
   readonly sent: () => number
   /** Returns the received bytes so far, as latin1 text. */
   readonly received: () => string
@@ -155,7 +153,10 @@ export const exchange = (base: string, bytes: string | Uint8Array) =>
     return connection.received()
   }).pipe(Effect.scoped)
 
-/** Waits until the condition is true. After a long time, fails with the condition's name. */
+/**
+ * Waits until the condition is true. Fails after 50 seconds, with the condition's name in the
+ * error.
+ */
 export const eventually = <E = never, R = never>(
   name: string,
   condition: (() => boolean) | Effect.Effect<boolean, E, R>,

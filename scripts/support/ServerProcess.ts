@@ -1,4 +1,7 @@
-/** Runs a database server or a pooler as a child process. It ends when this process ends. */
+/**
+ * Runs a database server or a connection pooler as a child process, which ends when this process
+ * ends.
+ */
 import { spawn } from "node:child_process"
 import { once } from "node:events"
 

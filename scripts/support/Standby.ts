@@ -16,7 +16,7 @@ export interface Pair {
 }
 
 export interface Options extends Postgres.Options {
-  /** With true, a COMMIT on the primary waits until the standby has written it to disk. */
+  /** When true, a COMMIT on the primary waits until the standby has written the commit to disk. */
   readonly synchronous: boolean
 }
 

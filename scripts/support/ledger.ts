@@ -17,7 +17,7 @@ export const credits = (n: number) => Credits.make(n)
 
 export const newRequest = () => RequestId.make(uuid())
 
-/** Makes a hold for a new request. */
+/** Returns the data of a hold with a new request id. Does not store the hold. */
 export const newHold = (
   accountId: AccountId,
   amount: number,
@@ -31,7 +31,10 @@ export const hold = (account: AccountId, amount: number) =>
     return Effect.as(Effect.catchTags(open(hold), keyErrors), hold)
   })
 
-/** These errors occur only with an idempotency key or a deadline. These requests have neither. */
+/**
+ * Handles errors that need an idempotency key or a deadline. The requests of `hold` have neither,
+ * so these errors cannot occur.
+ */
 const keyErrors = {
   IdempotencyKeyReused: Effect.die,
   IdempotencyKeyInUse: Effect.die,
@@ -45,7 +48,7 @@ export const open = (hold: Hold) =>
     Option.getOrUndefined,
   )
 
-/** Settles a hold with a charge of `amount`, at a price of one credit for each URL. */
+/** Settles a hold with a charge of `amount` credits for `amount` URLs. */
 export const settle = (hold: Hold, amount: number, answer?: string) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.settle(hold, chargeOf(amount), answer))
 
@@ -96,7 +99,7 @@ export const problemsOf = (account: AccountId) =>
     },
   )
 
-/** Ends the lease of every hold. */
+/** Ends the leases of all holds in the SQL database. */
 export const endLeases = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`UPDATE holds SET expires_at = 0`,
