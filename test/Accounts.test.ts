@@ -32,7 +32,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
 
     it.effect(
-      "creating a second account with the same name fails and leaves the first unchanged",
+      "creating a second account with the same name fails and leaves the first account unchanged",
       () =>
         Effect.gen(function* () {
           const accounts = yield* Accounts

@@ -274,7 +274,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
-    describe("undoing the issue of a key", () => {
+    describe("undoing the creation of an API key", () => {
       it.effect("undoing the creation of an API key makes the key invalid", () =>
         Effect.gen(function* () {
           const { account, ...key } = yield* issued()
@@ -491,7 +491,7 @@ describe("the format of a key", () => {
     },
   )
 
-  it.prop("arbitrary text does not pass as an API key", { text: fc.string() }, ({ text }) => {
+  it.prop("arbitrary text is not accepted as an API key", { text: fc.string() }, ({ text }) => {
     assert.isFalse(ApiKey.isWellFormed(Redacted.make(text)))
   })
 })

@@ -110,17 +110,20 @@ describe("a batch", () => {
     }).pipe(within({ provider }))
   })
 
-  it.effect("a URL that is repeated in a batch is looked up once and charged each time", () => {
-    const provider = make(succeeding)
-    return Effect.gen(function* () {
-      const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
-      const report = yield* check(urls)
-      assert.deepStrictEqual(provider.calls, [["example.com/", "example.com/a"]])
-      assert.deepStrictEqual(report.urls, urls)
-      assert.strictEqual(report.creditsUsed, 4)
-      assert.deepStrictEqual(yield* books, { available: 996, charged: 4, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a URL that is repeated in a batch is looked up once, and each repetition is charged",
+    () => {
+      const provider = make(succeeding)
+      return Effect.gen(function* () {
+        const urls = ["example.com", "https://EXAMPLE.com/", "example.com", "example.com/a"]
+        const report = yield* check(urls)
+        assert.deepStrictEqual(provider.calls, [["example.com/", "example.com/a"]])
+        assert.deepStrictEqual(report.urls, urls)
+        assert.strictEqual(report.creditsUsed, 4)
+        assert.deepStrictEqual(yield* books, { available: 996, charged: 4, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 
   it.effect("a batch of only invalid URLs needs no credits, no hold and no lookup", () => {
     const provider = make(succeeding)

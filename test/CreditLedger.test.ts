@@ -121,27 +121,29 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("concurrent charges in one commit never charge more than the account has", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const exits = yield* Effect.forEach(
-            Array.from({ length: 30 }, (_, i) => i),
-            (i) => {
-              const one: Effect.Effect<unknown, unknown, CreditLedger> =
-                i % 2 === 0 ? request(account, 1, 1) : charge(account, 1)
-              return Effect.exit(one)
-            },
-            atOnce,
-          )
-          assert.strictEqual(exits.filter(Exit.isSuccess).length, 10)
-          assert.deepStrictEqual(yield* figures(account), {
-            granted: 10,
-            charged: 10,
-            held: 0,
-            available: 0,
-          })
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "concurrent charges in one commit never charge more credits than the account has",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            const exits = yield* Effect.forEach(
+              Array.from({ length: 30 }, (_, i) => i),
+              (i) => {
+                const one: Effect.Effect<unknown, unknown, CreditLedger> =
+                  i % 2 === 0 ? request(account, 1, 1) : charge(account, 1)
+                return Effect.exit(one)
+              },
+              atOnce,
+            )
+            assert.strictEqual(exits.filter(Exit.isSuccess).length, 10)
+            assert.deepStrictEqual(yield* figures(account), {
+              granted: 10,
+              charged: 10,
+              held: 0,
+              available: 0,
+            })
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
       it.effect("a charge in one commit that exceeds its hold dies and changes nothing", () =>
@@ -476,7 +478,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
 
     describe("the statement", () => {
       it.effect(
-        "the statement has every grant and charge, oldest first, each with its balance",
+        "the statement has every grant and charge, oldest first, and the balance after each entry",
         () =>
           Effect.gen(function* () {
             const { id: accountId } = yield* newAccount

@@ -53,20 +53,22 @@ describe("against the service", () => {
       }),
   )
 
-  it.scopedLive("a repeat by the client with the same idempotency key is a free replay", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = yield* clientOf(server.url, server.key)
-      const idempotencyKey = 'order "7" \\ a'
-      const first = yield* client.check(["example.com"], { idempotencyKey })
-      const second = yield* client.check(["example.com"], { idempotencyKey })
-      assert.deepStrictEqual(second.outcomes, first.outcomes)
-      assert.deepStrictEqual([first.isReplay, second.isReplay], [false, true])
-      assert.strictEqual((yield* server.books).charged, 1)
-      const reused = yield* Effect.flip(client.check(["example.org"], { idempotencyKey }))
-      assert.instanceOf(reused, Client.IdempotencyKeyReused)
-      assert.strictEqual(reused.status, 422)
-    }),
+  it.scopedLive(
+    "a repeat by the client with the same idempotency key is replayed free of charge",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = yield* clientOf(server.url, server.key)
+        const idempotencyKey = 'order "7" \\ a'
+        const first = yield* client.check(["example.com"], { idempotencyKey })
+        const second = yield* client.check(["example.com"], { idempotencyKey })
+        assert.deepStrictEqual(second.outcomes, first.outcomes)
+        assert.deepStrictEqual([first.isReplay, second.isReplay], [false, true])
+        assert.strictEqual((yield* server.books).charged, 1)
+        const reused = yield* Effect.flip(client.check(["example.org"], { idempotencyKey }))
+        assert.instanceOf(reused, Client.IdempotencyKeyReused)
+        assert.strictEqual(reused.status, 422)
+      }),
   )
 
   it.scopedLive("a client error contains the reason and the request id", () =>

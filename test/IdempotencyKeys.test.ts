@@ -293,15 +293,17 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a stored answer is kept for a day, and then its idempotency key is free", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          yield* stored(account, "answer")
-          yield* TestClock.adjust(aMomentLess(day))
-          assert.strictEqual(yield* open(request(account)), "answer")
-          yield* TestClock.adjust("1 millis")
-          yield* opened(request(account, { fingerprint: "another question" }))
-        }),
+      it.effect(
+        "a stored answer is kept for a day, and then its idempotency key can be used again",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            yield* stored(account, "answer")
+            yield* TestClock.adjust(aMomentLess(day))
+            assert.strictEqual(yield* open(request(account)), "answer")
+            yield* TestClock.adjust("1 millis")
+            yield* opened(request(account, { fingerprint: "another question" }))
+          }),
       )
 
       it.effect("a sweep that ends an abandoned hold keeps other requests' stored answers", () =>

@@ -33,7 +33,7 @@ it.scoped(
     }),
 )
 
-it.scoped("a password file that is missing or readable by others is ignored", () =>
+it.scoped("a password file that is missing or readable by other users is ignored", () =>
   Effect.gen(function* () {
     assert.isUndefined(yield* passwordIn("*:*:*:*:one", 0o640))
     assert.isUndefined(passwordFor(login, "/no/such/file"))

@@ -91,7 +91,7 @@ describe("retries of vendor calls", () => {
   )
 })
 
-it.effect("the retries of a vendor call keep the deadline when the clock is set back", () =>
+it.effect("the retries of a vendor call respect the deadline when the clock is set back", () =>
   Effect.gen(function* () {
     const { adjust, clock, putBack } = yield* settable
     yield* Effect.gen(function* () {

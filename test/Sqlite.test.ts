@@ -160,7 +160,7 @@ describe("the files of a SQLite database", () => {
 describe("two processes on one SQLite file", () => {
   // Waiting for the lock of the other process takes real time.
   it.scopedLive(
-    "two processes on one SQLite file together never hold more than the account has",
+    "two processes on one SQLite file together never hold more credits than the account has",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile

@@ -756,7 +756,7 @@ describe.skipIf(isMissing)("the console", () => {
 
 describe.skipIf(isMissing)("the documentation pages", () => {
   it.scopedLive(
-    "the API reference shows the service's own address, and copies an example",
+    "the API reference shows the service's own address, and has a button to copy an example",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)

@@ -284,7 +284,7 @@ const areTheSame = <A>([first, ...others]: ReadonlyArray<A>) => {
   return first ?? assert.fail("nothing to compare")
 }
 
-describe("telemetry in both modes", () => {
+describe("telemetry of the fast path and the router", () => {
   it.scopedLive("the fast path writes the same log lines as the router", () =>
     Effect.gen(function* () {
       const lines = yield* Effect.forEach(modes, (mode) =>

@@ -60,7 +60,7 @@ const undecided = Exit.fail(new StoreTimeout({ mayCharge: true }))
 
 const fates: ReadonlyArray<Proxy.Fate> = ["answer lost", "request lost", "silence"]
 
-describe.each(fates)("a COMMIT with the fate: %s", (fate) => {
+describe.each(fates)("a failed COMMIT: %s", (fate) => {
   it.scopedLive("a commit whose answer may be lost is applied exactly once", () =>
     Effect.gen(function* () {
       const { context, proxy } = yield* behindProxy

@@ -68,7 +68,7 @@ describe("two processes on one database", () => {
   })
 
   it.scopedLive(
-    "two processes on one database never hold or charge more than the account has",
+    "two processes on one database never hold or charge more credits than the account has",
     () =>
       Effect.gen(function* () {
         const [one, other] = yield* processes

@@ -44,16 +44,18 @@ describe("the rate limit of an account", () => {
 
   const [one, other] = [AccountId.make("one"), AccountId.make("other")]
 
-  it.effect("the rate limit is counted per account and starts anew in the next window", () =>
-    Effect.gen(function* () {
-      const count = RateLimit.counter(limit, yield* Effect.clock)
-      const isAdmitted = (account: AccountId) => count(account) === undefined
-      assert.deepStrictEqual([one, one, one, other].map(isAdmitted), [true, true, false, true])
-      yield* TestClock.adjust("59 minutes")
-      assert.isFalse(isAdmitted(one))
-      yield* TestClock.adjust("1 minute")
-      assert.isTrue(isAdmitted(one))
-    }),
+  it.effect(
+    "the rate limit is counted per account, and the count restarts in the next window",
+    () =>
+      Effect.gen(function* () {
+        const count = RateLimit.counter(limit, yield* Effect.clock)
+        const isAdmitted = (account: AccountId) => count(account) === undefined
+        assert.deepStrictEqual([one, one, one, other].map(isAdmitted), [true, true, false, true])
+        yield* TestClock.adjust("59 minutes")
+        assert.isFalse(isAdmitted(one))
+        yield* TestClock.adjust("1 minute")
+        assert.isTrue(isAdmitted(one))
+      }),
   )
 
   it.effect("a rate-limited account does not wait longer when the clock is set back", () =>

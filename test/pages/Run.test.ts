@@ -244,7 +244,7 @@ describe("a console run", () => {
     assert.isUndefined(run.delay)
   })
 
-  it("a console run halts when the server is gone, and resumes with the same idempotency keys", async () => {
+  it("a console run halts when the server is unreachable, and resumes with the same idempotency keys", async () => {
     let answersLeft = 1
     const { requests, rest, run } = start(sites(120), (request) =>
       answersLeft-- > 0 ? figuresOf(request) : lost,

@@ -67,7 +67,7 @@ describe("a list in the console", () => {
     assert.deepStrictEqual(urlsOf("a.com,b.com\nc.com,"), ["a.com", "b.com", "c.com"])
   })
 
-  it("a pasted line of several addresses is split, but an address with a comma is not", () => {
+  it("a pasted line of several addresses is split, but an address with a comma is not split", () => {
     assert.deepStrictEqual(urlsOf("a.com, b.com\nc.com\td.com\te.com\nf.com"), [
       "a.com",
       "b.com",

@@ -7,7 +7,7 @@ import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 
 it.scopedLive(
-  "a batch of 50 mixed URLs over Moz charges only the successes and keeps the order",
+  "a batch of 50 valid and invalid URLs over Moz is charged only for successes and keeps the order",
   () =>
     Effect.gen(function* () {
       const cwd = yield* folder

@@ -253,7 +253,7 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "the doctor checks the address and token of the provider http with an empty call",
+    "the doctor checks the address and token of the provider http with a call without targets",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

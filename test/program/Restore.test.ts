@@ -76,7 +76,7 @@ const killed = Effect.gen(function* () {
 
 describe("authority restore", () => {
   it.scopedLive(
-    "restore over a killed service's database brings back the backup, and keeps the old file",
+    "restore replaces a killed service's database with the backup, and keeps the old database file",
     () =>
       Effect.gen(function* () {
         const { atBackup, atEnd, cwd, key } = yield* killed
@@ -310,7 +310,7 @@ describe("restore refuses a file and changes nothing", () => {
   ]
 
   it.scopedLive(
-    "restore refuses a missing, damaged, foreign or newer file, and changes nothing",
+    "restore refuses an unusable file, such as a missing or damaged backup, and changes nothing",
     () =>
       Effect.gen(function* () {
         const { atEnd, cwd } = yield* killed

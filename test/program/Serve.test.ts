@@ -234,7 +234,7 @@ describe("the ledger on disk", () => {
   )
 })
 
-describe("verbs beside a running service", () => {
+describe("CLI verbs while a service runs", () => {
   it.scopedLive(
     "a running service sees a grant and a revocation that other processes make",
     () =>

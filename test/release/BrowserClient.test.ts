@@ -54,7 +54,7 @@ const opened = (credits: number, isAllowed: boolean) =>
 
 describe.skipIf(isMissing)("the client in a browser", () => {
   it.scopedLive(
-    "the client in a browser checks a list from an allowed origin and reports errors by class",
+    "the client in a browser checks a list from an allowed origin and throws specific error classes",
     () =>
       Effect.gen(function* () {
         const { cwd, evaluate } = yield* opened(100, true)

@@ -27,7 +27,7 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
 
 describe("the roles and grants of the guide", () => {
   it.scopedLive(
-    "the grants of the guide let the owner role migrate and a role with fewer rights serve",
+    "with the guide's grants, the owner role can migrate, and a role with fewer rights can run the service",
     () =>
       Effect.gen(function* () {
         const server = inject("postgresUrl")

@@ -20,7 +20,7 @@ describe("the simulation", () => {
   })
   afterAll(() => template.close())
 
-  it("the patch of every planted bug applies to the current sources", () => {
+  it("every patch that plants a bug on purpose applies to the current sources", () => {
     const mutants = join(import.meta.dirname, "mutants")
     const patches = readdirSync(mutants).map((name) => join(mutants, name))
     assert.lengthOf(patches, 10)

@@ -32,7 +32,7 @@ const wanderers = (world: World) =>
   )
 
 describe("a simulated world", () => {
-  it("two simulated worlds have equal traces for equal seeds, and different ones for other seeds", () => {
+  it("two simulated worlds have equal traces for equal seeds, and different traces for different seeds", () => {
     const traces = Array.from({ length: 20 }, (_, seed) => run(seed, wanderers).trace)
     assert.deepStrictEqual(
       Array.from({ length: 20 }, (_, seed) => run(seed, wanderers).trace),

@@ -148,7 +148,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
     `a ${dialect} database that an earlier version wrote`,
     (it) => {
       it.scoped(
-        "the books and balances of an earlier version's database are valid and unchanged",
+        "the books and balances of an earlier version's database are valid and unchanged after an upgrade",
         () =>
           Effect.gen(function* () {
             const { stores } = yield* databases[dialect](yield* folder)
