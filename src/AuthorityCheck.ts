@@ -72,7 +72,7 @@ export const layer = (options: {
           Effect.catchAll((error) =>
             Effect.as(
               Effect.logWarning(
-                "A lookup of figures failed at the provider. Its URLs get PROVIDER_ERROR, unless another provider answers. If this repeats, run 'authority doctor'.",
+                "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
                 error.message,
               ),
               targets.map(() => providerFailed(error.message)),
@@ -81,7 +81,7 @@ export const layer = (options: {
           Effect.catchAllDefect((defect) =>
             Effect.as(
               Effect.logError(
-                "A bug made a lookup of figures fail. Its URLs got SERVER_ERROR and are not charged. Please report the stack in 'cause'.",
+                "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack in 'cause'.",
                 Cause.die(defect),
               ),
               targets.map(() => broken),

@@ -143,7 +143,7 @@ export const all = {
     "AUTHORITY_PORT",
     "8080",
     whole(0, 65_535),
-    "the port to listen on; 0 picks a free one",
+    "the port to listen on; 0 picks a free port",
   ),
   databaseUrl: setting(
     "AUTHORITY_DATABASE_URL",
@@ -161,7 +161,7 @@ export const all = {
     "AUTHORITY_PROVIDER",
     "sandbox",
     providers,
-    "the providers of figures, separated by commas; each is asked for the figures that the ones before it lack",
+    "the providers of figures, separated by commas; each provider is asked for the figures that the earlier providers do not have",
   ),
   mozToken: optional("AUTHORITY_MOZ_TOKEN", secret, "the token of the Moz API", true),
   mozUrl: setting(

@@ -116,7 +116,7 @@ describe("the journal of a bulk check", () => {
       const filename = join(yield* folder, "list.journal")
       yield* open(filename)
       const { message } = yield* Effect.flip(Effect.scoped(open(filename)))
-      assert.match(message, /list\.journal: another run is using it/)
+      assert.match(message, /list\.journal: another run is using the journal/)
     }),
   )
 

@@ -121,7 +121,7 @@ describe("a PostgreSQL role", () => {
         )
         assert.match(
           yield* startOn(url),
-          /^the database has schema \d+, this program needs schema \d+, and the role may not migrate it; run 'authority doctor' once with the owner of the tables in AUTHORITY_DATABASE_URL \(permission denied for schema public\)$/,
+          /^the database has schema \d+, this program needs schema \d+, and the database role has no right to migrate the database; run 'authority doctor' once with the owner of the tables in AUTHORITY_DATABASE_URL \(permission denied for schema public\)$/,
         )
       }),
     timeout,
@@ -204,7 +204,7 @@ describe("a PostgreSQL connection", () => {
           )
           assert.match(
             yield* startOn(withUser(url, role)),
-            /^the server asks for a password; put it into AUTHORITY_DATABASE_URL, PGPASSWORD or /,
+            /^the server asks for a password; put the password into AUTHORITY_DATABASE_URL, PGPASSWORD or /,
           )
         }),
       timeout,
@@ -225,7 +225,7 @@ describe("a PostgreSQL connection", () => {
         )
         assert.match(
           yield* startOn(`postgres://u:p@localhost:${yield* Effect.promise(freePort)}/d`),
-          /^the database cannot be reached; check AUTHORITY_DATABASE_URL and its server \(.*ECONNREFUSED.*\)$/,
+          /^the database cannot be reached; check AUTHORITY_DATABASE_URL and the database server \(.*ECONNREFUSED.*\)$/,
         )
         assert.match(
           yield* startOn("postgres://u:p@/d?host=/nowhere"),
@@ -256,7 +256,7 @@ describe("a PostgreSQL connection", () => {
         const plain = Redacted.value(yield* temporaryDatabase)
         assert.match(
           yield* startOn(`${plain}?sslmode=require`),
-          /^the server does not support TLS; turn TLS on there, or use sslmode=prefer or sslmode=disable/,
+          /^the server does not support TLS; turn TLS on at the server, or use sslmode=prefer or sslmode=disable/,
         )
       }),
     timeout,

@@ -403,7 +403,7 @@ describe("the options of the promise client", () => {
     ]
     for (const baseUrl of wrong) {
       const make = () => AuthorityMetrics({ baseUrl, apiKey: "am_1" })
-      assert.throws(make, InvalidBaseUrl, /must be like https:\/\/authority\.example\.com/)
+      assert.throws(make, InvalidBaseUrl, /write an address like https:\/\/authority\.example\.com/)
       assert.throws(make, baseUrl.includes("pass") ? "…@a.example" : baseUrl)
     }
     assert.doesNotThrow(() => scripted([], { baseUrl: new URL("https://a.example/b/") }))

@@ -249,7 +249,7 @@ describe("a backup of a SQLite file", () => {
       const error = yield* Effect.flip(Sqlite.backup(file, copy))
       assert.strictEqual(
         error.message,
-        `the copy ${copy} was damaged and is deleted: CHECK constraint failed in t; check the disk and run the backup again`,
+        `the copy ${copy} was damaged and was deleted: CHECK constraint failed in t; check the disk and run the backup again`,
       )
       assert.notInclude(readdirSync(folder), "copy.db")
     }),

@@ -53,7 +53,8 @@ export const describe = (summary: Summary): string => {
     `${have(failures(summary))} none${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`,
     ...(left === 0 ? [] : [`${count(left)} ${left === 1 ? "is" : "are"} left`]),
   ]
-  return `Of ${counted(urls, "URL")} ${parts.join(", ")}; ${counted(creditsUsed, "credit")} used.`
+  const text = `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`
+  return `Of ${counted(urls, "URL")}, ${text}; ${counted(creditsUsed, "credit")} used.`
 }
 
 const have = (n: number) => `${count(n)} ${n === 1 ? "has" : "have"}`

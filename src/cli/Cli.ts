@@ -71,7 +71,11 @@ const restore = Command.make(
       Effect.promise(() => import("./restore.ts")),
       ({ restore }) => restore(options),
     ),
-).pipe(Command.withDescription("Replace the SQLite database with a backup; keep the old one"))
+).pipe(
+  Command.withDescription(
+    "Replace the SQLite database with a backup, and keep the replaced database",
+  ),
+)
 
 const HttpUrl = Schema.String.pipe(
   Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
@@ -101,7 +105,7 @@ const check = Command.make(
       Options.withPseudoName("COLUMN"),
       Options.optional,
       Options.withDescription(
-        "Header name or number of the CSV column with the URLs (default: the only one that has URLs)",
+        "Header name or number of the CSV column with the URLs (default: the only column with URLs)",
       ),
     ),
     output: Options.text("output").pipe(

@@ -32,7 +32,7 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
         "StoreFailure",
         (error) =>
           new BackupFailed({
-            message: `the copy ${file} could not be verified and is deleted: ${Failure.isDiskFull(error) ? Sqlite.fullDiskOf(file) : error.message}`,
+            message: `the copy ${file} could not be verified and was deleted: ${Failure.isDiskFull(error) ? Sqlite.fullDiskOf(file) : error.message}`,
           }),
       ),
       Effect.catchTag(

@@ -120,7 +120,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
     if (!hasOutput && input.file === undefined) return "finished"
     const tally = yield* JournaledCheck.tallyOf(input.batches)
     const done = `This list was finished at ${new Date(finishedAt).toISOString()}.`
-    const again = `With --again it is checked and charged again, for about ${counted(tally.creditsUsed, "credit")}.`
+    const again = `With --again the list is checked and charged again, for about ${counted(tally.creditsUsed, "credit")}.`
     if (!hasOutput) {
       process.stderr.write(
         `${done} Its outcomes come from ${journal}. Nothing is charged now. ${again}\n`,
@@ -141,7 +141,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
 
 const anotherList = (journal: string | undefined, isFinished: boolean) =>
   new CheckStopped({
-    message: `the list differs from the one that ${journal} belongs to; use that list, or ${isFinished ? "pay for this one with --again" : "delete the journal to start again"}`,
+    message: `the list differs from the list of the journal ${journal}; use the list of the journal, or ${isFinished ? "check and pay for the new list with --again" : "delete the journal to start a new run"}`,
   })
 
 interface Run {
@@ -285,7 +285,7 @@ const reason = (
 
 const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
   journal === undefined
-    ? "this run cannot be resumed, because it has no journal; a run with --output has one"
+    ? "this run cannot be resumed, because it has no journal; with --output, a run has a journal"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
 
 const reportResumption = (journal: string | undefined, progress: Progress.Progress) =>

@@ -77,7 +77,7 @@ export const load = Command.make(
         `Imported ${counted(rows, "name")} in ${seconds.toFixed(1)} s, ${rowsPerSecond.toLocaleString("en")} a second.${complaint}`,
       )
     }).pipe(Effect.scoped),
-).pipe(Command.withDescription("Import a public ranking, in place of the current one"))
+).pipe(Command.withDescription("Import a public ranking; it replaces the previous ranking"))
 
 /** Maximum number of line numbers in the result's list of broken lines. */
 const shownLines = 10
@@ -87,7 +87,7 @@ class UnreadableFile extends Data.TaggedError("UnreadableFile")<{ readonly messa
 
 class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }> {
   override get message() {
-    return `${this.file} has no valid row, and the current list is unchanged; check the file and --format`
+    return `${this.file} has no valid row, so nothing was imported or deleted; check the file and --format`
   }
 }
 

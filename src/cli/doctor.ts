@@ -134,7 +134,10 @@ const ledger = Effect.gen(function* () {
 const keys = Effect.gen(function* () {
   const unreadable = yield* Effect.flatMap(ApiKeys, ({ unreadable }) => unreadable)
   return unreadable.map(({ id, problem }) =>
-    failure(`key ${id}`, `its record cannot be read (${problem}); revoke it and create another`),
+    failure(
+      `key ${id}`,
+      `the record of this key cannot be read (${problem}); revoke the key and create another key`,
+    ),
   )
 })
 
@@ -144,7 +147,7 @@ const demo = Effect.gen(function* () {
     ? [
         warning(
           "demo",
-          `other machines may reach ${host} and use the demo account; revoke its keys`,
+          `other machines can connect to ${host} and use the demo account; revoke the account's keys`,
         ),
       ]
     : []
@@ -166,13 +169,13 @@ const server = Effect.gen(function* () {
       ? failure("pooler", poolers.statement)
       : ok("pooler", poolers[server.pooler]),
     ...(server.isOlderThanPromised
-      ? [warning("version", `${ageOf(server.version)}; update it`)]
+      ? [warning("version", `${ageOf(server.version)}; update the server`)]
       : []),
     ...(server.synchronousCommit === "off"
       ? [
           warning(
             "synchronous_commit",
-            "off for this role; the ledger turns it on for each of its commits",
+            "off for this role; the service turns synchronous_commit on in each of its transactions",
           ),
         ]
       : []),
@@ -180,7 +183,7 @@ const server = Effect.gen(function* () {
       ? [
           warning(
             "fsync",
-            "off, so a crash of the server can lose or damage the ledger; turn it on",
+            "off, so a crash of the server can lose or damage the ledger; turn fsync on",
           ),
         ]
       : []),
@@ -201,7 +204,7 @@ const poolers: Record<PostgresServer["pooler"], string> = {
   session: "in session mode",
   transaction: "in transaction mode",
   statement:
-    "in statement mode, which does not allow transactions; set it to transaction or session mode",
+    "in statement mode, which does not allow transactions; set pool_mode to transaction or session",
   unknown: "in an unknown mode; the service needs session or transaction mode",
 }
 

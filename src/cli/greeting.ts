@@ -45,7 +45,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
     if (yield* isExposed(host)) {
       yield* Effect.logWarning(
-        `The account ${demoName} exists, and other machines may reach ${host}. Revoke the account's keys, or set AUTHORITY_HOST to 127.0.0.1.`,
+        `The account ${demoName} exists, and other machines can connect to ${host}. Revoke the account's keys, or set AUTHORITY_HOST to 127.0.0.1.`,
       )
     }
     const secret = Option.map(key, (issued) => Redacted.value(issued.key))

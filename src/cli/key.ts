@@ -36,7 +36,7 @@ const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
       const outcome = yield* Effect.exit(keys.undoIssue(issued))
       return yield* new KeyNotShown({
         message: Exit.isSuccess(outcome)
-          ? `${message}; the new key ${id} was not shown and is revoked`
+          ? `${message}; the new key ${id} was not shown and was revoked`
           : `${message}; the new key ${id} was not shown, so revoke it with 'authority key revoke ${id}'`,
       })
     }),
@@ -166,7 +166,7 @@ export const rotate = Command.make(
       )
       yield* show(json, issued, name)
     }),
-).pipe(Command.withDescription("Replace a key with a new one"))
+).pipe(Command.withDescription("Replace a key with a new key"))
 
 export const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
   Effect.gen(function* () {

@@ -32,7 +32,7 @@ export const resultOf = (
   const outcomes = inOrder(urls, [...data.successUrls, ...data.failedUrls])
   if (outcomes.length < urls.length) {
     const message =
-      "The answer does not contain all of the URLs. Check that the base URL is that of the service."
+      "The answer does not contain all of the URLs. Check that the base URL is the address of the service."
     return new UnexpectedAnswer({ message, status, requestId, answer: body })
   }
   const isReplay = header("idempotent-replayed") === "true"

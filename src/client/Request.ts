@@ -15,7 +15,7 @@ export const baseUrlOf = (baseUrl: string | URL): string | InvalidBaseUrl => {
     ? url.href.replace(/\/+$/, "")
     : new InvalidBaseUrl({
         // Hide the part before an @, because that part may contain a password.
-        message: `The base URL must be like https://authority.example.com, without user name, query and fragment; this is not: ${JSON.stringify(text.replace(/.*@/, "…@"))}.`,
+        message: `The base URL ${JSON.stringify(text.replace(/.*@/, "…@"))} is not valid: write an address like https://authority.example.com, without user name, query and fragment.`,
       })
 }
 

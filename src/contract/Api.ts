@@ -29,7 +29,7 @@ export const BatchRequest = Schema.Struct({
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({
-      description: `1 to ${Limits.maxUrls} domains or URLs. Each one is a separate check.`,
+      description: `1 to ${Limits.maxUrls} domains or URLs. Each URL is a separate check.`,
     }),
 }).annotations({
   identifier: "BatchRequest",
@@ -172,8 +172,8 @@ export class Api extends HttpApi.make("authority-metrics")
   .annotate(
     OpenApi.Description,
     "How authoritative are these domains and pages? Figures from 0 to 100, paid in credits.\n\n" +
-      'Every error body is `{"success": false, "message": "…"}`. Every 400 except that for ' +
-      "invalid HTTP also has the field `error`. Requests outside this document get the same form " +
-      "of error: 404 for an unknown path, 405 for another method, 415 for a body with a " +
-      "Content-Encoding.",
+      'Every error body is `{"success": false, "message": "…"}`. The body of a 400 also has the ' +
+      "field `error`, unless the request was not valid HTTP. Requests outside this document get " +
+      "error bodies of the same form: 404 for an unknown path, 405 for a method that the path " +
+      "does not support, 415 for a body with a Content-Encoding.",
   ) {}

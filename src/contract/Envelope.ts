@@ -80,8 +80,8 @@ const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string
 }
 
 export const invalidRequestDescription =
-  "The request violates the contract. `error.issues` lists every violation; of a list, only the " +
-  `violations in its first ${maxJudgedItems} items.`
+  "The request violates the contract. `error.issues` lists every violation. Only the first " +
+  `${maxJudgedItems} items of a list are checked.`
 
 /**
  * Makes the body of a 400. Invalid HTTP also gets a 400, but with a body that has no field `error`.
@@ -233,7 +233,8 @@ export class ServiceUnavailable extends Schema.TaggedError<ServiceUnavailable>()
     "ServiceUnavailable",
     "The database did not answer in time. `Retry-After` gives the seconds to wait before a " +
       "retry. A request without an `Idempotency-Key` is not charged. A retry with the same " +
-      "`Idempotency-Key` gets the answer that was charged, or starts the request again.",
+      "`Idempotency-Key` gets the stored answer if the first request was charged. Otherwise the " +
+      "service processes the retry as a new request.",
     unavailableMessage,
   )
 }

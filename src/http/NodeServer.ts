@@ -292,11 +292,11 @@ const cannotListen = ({ host, port }: Pick<Options, "host" | "port">, cause: unk
   const code = Predicate.hasProperty(cause, "code") ? String(cause.code) : String(cause)
   const advice =
     code === "EADDRINUSE"
-      ? "another program uses this port; stop it, or set AUTHORITY_PORT to another one (0 picks a free one)"
+      ? "another program uses this port; stop that program, or set AUTHORITY_PORT to another port (0 picks a free port)"
       : code === "EACCES"
-        ? "this user may not use that port; set AUTHORITY_PORT to one above 1023"
+        ? "this user has no right to use the port; set AUTHORITY_PORT to a port above 1023"
         : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
-          ? "this machine has no such address; set AUTHORITY_HOST to one that it has"
+          ? "this machine has no such address; set AUTHORITY_HOST to an address of this machine"
           : `${code}; check AUTHORITY_HOST and AUTHORITY_PORT`
   return new CannotListen({ message: `cannot listen on ${host}:${port}: ${advice}` })
 }

@@ -8,6 +8,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
+import { counted } from "../counted.ts"
 import * as Stopwatch from "../telemetry/Stopwatch.ts"
 
 export interface Limit {
@@ -64,7 +65,7 @@ export const counter = (
     if (count <= requests) return undefined
     const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
     return {
-      message: `The account has reached its rate limit of ${requests} requests in ${Duration.format(per)}; try again later.`,
+      message: `The account has reached its rate limit of ${counted(requests, "request")} in ${Duration.format(per)}; try again later.`,
       headers: {
         "retry-after": String(seconds),
         "ratelimit-policy": `"account";q=${requests};w=${Math.ceil(perMs / 1000)}`,

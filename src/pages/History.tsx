@@ -90,7 +90,7 @@ const Delete = ({
         Keep
       </button>
       <button type="button" class="small danger" disabled={isDisabled} onClick={onDelete}>
-        Delete for good
+        Delete permanently
       </button>
     </span>
   )

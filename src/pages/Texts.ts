@@ -87,7 +87,7 @@ export const delayed = (delay: Delay): string => {
     case "server":
       return delay.message === undefined
         ? "The service does not answer."
-        : `The service refused a batch for now: ${delay.message}`
+        : `The service temporarily refused a batch: ${delay.message}`
   }
 }
 

@@ -156,7 +156,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
                 restsUntil = now + restMs
                 return Effect.as(
                   Effect.logWarning(
-                    "The cached figures in the database cannot be read or written. The service goes on without them for 5 seconds. To check the database, run 'authority doctor'.",
+                    "The cached figures in the database cannot be read or written. For 5 seconds the service uses only the figures that are cached in memory. To check the database, run 'authority doctor'.",
                     cause,
                   ),
                   otherwise,

@@ -137,7 +137,7 @@ export const make = (
         Effect.catchAllCause((cause) =>
           Effect.as(
             Effect.logError(
-              "A bug made a lookup of figures fail. Its URLs got SERVER_ERROR and are not charged. Please report the stack in 'cause'.",
+              "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack in 'cause'.",
               cause,
             ),
             batch.map(() => broken),

@@ -90,7 +90,7 @@ type Figures = ReadonlyMap<string, number>
 const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
   Effect.as(
     Effect.logWarning(
-      "DataForSEO returned no spam scores for a lookup, so its figures have none. If this repeats, run 'authority doctor'.",
+      "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
       error.message,
     ),
     new Map(),

@@ -72,7 +72,7 @@ const valued =
     Effect.catchAll(lookup(targets), (error) =>
       Effect.as(
         Effect.logWarning(
-          "A lookup of figures failed at the provider. Its URLs get PROVIDER_ERROR, unless another provider answers. If this repeats, run 'authority doctor'.",
+          "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
           error.message,
         ),
         targets.map(() => providerFailed(error.message)),

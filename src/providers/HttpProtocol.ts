@@ -82,7 +82,7 @@ const Answer = Schema.Struct({
   }),
 }).annotations({
   identifier: "Answer",
-  description: "The figures of each target, or the reason why it has none.",
+  description: "The figures of each target, or the reason why the target has no figures.",
   examples: [
     {
       results: [
@@ -128,14 +128,14 @@ export class HttpProtocol extends HttpApi.make("provider")
           .addError(
             refusal(
               503,
-              "The endpoint is out of order. The service repeats the call, after the seconds in `Retry-After`, if any.",
+              "A temporary failure. The service repeats the call. If the answer has the header `Retry-After`, the service first waits that number of seconds.",
             ),
           )
           .annotate(OpenApi.Summary, `The figures of up to ${batchSize} targets`)
           .annotate(
             OpenApi.Description,
-            "Each target gets one result, either figures or an error. Results are matched by `url`. " +
-              "A figure outside its scale fails only its own target.",
+            "Each target gets one result, either figures or an error. The service matches results and " +
+              "targets by `url`. When a figure is not from 0 to 100, only its own target fails.",
           ),
       ),
   )
@@ -148,7 +148,8 @@ export class HttpProtocol extends HttpApi.make("provider")
   ])
   .annotate(
     OpenApi.Description,
-    "The service asks this endpoint for figures, with AUTHORITY_PROVIDER=http. It ignores unknown " +
-      "fields. A 5xx, a 408 and a 429 are repeated up to three times, any other status but 200 " +
-      "is not repeated. After five failed calls in a row the service pauses for 15 seconds.",
+    "With AUTHORITY_PROVIDER=http, the service asks this endpoint for figures. The service " +
+      "ignores unknown fields. It repeats a call up to three times after the status 408, 429 or " +
+      "5xx, and does not repeat a call after any other status. After five failed calls in a row, " +
+      "the service makes no calls for 15 seconds.",
   ) {}

@@ -51,7 +51,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         onFailure: ({ message, reason }) => {
           meters.failedCalls(reason)
           return Effect.logWarning(
-            "A call to the provider failed. If this repeats, run 'authority doctor'.",
+            "A call to the provider failed. If this message repeats, run 'authority doctor'.",
             message,
           )
         },

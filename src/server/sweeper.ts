@@ -17,7 +17,7 @@ export const layer = Layer.scopedDiscard(
           return count === 0
             ? Effect.void
             : Effect.logWarning(
-                `Returned the held credits of requests that did not finish: ${count}. This is normal after a process was killed.`,
+                `Returned the held credits of unfinished requests. Number of requests: ${count}. This is normal after a process was killed.`,
               )
         },
         onFailure: (cause) => {

@@ -111,7 +111,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         if (Either.isLeft(record)) {
           const { id, problem } = record.left
           yield* Effect.logError(
-            `The record of the key ${id} cannot be read, so the key is refused. Revoke it and create another one.`,
+            `The record of the key ${id} cannot be read, so the key is refused. Revoke the key and create another key.`,
             problem,
           )
           return yield* new InvalidApiKey()

@@ -176,7 +176,10 @@ const failure =
 
 /** The problem and its remedy, by SQLite's result code. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [
-  [/^SQLITE_(BUSY|LOCKED)/, "another run is using it; wait until that run ends, or stop it"],
+  [
+    /^SQLITE_(BUSY|LOCKED)/,
+    "another run is using the journal; wait until that run ends, or stop that run",
+  ],
   [/^SQLITE_FULL/, "the disk is full; free some space"],
   [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or is not a journal; move it away"],
   [/^SQLITE_(CANTOPEN|READONLY)/, "it cannot be written; check the permissions of its folder"],

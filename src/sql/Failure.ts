@@ -32,7 +32,7 @@ export const describe = (error: unknown): StoreFailure => {
   return new StoreFailure({
     message:
       known === undefined
-        ? `the database failed; check its server or disk (${original})`
+        ? `the database failed; check the database's server or disk (${original})`
         : `${known} (${original})`,
     cause: error,
   })
@@ -177,9 +177,12 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   // lost connection.
   [
     statementPooling,
-    "PgBouncer's pool_mode=statement does not allow transactions; set it to transaction or session",
+    "PgBouncer's pool_mode=statement does not allow transactions; set pool_mode to transaction or session",
   ],
-  [connectionLost, "the database cannot be reached; check AUTHORITY_DATABASE_URL and its server"],
+  [
+    connectionLost,
+    "the database cannot be reached; check AUTHORITY_DATABASE_URL and the database server",
+  ],
   [
     /^permission denied for schema/,
     "the role may not create tables; grant it USAGE and CREATE on the schema, or start the program once with the schema's owner in AUTHORITY_DATABASE_URL",
@@ -200,7 +203,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     /^53300$/,
-    "the server has no connection left; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections or the role's CONNECTION LIMIT",
+    "the server has no free connection; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections or the role's CONNECTION LIMIT",
   ],
   [
     /^28P01$/,
@@ -208,7 +211,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     / has no password$|^empty password returned/,
-    "the server asks for a password; put it into AUTHORITY_DATABASE_URL, PGPASSWORD or ~/.pgpass, which only its owner may read",
+    "the server asks for a password; put the password into AUTHORITY_DATABASE_URL, PGPASSWORD or ~/.pgpass (with the mode 0600)",
   ],
   [
     /^28000$/,
@@ -220,7 +223,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     /^The server does not support SSL/,
-    "the server does not support TLS; turn TLS on there, or use sslmode=prefer or sslmode=disable in AUTHORITY_DATABASE_URL",
+    "the server does not support TLS; turn TLS on at the server, or use sslmode=prefer or sslmode=disable in AUTHORITY_DATABASE_URL",
   ],
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)$/,

@@ -152,7 +152,7 @@ export const make = <Command, E>(
       yield* callBack(withdrawn, Exit.fail("withdrawn"))
       yield* callBack(undecided, Exit.fail("undecided"))
       yield* Effect.logWarning(
-        `The database is too slow. Changes that were dropped before they began: ${withdrawn.length}. Changes that may still be committed: ${undecided.length}. Their requests got 503 or 500. Check the database's disk, locks and network.`,
+        `The database is too slow. Changes that were dropped before they began: ${withdrawn.length}. Changes that may still be committed: ${undecided.length}. The requests with these changes got 503 or 500. Check the database's disk, locks and network.`,
       )
     })
     const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))

@@ -42,7 +42,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
           onTimeout: () =>
             new StoreFailure({
               message:
-                "the database does not answer; check AUTHORITY_DATABASE_URL, and its server or disk",
+                "the database does not answer; check AUTHORITY_DATABASE_URL, and the database's server or disk",
             }),
         }),
         Effect.provideService(SqlClient.SqlClient, sql),

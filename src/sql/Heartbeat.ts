@@ -147,7 +147,7 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
           const hasRecovered = isFailing
           isFailing = false
           return hasRecovered
-            ? Effect.logInfo("This process can write its heartbeat to the database again.")
+            ? Effect.logInfo("This process has resumed writing its heartbeat to the database.")
             : Effect.void
         },
         onFailure: (cause) => {
@@ -165,7 +165,7 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         sql.withTransaction,
         Effect.catchAllCause((cause) =>
           Effect.logWarning(
-            "The row of this process in the table processes was not removed. Another process will remove it.",
+            "The row of this process was not removed from the table 'processes'. Another process will remove the row.",
             cause,
           ),
         ),

@@ -148,7 +148,7 @@ const afterConflict = Schedule.jittered(Schedule.exponential("5 millis", 1.5)).p
 const commitSize = Metric.histogram(
   "authority_ledger_commit_commands",
   MetricBoundaries.exponential({ start: 1, factor: 2, count: 10 }),
-  "commands that shared a commit",
+  "number of commands in one commit",
 )
 
 const commitSeconds = Metric.histogram(
@@ -156,7 +156,7 @@ const commitSeconds = Metric.histogram(
   MetricBoundaries.fromIterable([
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5,
   ]),
-  "how long a commit took",
+  "duration of a commit, in seconds",
 )
 
 /** Records the size and the duration of a ledger commit when it succeeds. */
@@ -182,7 +182,7 @@ const countCharges = (entries: ReadonlyArray<LedgerEntry>) =>
 const dieUndecided = ({ cause, message }: StoreFailure) => {
   const failure = new StoreFailure({ message, cause, isUndecided: true })
   const log = Effect.logError(
-    "The connection to the database broke during a commit. Its changes may have been committed. To check the ledger, run 'authority credits verify'.",
+    "The connection to the database broke during a commit, so the commit may have succeeded or failed. To check the ledger, run 'authority credits verify'.",
     Cause.die(failure),
   )
   return Effect.zipRight(log, Effect.die(failure))

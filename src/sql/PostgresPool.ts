@@ -66,7 +66,7 @@ export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scop
             Runtime.runFork(
               runtime,
               Effect.logWarning(
-                `The database refuses more connections. The service goes on with ${left} of ${configured}. Raise the database's max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
+                `The database refuses more connections. The service continues with ${left} of ${configured} connections. Raise the database's max_connections, or lower AUTHORITY_DATABASE_CONNECTIONS.`,
               ),
             ),
           ),

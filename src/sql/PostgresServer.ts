@@ -66,7 +66,8 @@ export const examine = (url: Redacted.Redacted): Effect.Effect<PostgresServer, S
       duration: "20 seconds",
       onTimeout: () =>
         new StoreFailure({
-          message: "the database does not answer; check AUTHORITY_DATABASE_URL and its server",
+          message:
+            "the database does not answer; check AUTHORITY_DATABASE_URL and the database server",
         }),
     }),
   )

@@ -9,7 +9,7 @@ import * as Failure from "./Failure.ts"
 /** No database of this program is at `place`. */
 export class NoDatabase extends Data.TaggedError("NoDatabase")<{ readonly place: string }> {
   override get message() {
-    return `there is no database at ${this.place}; check AUTHORITY_DATABASE_URL and the folder, or create one with "authority serve" or "authority account create NAME"`
+    return `there is no database at ${this.place}; check AUTHORITY_DATABASE_URL and the folder, or create a database with "authority serve" or "authority account create NAME"`
   }
 }
 

@@ -102,7 +102,7 @@ const tables = ["ranks_0", "ranks_1"] as const
 const anotherImport = Effect.fail(
   new StoreFailure({
     message:
-      "another 'authority dataset import' began, so this one stopped and its rows are not used; wait until the other one is done",
+      "another 'authority dataset import' began, so this import stopped and its rows are not used; wait until the other import has ended",
   }),
 )
 

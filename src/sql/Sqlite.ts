@@ -56,7 +56,7 @@ export const backup = (
         (damage) => damage === undefined,
         (damage) =>
           new StoreFailure({
-            message: `the copy ${destination} was damaged and is deleted: ${damage}; check the disk and run the backup again`,
+            message: `the copy ${destination} was damaged and was deleted: ${damage}; check the disk and run the backup again`,
           }),
       ),
       Effect.mapError((error) =>

@@ -50,7 +50,7 @@ export const copied = (
     }
     if (stateOf(file) !== before) {
       return yield* new StoreFailure({
-        message: `${file} changed while it was copied; stop the program that writes to it, or copy it with "authority backup"`,
+        message: `${file} changed while it was copied; stop the program that writes to the file, or copy the file with "authority backup"`,
       })
     }
     return copy
@@ -69,7 +69,7 @@ export const replace = (
     yield* Effect.scoped(lock(copy))
     if (sizeOf(`${copy}-wal`) > 0) {
       return yield* new StoreFailure({
-        message: `the WAL of the backup could not be merged into it, and ${database} is unchanged; make a new backup with 'authority backup' and restore that`,
+        message: `the WAL of the backup could not be merged into the backup, and ${database} is unchanged; make a new backup with 'authority backup' and restore the new backup`,
       })
     }
     if (existsSync(database)) {
@@ -99,7 +99,7 @@ export const replace = (
   )
 
 const inUse = (database: string) =>
-  `${database} is in use; stop the service and every other program that has it open`
+  `${database} is in use; stop the service and every other program that has the database open`
 
 /**
  * The file name suffixes of the database, its WAL and its rollback journal. After a crash, a WAL or
@@ -193,7 +193,7 @@ const failure = (error: unknown): StoreFailure => {
     : new StoreFailure({ message: `${known} (${Failure.wordsOf(error)})`, cause: error })
 }
 
-const noPermission = "no permission; run this as the owner of the database"
+const noPermission = "no permission; run 'authority restore' as the owner of the database"
 
 const advice = new Map([
   ["EACCES", noPermission],

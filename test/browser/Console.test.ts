@@ -357,7 +357,9 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.getByText(/Retrying in \d+ seconds?\./).waitFor())
         yield* act((page) => page.clock.runFor(30_000))
         yield* act((page) =>
-          page.getByText("The service refused a batch for now: The store is too busy.").waitFor(),
+          page
+            .getByText("The service temporarily refused a batch: The store is too busy.")
+            .waitFor(),
         )
         yield* act((page) => page.getByText(/Retrying in \d+ seconds? \(1 of 5\)\./).waitFor())
         yield* act((page) => page.clock.runFor(12_000))
@@ -560,7 +562,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) =>
           page.getByRole("button", { name: /^Delete the run .* 120 addresses/ }).click(),
         )
-        yield* act((page) => page.getByRole("button", { name: "Delete for good" }).click())
+        yield* act((page) => page.getByRole("button", { name: "Delete permanently" }).click())
         yield* act((page) => page.getByRole("button", { name: "Delete all" }).waitFor(gone))
         yield* act((page) => page.reload())
         yield* act((page) => page.getByRole("button", { name: /1 checked · 1 not/ }).click())
@@ -617,7 +619,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* full.act((page) =>
           page.getByRole("button", { name: /^Delete the run .* 1 address/ }).click(),
         )
-        yield* full.act((page) => page.getByRole("button", { name: "Delete for good" }).click())
+        yield* full.act((page) => page.getByRole("button", { name: "Delete permanently" }).click())
         // With space again, the console keeps what it could not keep before.
         yield* full.act((page) => page.getByText(problem).waitFor(gone))
         yield* full.act((page) => page.reload())

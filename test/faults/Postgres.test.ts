@@ -95,7 +95,7 @@ describe("a PostgreSQL role without free connections", () => {
       const { message } = yield* Effect.flip(Layer.build(PostgresClient.layer(Redacted.make(url))))
       assert.match(
         message,
-        /^the server has no connection left; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
+        /^the server has no free connection; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
       )
     }),
   )

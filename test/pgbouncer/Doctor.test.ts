@@ -26,7 +26,7 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
   [
     "statement",
     1,
-    /failure +pooler: in statement mode, which does not allow transactions; set it to /,
+    /failure +pooler: in statement mode, which does not allow transactions; set pool_mode to /,
   ],
 ])(
   "the doctor reports PgBouncer's pool mode %s",

@@ -232,7 +232,7 @@ describe("PgBouncer in statement mode", () => {
         assert.strictEqual(code, 1)
         assert.match(
           stderr,
-          /^authority: PgBouncer's pool_mode=statement .*; set it to transaction/,
+          /^authority: PgBouncer's pool_mode=statement .*; set pool_mode to transaction/,
         )
       }),
   )

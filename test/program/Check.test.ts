@@ -87,7 +87,7 @@ describe("a bulk check that is stopped", () => {
         )
         const successes = rows.filter(([, , , , reason]) => reason === "").length
         assert.strictEqual(successes, 2670)
-        assert.match(last.stdout, /2,670 have figures, 330 have none .*; 2,670 credits used/)
+        assert.match(last.stdout, /2,670 have figures and 330 have none .*; 2,670 credits used/)
         const { charged, held } = yield* books
         assert.deepStrictEqual([charged, held], [successes, 0])
         expectNothingLeft(cwd, "out.csv.journal")
@@ -197,7 +197,7 @@ describe("a bulk check that is stopped", () => {
           list(other)
           const { code, stderr } = yield* toEnd(cwd, args)
           assert.strictEqual(code, 1)
-          assert.match(stderr, /authority: the list differs from the one that [^\n]+ belongs to/)
+          assert.match(stderr, /authority: the list differs from the list of the journal [^\n]+;/)
         }
         assert.strictEqual((yield* books).charged, 100)
         list(urls)
@@ -245,7 +245,7 @@ describe("a bulk check that finished", () => {
         assert.deepStrictEqual([same.code, same.stderr], [0, ""])
         assert.match(
           same.stdout,
-          /^This list was finished at \S+Z\. Its outcomes are in out\.csv\. Nothing was charged now\. With --again it is checked and charged again, for about 120 credits\.\n$/,
+          /^This list was finished at \S+Z\. Its outcomes are in out\.csv\. Nothing was charged now\. With --again the list is checked and charged again, for about 120 credits\.\n$/,
         )
         assert.strictEqual(read("out.csv"), "my notes")
         expectNothingLeft(cwd, "out.csv.journal")
@@ -255,7 +255,7 @@ describe("a bulk check that finished", () => {
         assert.strictEqual(other.code, 1)
         assert.match(
           other.stderr,
-          /^authority: the list differs from [^\n]+; use that list, or pay for this one with --again\n$/,
+          /^authority: the list differs from [^\n]+; use the list of the journal, or check and pay for the new list with --again\n$/,
         )
         assert.strictEqual((yield* books).charged, 120)
 
@@ -280,7 +280,7 @@ describe("a bulk check that finished", () => {
         assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
         assert.match(
           second.stderr,
-          /^This list was finished at \S+Z\. Its outcomes come from \S+list\.txt\.journal\. Nothing is charged now\. With --again it is checked and charged again, for about 1 credit\.\n/,
+          /^This list was finished at \S+Z\. Its outcomes come from \S+list\.txt\.journal\. Nothing is charged now\. With --again the list is checked and charged again, for about 1 credit\.\n/,
         )
       }),
     timeout,
@@ -375,7 +375,7 @@ describe("the output of the bulk check", () => {
         assert.strictEqual(second.code, 1)
         assert.match(
           second.stderr,
-          /^authority: the journal [^\n]+: another run is using it[^\n]+\n$/,
+          /^authority: the journal [^\n]+: another run is using the journal[^\n]+\n$/,
         )
         yield* gate.open
         yield* finished(first)

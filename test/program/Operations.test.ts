@@ -154,7 +154,7 @@ describe("a running service", () => {
         assert.isTrue(
           collector.received(
             "/v1/logs",
-            "A call to the provider failed. If this repeats, run 'authority doctor'.",
+            "A call to the provider failed. If this message repeats, run 'authority doctor'.",
           ),
         )
         assert.isTrue(collector.received("/v1/logs", "Stopping, because of SIGTERM."))
