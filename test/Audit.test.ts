@@ -103,7 +103,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
       reports(
         "the audit reports an entry that was moved to another account",
-        "entry 2 is missing: the next one is entry 3",
+        "entry 2 is missing: the next entry is entry 3",
         (sql, account) =>
           Effect.flatMap(
             newAccount,
@@ -112,12 +112,12 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       )
       reports(
         "the audit reports an entry that was deleted in the middle of the statement",
-        "entry 2 is missing: the next one is entry 3",
+        "entry 2 is missing: the next entry is entry 3",
         (sql, account) => sql`DELETE FROM entries WHERE ${second(sql, account)}`,
       )
       reports(
         "the audit reports an entry that was deleted at the start of the statement",
-        "entry 1 is missing: the next one is entry 2",
+        "entry 1 is missing: the next entry is entry 2",
         (sql, account) => sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 1`,
       )
       reports(
@@ -224,7 +224,7 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         yield* sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = 3`
         yield* sql`DELETE FROM holds WHERE account_id = ${account}`
         assert.deepStrictEqual(yield* problemsOf(account), [
-          "entry 3 is missing: the next one is entry 4",
+          "entry 3 is missing: the next entry is entry 4",
           "the balance records 10 held credits, but the open holds add up to 0",
         ])
       }),

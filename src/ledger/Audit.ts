@@ -91,7 +91,7 @@ const next = (sums: Sums, entry: LedgerEntry): Sums => {
   }
   const problem =
     entry.sequence !== after.entries
-      ? `entry ${after.entries} is missing: the next one is entry ${entry.sequence}`
+      ? `entry ${after.entries} is missing: the next entry is entry ${entry.sequence}`
       : entry.hash !== chainHash(sums.head, entry)
         ? `entry ${entry.sequence} was changed: its hash does not match`
         : entry.balanceAfter !== after.granted - after.charged

@@ -93,7 +93,7 @@ const askForCredits = async (asked: string): Promise<boolean> => {
           ? `The service could not check the key. Try again in a moment, or ask your operator. The service's answer: ${answer.message}`
           : navigator.onLine
             ? "The service does not answer. Try again in a moment."
-            : "This device is offline. Connect it and try again."
+            : "This device is offline. Connect the device and try again."
     }
   })
   return answer._tag === "Answered"

@@ -55,12 +55,12 @@ const take = async (file: File | undefined) => {
   try {
     const text = await file.text()
     if (text.includes("\0")) {
-      problem.value = `${file.name} is not a text file. Save the spreadsheet as CSV and choose that file.`
+      problem.value = `${file.name} is not a text file. Save the spreadsheet as CSV and choose the CSV file.`
       return
     }
     attach(file.name, text)
   } catch {
-    problem.value = `${file.name} could not be read. Check that it still exists and choose it again, or paste the list.`
+    problem.value = `${file.name} could not be read. Check that the file still exists and choose the file again, or paste the list.`
   }
 }
 
@@ -275,7 +275,7 @@ const Cost = () => {
   return (
     <p class="hint">
       {short
-        ? `The account has ${count(available, "credit")}: the run stops when they are spent. You can continue it later.`
+        ? `The account has ${count(available, "credit")}: the run stops when the credits are spent. You can continue the run later.`
         : "Only successful checks are charged."}
     </p>
   )
