@@ -302,7 +302,7 @@ describe.skipIf(isMissing)("the console", () => {
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(120)))
-        yield* act((page) => page.getByText("the run stops when they are spent").waitFor())
+        yield* act((page) => page.getByText("the run stops when the credits are spent").waitFor())
         yield* act(start)
         yield* act((page) => page.getByText("Out of credits.").waitFor())
         yield* act((page) =>
