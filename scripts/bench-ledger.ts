@@ -48,10 +48,7 @@ const concurrency = Number(options.concurrency)
  * baseline runs before the measured pairs, half after.
  */
 const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
-/**
- * The number of charges in `count` pairs. Every second hold is charged, the other holds are
- * settled with a charge of 0.
- */
+/** The number of holds that are charged in `count` hold/settle pairs: every second hold. */
 const charged = (count: number) => Math.floor(count / 2)
 
 /** Runs hold/settle pairs. Returns operations per second. A pair counts as two operations. */

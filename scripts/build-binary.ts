@@ -59,8 +59,8 @@ const targets: Record<string, Target> = {
 }
 
 /**
- * Returns the path of a target's Node executable. Downloads the package if it is missing. The
- * download must match the hash in package-lock.json.
+ * Returns the path of a target's Node executable. If the executable is missing, downloads the npm
+ * package that contains it, and checks the download against the hash in package-lock.json.
  */
 const baseOf = ({ base, node }: Target): string => {
   if (existsSync(join(root, base, node))) return join(root, base, node)

@@ -524,7 +524,7 @@ describe("a batch with an idempotency key", () => {
     ["bought", () => make(succeeding)],
   ] as const) {
     it.effect(
-      `a repeat of a batch with ${name} figures gets the same answer and is free of charge`,
+      `a batch with ${name} figures that is sent again with its idempotency key gets the same answer free of charge`,
       () =>
         Effect.gen(function* () {
           const urls = ["example.com", "localhost", "example.org"]
@@ -541,17 +541,20 @@ describe("a batch with an idempotency key", () => {
     )
   }
 
-  it.effect("a repeat of a batch that is in flight fails with IdempotencyKeyInUse", () => {
-    const provider = make(() => Effect.never)
-    return Effect.gen(function* () {
-      const fiber = yield* Effect.fork(named(["example.com"], "first"))
-      yield* until(() => provider.calls.length === 1)
-      const error = yield* Effect.flip(named(["example.com"], "again"))
-      assert.strictEqual(error._tag, "IdempotencyKeyInUse")
-      assert.strictEqual((yield* books).held, 1)
-      yield* Fiber.interrupt(fiber)
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a batch fails with IdempotencyKeyInUse while a batch with the same idempotency key is in flight",
+    () => {
+      const provider = make(() => Effect.never)
+      return Effect.gen(function* () {
+        const fiber = yield* Effect.fork(named(["example.com"], "first"))
+        yield* until(() => provider.calls.length === 1)
+        const error = yield* Effect.flip(named(["example.com"], "again"))
+        assert.strictEqual(error._tag, "IdempotencyKeyInUse")
+        assert.strictEqual((yield* books).held, 1)
+        yield* Fiber.interrupt(fiber)
+      }).pipe(within({ provider }))
+    },
+  )
 
   it.effect("an interrupted batch releases its idempotency key and its hold", () => {
     let hangs = true
@@ -577,23 +580,26 @@ describe("a batch with an idempotency key", () => {
     }).pipe(within({ credits: 1 })),
   )
 
-  it.effect("a repeat gets the answer of a charged batch even if the charge seemed to fail", () => {
-    const provider = make(succeeding)
-    const lostAnswer = Layer.effect(
-      CreditLedger,
-      Effect.map(CreditLedger, (ledger) => ({
-        ...ledger,
-        settle: (...args: Parameters<typeof ledger.settle>) =>
-          Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
-      })),
-    ).pipe(Layer.provide(memoryLedger))
-    return Effect.gen(function* () {
-      assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
-      assert.isTrue((yield* named(["example.com"], "again")).isReplay)
-      assert.strictEqual(provider.calls.length, 1)
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-    }).pipe(within({ provider, ledger: lostAnswer }))
-  })
+  it.effect(
+    "a batch that is sent again with its idempotency key gets the charged answer, even if the charge seemed to fail",
+    () => {
+      const provider = make(succeeding)
+      const lostAnswer = Layer.effect(
+        CreditLedger,
+        Effect.map(CreditLedger, (ledger) => ({
+          ...ledger,
+          settle: (...args: Parameters<typeof ledger.settle>) =>
+            Effect.zipRight(ledger.settle(...args), Effect.dieMessage("the connection is gone")),
+        })),
+      ).pipe(Layer.provide(memoryLedger))
+      return Effect.gen(function* () {
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(named(["example.com"], "first"))))
+        assert.isTrue((yield* named(["example.com"], "again")).isReplay)
+        assert.strictEqual(provider.calls.length, 1)
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider, ledger: lostAnswer }))
+    },
+  )
 })
 
 describe("the number of ledger commits of a request", () => {

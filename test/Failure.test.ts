@@ -26,5 +26,8 @@ it("PgBouncer's statement mode error does not count as a lost connection, despit
   const message = "transaction blocks not allowed in statement pooling mode"
   const error = new SqlError({ cause: Object.assign(new Error(message), { code: "08P01" }) })
   assert.isFalse(Failure.isDisconnection(error))
-  assert.match(Failure.describe(error).message, /^PgBouncer's pool_mode=statement .*; set pool_mode to/)
+  assert.match(
+    Failure.describe(error).message,
+    /^PgBouncer's pool_mode=statement .*; set pool_mode to/,
+  )
 })

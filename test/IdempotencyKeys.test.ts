@@ -133,7 +133,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
 
     describe("a request that is in flight", () => {
       it.effect(
-        "a repeat of a request in flight fails, and a different request with its key gets another error",
+        "while a request is in flight, a repeat with its idempotency key fails, and another body gets another error",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -482,7 +482,7 @@ describe("the rules of idempotency keys", () => {
   })
 
   it.prop(
-    "a charge has the same effect on the books as opening and settling a hold",
+    "a charge leaves the same balance and entries as opening and settling a hold",
     {
       amounts,
       granted: fc.integer({ min: 1, max: 40 }),
@@ -518,7 +518,7 @@ describe("the rules of idempotency keys", () => {
   )
 
   it.prop(
-    "opening and releasing a hold leaves the books unchanged",
+    "opening and releasing a hold leaves the balance and entries unchanged",
     { held: fc.integer({ min: 1, max: 40 }), granted: fc.integer({ min: 1, max: 40 }) },
     ({ granted, held }) => {
       const former = newHold(account, 1, { key: "one", fingerprint: "question" })

@@ -81,8 +81,8 @@ export const make = (
     former.isUndecided = false
     const keyed = commands.flatMap(({ keyedHold }) => keyedHold ?? [])
     const keys = keyed.length === 0 ? [] : yield* queries.lockKeys(keyed)
-    // Also read the holds of keys without an answer: the same request may have opened its hold in
-    // an earlier attempt.
+    // Also read the hold of each request whose idempotency key has no answer yet: an earlier
+    // attempt of this commit may have opened the hold.
     const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
     const ending = new Set([...commands.flatMap(({ endsHoldOf }) => endsHoldOf ?? []), ...owners])
     const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)

@@ -49,8 +49,8 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
       })
 
     /**
-     * Reserves the inactive list for this import and empties it. An import that stopped may have
-     * left rows there.
+     * Lookups read the active list. Reserves the inactive list for this import and empties it,
+     * because an import that stopped may have left rows there.
      */
     const begin = (token: number) =>
       Effect.gen(function* () {

@@ -69,8 +69,8 @@ const decodeBooks = Schema.decodeUnknownEither(
 )
 
 /**
- * Decodes the balance and the sums of an account. When that fails, returns the problem as a
- * sentence.
+ * Decodes the balance, the sum of the open holds and the last entry of an account. When that
+ * fails, returns the problem as a sentence.
  */
 export const readBooks = (row: typeof BooksRow.Type) =>
   Either.mapLeft(

@@ -656,7 +656,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console does not store the API key, and shows hostile addresses as plain text",
+    "the console does not store the API key, and shows an address that contains HTML as plain text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -131,7 +131,7 @@ describe("sequential requests", () => {
   const timeout = 120_000
 
   it.scopedLive(
-    "sequential requests give the same answers and books with and without the fast path",
+    "sequential requests get the same answers and leave the same balances with and without the fast path",
     () =>
       Effect.gen(function* () {
         const seen = yield* compareModes({ price: 2 }, 15)

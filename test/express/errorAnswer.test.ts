@@ -63,7 +63,7 @@ it.scopedLive("the fast path answers a refused request with the router's status 
   }),
 )
 
-it.scopedLive("the fast path answers a defect with the router's status and bytes", () =>
+it.scopedLive("the fast path answers a defect with the same status and body as the router", () =>
   Effect.gen(function* () {
     const answer = yield* router
     outcome = Effect.dieMessage("a bug")

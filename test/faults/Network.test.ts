@@ -138,7 +138,7 @@ describe.each(fates)("a failed COMMIT: %s", (fate) => {
 
 describe("a charge whose result stays unknown", () => {
   it.scopedLive(
-    "a charge whose answer is lost is in the statement, and a repeat of the request gets the answer",
+    "a charge whose answer is lost is in the statement, and the repeated request gets the answer",
     () =>
       Effect.gen(function* () {
         const { context, direct, proxy } = yield* behindProxy

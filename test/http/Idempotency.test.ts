@@ -56,7 +56,7 @@ const blocked = Effect.gen(function* () {
 
 describe("a repeated request with the same idempotency key", () => {
   it.scopedLive(
-    "a repeat with the same idempotency key gets the same bytes and is charged once",
+    "a request repeated with its idempotency key gets the same bytes and is charged once",
     () =>
       Effect.gen(function* () {
         const { calls, layer } = make(succeeding)
@@ -109,7 +109,7 @@ describe("a repeated request with the same idempotency key", () => {
   )
 
   it.scopedLive(
-    "a repeat that differs only in spaces and unknown fields gets the stored answer",
+    "a repeated request that differs only in spaces and unknown fields gets the stored answer",
     () =>
       Effect.gen(function* () {
         const server = yield* start()
@@ -137,7 +137,7 @@ describe("a repeated request with the same idempotency key", () => {
   )
 
   it.scopedLive(
-    "a repeat gets 409 while the first request is in flight, and the stored answer afterwards",
+    "a repeated request gets 409 while the first request is in flight, and the stored answer afterwards",
     () =>
       Effect.gen(function* () {
         const { calls, layer, open } = yield* blocked

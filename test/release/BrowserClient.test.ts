@@ -54,7 +54,7 @@ const opened = (credits: number, isAllowed: boolean) =>
 
 describe.skipIf(isMissing)("the client in a browser", () => {
   it.scopedLive(
-    "the client in a browser checks a list from an allowed origin and throws specific error classes",
+    "in a web page of an allowed origin, the client checks a list, and each kind of failure throws its own error class",
     () =>
       Effect.gen(function* () {
         const { cwd, evaluate } = yield* opened(100, true)

@@ -148,7 +148,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
     `a ${dialect} database that an earlier version wrote`,
     (it) => {
       it.scoped(
-        "the books and balances of an earlier version's database are valid and unchanged after an upgrade",
+        "the balances and entries of an earlier version's database are valid and unchanged after an upgrade",
         () =>
           Effect.gen(function* () {
             const { stores } = yield* databases[dialect](yield* folder)
@@ -210,7 +210,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       )
 
       it.effect(
-        "holds of an earlier version's killed requests are released, and repeats are answered",
+        "holds of an earlier version's killed requests are released, and repeated requests are answered",
         () =>
           Effect.gen(function* () {
             const { stores, url } = yield* OldService
