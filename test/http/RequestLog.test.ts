@@ -77,9 +77,7 @@ describe("the request log at level debug", () => {
         yield* check(["example.com"])
         moz.always(FakeVendor.reset)
         yield* check(["example.com"])
-        assert.isTrue(
-          log.some((line) => line.includes("A lookup of figures failed at the provider.")),
-        )
+        assert.isTrue(log.some((line) => line.includes("The provider failed to look up figures.")))
         const wrong = `${key}x`
         const refused = yield* send({ path: creditsPath, headers: { "x-api-key": wrong } })
         assert.deepStrictEqual(lineOf(log, refused), {
