@@ -6,8 +6,9 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as TestClock from "effect/TestClock"
+import * as TestServices from "effect/TestServices"
 import * as SqlCreditLedger from "../src/sql/CreditLedger.ts"
-import { Heartbeat, make } from "../src/sql/Heartbeat.ts"
+import { Heartbeat, layer as heartbeatLayer, make } from "../src/sql/Heartbeat.ts"
 import { newAccountWith } from "../scripts/support/accounts.ts"
 import {
   chargeAtOnce,
@@ -19,6 +20,8 @@ import {
   problemsOf,
   settle,
 } from "../scripts/support/ledger.ts"
+import { eventually } from "../scripts/support/RawHttp.ts"
+import { settable } from "./support/SettableClock.ts"
 import { lease, sqlStores } from "./support/Stores.ts"
 
 /** Starts another process on the store. It beats only when the test calls `beat`. */
@@ -155,6 +158,31 @@ for (const [name, store] of sqlStores) {
           assert.strictEqual(yield* pass(one, other), 0)
           assert.strictEqual((yield* figures(account)).held, 5)
         }),
+    )
+
+    it.scoped("a process keeps the rhythm of its heartbeat when its clock is set back", () =>
+      Effect.gen(function* () {
+        const { adjust, clock, putBack } = yield* settable
+        const { owner } = Context.get(
+          yield* Layer.build(heartbeatLayer).pipe(Effect.withClock(clock)),
+          Heartbeat,
+        )
+        const sql = yield* SqlClient.SqlClient
+        const beats = (count: number) =>
+          eventually(
+            `the process has beaten ${count} times`,
+            Effect.map(
+              sql<{ readonly beats: number }>`SELECT beats FROM processes WHERE id = ${owner}`,
+              ([row]) => Number(row?.beats) === count,
+            ),
+          ).pipe(TestServices.provideLive)
+        yield* beats(1)
+        putBack("3599 seconds")
+        for (const count of [2, 3, 4]) {
+          yield* adjust("2 seconds")
+          yield* beats(count)
+        }
+      }),
     )
 
     it.scoped(

@@ -13,7 +13,6 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { ParseError } from "effect/ParseResult"
-import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import * as Failure from "./Failure.ts"
@@ -173,7 +172,12 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
     )
     // The start does not wait for the first beat. Until a beat succeeds, `trouble` reports that no
     // commit has succeeded.
-    yield* Effect.forkScoped(Effect.repeat(attempt, Schedule.fixed(interval)))
+    yield* Effect.timed(attempt).pipe(
+      // `Schedule.fixed` waits longer after the time of day was set back.
+      Effect.flatMap(([duration]) => Effect.sleep(Duration.subtract(interval, duration))),
+      Effect.forever,
+      Effect.forkScoped,
+    )
     return heartbeat
   }),
 )
