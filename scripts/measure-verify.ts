@@ -1,6 +1,6 @@
 /**
- * Measures the time and the peak memory of `credits verify`. Fills SQLite ledgers with valid
- * entries and hashes, half of them of one account.
+ * Measures the time and the peak memory of `credits verify`. Fills SQLite ledgers with
+ * entries that have valid hashes. Half of the entries belong to one account.
  *
  *     node scripts/measure-verify.ts [--entries 1000000,10000000]
  */

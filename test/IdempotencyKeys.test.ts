@@ -203,18 +203,20 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("a request that is released", () => {
-      it.effect("releasing a request returns its credits and frees its idempotency key", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const first = yield* opened(request(account, { amount: 7 }))
-          yield* release(first)
-          assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
-          yield* opened(request(account, { fingerprint: "another question" }))
-          assert.instanceOf(yield* Effect.flip(settle(first, 7, "too late")), HoldExpired)
-        }),
+      it.effect(
+        "releasing the hold of a request returns its credits and frees its idempotency key",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const first = yield* opened(request(account, { amount: 7 }))
+            yield* release(first)
+            assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
+            yield* opened(request(account, { fingerprint: "another question" }))
+            assert.instanceOf(yield* Effect.flip(settle(first, 7, "too late")), HoldExpired)
+          }),
       )
 
-      it.effect("releasing a request after its charge changes nothing", () =>
+      it.effect("releasing the hold of a request after its charge changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account))
@@ -227,7 +229,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "releasing a request does not free an idempotency key that belongs to another request",
+        "releasing the hold of a request does not free an idempotency key that belongs to another request",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount

@@ -154,7 +154,7 @@ export const mozSettings = (vendor: Server) => ({
   AUTHORITY_MOZ_URL: vendor.url,
 })
 
-/** The settings of the service for one group of rows. */
+/** The settings of the service for one group of measurements. */
 export const settingsOf = (
   group: Pick<Group, "isTraced" | "settings" | "source">,
   { sink, vendor }: { readonly sink: Server; readonly vendor: Server },

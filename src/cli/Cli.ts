@@ -48,7 +48,9 @@ const doctor = Command.make("doctor", { json }, (options) =>
 const backup = Command.make(
   "backup",
   {
-    file: Args.text({ name: "FILE" }).pipe(Args.withDescription("Path of the new copy")),
+    file: Args.text({ name: "FILE" }).pipe(
+      Args.withDescription("Path of the copy of the database to create"),
+    ),
     json,
   },
   (options) =>

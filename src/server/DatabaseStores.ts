@@ -16,7 +16,10 @@ type Missing = "create" | "create and say so" | "fail"
 /** A CLI verb opens one connection, to leave PostgreSQL's `max_connections` to the service. */
 const forOneVerb = (): PostgresOptions => ({ connections: 1 })
 
-/** Opens the database of the settings and runs the migrations. */
+/**
+ * Opens the database that the settings name and runs the migrations. `missing` says what happens
+ * when the database does not exist.
+ */
 export const databaseOr = (
   missing: Missing,
   optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,

@@ -160,9 +160,10 @@ type Callback = (
 ) => void
 
 /**
- * The retries that a caller has left. `servers` counts the servers that have not failed, `ways` the
- * ways (a server with or without TLS) that were not refused. The caller fails when either count is
- * 0. Waiting for a full server ends at `until`, in milliseconds of `performance.now`.
+ * What a caller can still try. `servers` is the number of servers that have not failed. `ways` is
+ * the number of connections (a server with or without TLS) that were not refused. The caller fails
+ * when one of the numbers is 0. If a server has no free connection, the caller waits until the time
+ * `until`, in milliseconds of `performance.now`.
  */
 interface Left {
   readonly servers: number
@@ -333,8 +334,8 @@ const extentOf = (error: unknown): "way" | "server" | undefined => {
 }
 
 /**
- * Returns the ways to every server, in order, with or without TLS as in libpq's `sslmode`. Reads
- * the certificate and key files; throws when a file cannot be read.
+ * Returns the ways to connect to each server, in the order to try them: with or without TLS, as in
+ * libpq's `sslmode`. Reads the certificate and key files; throws when a file cannot be read.
  */
 const waysTo = (target: ConnectionString): Arr.NonEmptyReadonlyArray<Way> => {
   const encryptions = encryptionsOf(target)

@@ -89,7 +89,7 @@ export const examine = (
     Effect.filterOrFail(
       (damage) => damage === undefined,
       (damage) =>
-        new StoreFailure({ message: `the file is damaged; restore another backup (${damage})` }),
+        new StoreFailure({ message: `the file is damaged (${damage}); restore another backup` }),
     ),
     Effect.asVoid,
     failing,

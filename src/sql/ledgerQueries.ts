@@ -58,8 +58,8 @@ const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 /**
- * Decodes an entry. When that fails, returns the problem as a sentence: the entry may have been
- * tampered with.
+ * Decodes an entry. An entry that was tampered with may not decode: then this function returns the
+ * problem as a sentence.
  */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)

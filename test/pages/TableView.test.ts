@@ -73,7 +73,7 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(within({ pageAuthority: { from: 60, to: 50 } }), [])
   })
 
-  it("the distribution has the number of a run's figures in each tenth of the scale, and their median", () => {
+  it("the distribution counts the figures of a run in each tenth of the scale, and has the median of all figures", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
       median: 10,

@@ -87,7 +87,7 @@ describe("a list in the console", () => {
     assert.deepStrictEqual(urlsOf(whole.join("\n")), whole)
   })
 
-  it("a pasted table is read from the column, the cells or the lines that the user chooses", () => {
+  it("the user chooses how the console reads a pasted table: one column, every cell, or whole lines", () => {
     const text = "url,competitor,da\na.com,x.com,1\nb.com,y.com,2"
     assert.deepStrictEqual(urlsOf(text, 1), ["x.com", "y.com"])
     assert.deepStrictEqual(urlsOf(text, "cells"), ["a.com", "x.com", "1", "b.com", "y.com", "2"])
@@ -120,7 +120,7 @@ describe("a list in the console", () => {
     ])
   })
 
-  it("a console list may be empty or have 200,000 addresses", () => {
+  it("the console reads an empty list, and a list of 200,000 addresses", () => {
     assert.deepStrictEqual(urlsOf(" \n\n"), [])
     const long = Array.from({ length: 200_000 }, (_, index) => `site-${index}.com`)
     assert.strictEqual(urlsOf(long.join("\n")).length, 200_000)

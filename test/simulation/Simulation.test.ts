@@ -20,6 +20,11 @@ describe("the simulation", () => {
   })
   afterAll(() => template.close())
 
+  it.each([8203])(
+    "the service keeps its promises in seed %i, in which the simulation has found a bug",
+    (seed) => assert.deepStrictEqual(simulate(template, seed).problems, []),
+  )
+
   it("every patch that plants a bug on purpose applies to the current sources", () => {
     const mutants = join(import.meta.dirname, "mutants")
     const patches = readdirSync(mutants).map((name) => join(mutants, name))
