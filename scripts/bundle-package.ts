@@ -1,4 +1,4 @@
-/** Builds the package for other projects in `dist`: its clients, the service, and their types. */
+/** Builds, in `dist`, the package that other projects install: clients, service, and their types. */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import manifest from "../package.json" with { type: "json" }

@@ -115,7 +115,7 @@ export interface Tally {
    * none.
    */
   readonly lost: number
-  /** Requests that were charged more than once, or more credits than the answer says. */
+  /** Requests that were charged more than once, or for more credits than the answer says. */
   readonly doubled: number
   /** Requests that were charged, but not answered with 200. */
   readonly unacknowledged: number

@@ -98,7 +98,7 @@ async function* lines(text: AsyncIterable<string>) {
     if (rest.length > maxLineLength) {
       throw new UnreadableList({
         message:
-          "has a line of more than a million characters; name a list with one URL per line, or a CSV",
+          "has a line of more than a million characters; give a list with one URL per line, or a CSV",
       })
     }
     yield complete.map((line) => line.trim()).filter(isUrl)

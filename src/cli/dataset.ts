@@ -23,7 +23,7 @@ export const load = Command.make(
   "import",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("List as published, plain or gzip"),
+      Args.withDescription("File of the ranking, as its publisher offers it (plain or gzip)"),
     ),
     format: Options.choice("format", RankList.Format.literals).pipe(
       Options.withDescription(`Publisher of the list: ${RankList.Format.literals.join(", ")}`),

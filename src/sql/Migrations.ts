@@ -179,8 +179,8 @@ const isDone = Effect.flatMap(
 )
 
 /**
- * Describes an error of the migration. The message says so when the database role has no permission
- * to migrate an older schema.
+ * Describes an error of the migration. If the database role has no permission to migrate an older
+ * schema, the message names this cause.
  */
 const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(

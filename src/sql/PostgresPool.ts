@@ -70,7 +70,8 @@ export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scop
               ),
             ),
           ),
-        catch: (cause) => new SqlError({ cause, message: "A file cannot be read" }),
+        catch: (cause) =>
+          new SqlError({ cause, message: "a file of the PostgreSQL settings cannot be read" }),
       }),
     ),
     (pool) =>

@@ -194,7 +194,7 @@ const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.credits
 
 describe("concurrent requests", () => {
   it.scopedLive(
-    "concurrent requests get answers that the router could give, and each request is charged once",
+    "concurrent requests get only answers that the service without the fast path also gives, and each is charged once",
     () =>
       Effect.gen(function* () {
         const express = yield* start("express", { provider: newProvider().layer })

@@ -63,7 +63,7 @@ describe("the verbs with --json", () => {
   )
 
   it.scopedLive(
-    "the key verbs with --json print one JSON document each, with the secret only of a new key",
+    "each key verb with --json prints one JSON document, which contains the secret only of a new key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
