@@ -120,7 +120,7 @@ describe("interruption, deadline and closing", () => {
   )
 
   it.scoped(
-    "at its deadline a request gets the finished outcomes, and later outcomes go to other requests",
+    "a request gets the outcomes that are there at its deadline, and a request with a later deadline gets all outcomes",
     () =>
       Effect.gen(function* () {
         const { provider, vendor } = yield* setUp({ batchSize: 1 })

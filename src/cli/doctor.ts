@@ -196,7 +196,7 @@ const findPrimary =
 const tlsOf = ({ isServerEncrypted, pooler, tls }: PostgresServer) => {
   const own = tls === undefined ? "not in use" : `in use, ${tls}`
   if (pooler === "none" || isServerEncrypted === undefined) return own
-  return `${own}, from here to the pooler; TLS from the pooler to the server: ${isServerEncrypted ? "in use" : "not in use"}`
+  return `${own} (to the pooler); ${isServerEncrypted ? "in use" : "not in use"} (from the pooler to the server)`
 }
 
 const poolers: Record<PostgresServer["pooler"], string> = {

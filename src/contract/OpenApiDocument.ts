@@ -5,7 +5,10 @@
 import * as Predicate from "effect/Predicate"
 import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 
-/** Returns the completed document; `generated` is the framework's document. */
+/**
+ * Turns the document that the framework generates into the published one: removes the framework's
+ * own parts, and adds the discriminator and the headers of the answers.
+ */
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
   addDiscriminator(document)

@@ -123,5 +123,5 @@ const formats = {
 
 const wrong = (format: Format, line: string) =>
   new WrongFormat({
-    message: `the list is not in the format ${format}, because it has a line that begins with ${JSON.stringify(line.slice(0, 60))}; name its publisher with --format`,
+    message: `the list is not in the format ${format}, because a line begins with ${JSON.stringify(line.slice(0, 60))}; set the format of the list with --format: ${Format.literals.join(", ")}`,
   })

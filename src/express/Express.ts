@@ -59,8 +59,8 @@ export interface Options {
 }
 
 /**
- * Makes the fast path. It declines every request when the layer of the API keys, the provider or
- * the ledger offers no access without a fiber.
+ * Makes the fast path, which runs without a fiber. The fast path declines every request if the API
+ * keys, the provider or the ledger can be used only from a fiber.
  */
 export const make = (
   options: Options,

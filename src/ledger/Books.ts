@@ -58,7 +58,7 @@ export class Books {
   private readonly keys: Map<string, KeyRecord>
   private readonly changedKeys = new Map<string, Pick<KeyRecord, "accountId" | "key">>()
 
-  /** `leaseMs`: lifetime of a hold and its key when the hold is not settled or released earlier. */
+  /** A hold and its idempotency key live for `leaseMs`, unless the hold is ended earlier. */
   constructor(
     leaseMs: number,
     balances: Iterable<readonly [AccountId, Balance.Balance]> = [],

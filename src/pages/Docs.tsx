@@ -189,7 +189,7 @@ const Endpoint = ({
         </>
       )}
       <h3>Answers</h3>
-      <Scrolled label={`Answers: ${operation.summary}`}>
+      <Scrolled label={`Possible answers: ${operation.summary}`}>
         <thead>
           <tr>
             <th scope="col">Status</th>

@@ -25,7 +25,8 @@ export type Recall = (
 const recalls = new WeakMap<Provider, Recall>()
 
 /**
- * Adds the method `known`, which calls `recall`, to a provider. Registers `recall` for `recallOf`.
+ * Returns the provider with the method `known`, which calls `recall`. For this provider, `recallOf`
+ * returns `recall`.
  */
 export const remembering = (provider: Omit<Provider, "known">, recall: Recall): Provider => {
   const whole: Provider = {

@@ -7,8 +7,8 @@ import * as Effect from "effect/Effect"
 
 const toMs = (nanos: bigint) => Number(nanos / 1_000_000n)
 
-/** The stopwatch time, for code without a fiber. */
+/** Like `now`, for code without a fiber. */
 export const unsafeNow = (clock: Clock.Clock): number => toMs(clock.unsafeCurrentTimeNanos())
 
-/** The stopwatch time. */
+/** Reads the clock: milliseconds since an arbitrary time. Two readings give a duration. */
 export const now: Effect.Effect<number> = Effect.map(Clock.currentTimeNanos, toMs)

@@ -46,7 +46,7 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
       assert.match(doctor.stdout, line)
       assert.match(
         doctor.stdout,
-        /TLS: not in use, from here to the pooler; TLS from the pooler to the server: not in use\n/,
+        /TLS: not in use \(to the pooler\); not in use \(from the pooler to the server\)\n/,
       )
       if (poolMode === "statement") {
         assert.match(

@@ -48,7 +48,7 @@ describe("authority dataset import", () => {
       assert.strictEqual(wrong.code, 1)
       assert.match(
         wrong.stderr,
-        /^authority: [^\n]+: the list is not in the format majestic, [^\n]+ --format\n$/,
+        /^authority: [^\n]+: the list is not in the format majestic, [^\n]+ --format: common-crawl, majestic, tranco\n$/,
       )
       writeFileSync(file, gzipSync("1,a.com\n").subarray(0, 20))
       const cut = yield* imported(cwd, file, "--format", "tranco")
