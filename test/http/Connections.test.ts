@@ -103,7 +103,7 @@ describe("a client that never closes its side of the connection", () => {
       const gate = yield* Effect.makeLatch()
       const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
       const { check, key, url } = yield* start({
-        limits: { idleMs: 100 },
+        limits: { idleMs: 1000 },
         provider: provider.layer,
       })
       const waiting = yield* Effect.fork(check(["example.com"]))
