@@ -187,7 +187,7 @@ const explain = (error: unknown) =>
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
         ? new StoreFailure({
-            message: `the database has schema ${version}, this program needs schema ${newest}, and the database role has no right to migrate the database; run 'authority doctor' once with the owner of the tables in AUTHORITY_DATABASE_URL (${Failure.wordsOf(error)})`,
+            message: `the database has schema ${version}, this program needs schema ${newest}, and the database role has no right to migrate the database; set AUTHORITY_DATABASE_URL to the role that owns the tables, and run 'authority doctor' once to migrate the database (${Failure.wordsOf(error)})`,
             cause: error,
           })
         : Failure.describe(error),
