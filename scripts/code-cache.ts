@@ -1,6 +1,7 @@
 /**
- * Writes V8's code cache for a script: the compiled code of the functions that the program
- * runs at its start. To find these functions, it runs the program, which prints the help, serves a batch and stops.
+ * Writes V8's code cache for a script: the compiled code of the functions that the program runs at
+ * its start. To find these functions, it runs the program, which prints the help, serves a batch
+ * and stops.
  *
  *     code-cache.ts SCRIPT CACHE ADDON    (run with `flags`)
  */

@@ -165,8 +165,8 @@ const crashOn = async (
     )
     // Kill the process at a random moment, while requests are in flight.
     await Promise.race([clients, sleep(50 + Math.random() * 1500)])
-    // In the last round, wait until at least one request charged in one commit and one in two
-    // commits.
+    // In the last round, wait until both paths have occurred: a request that was charged in a
+    // single commit, and a request that needed two commits.
     while (isLast && (atOnce === 0 || inTwoSteps === 0)) await Promise.race([clients, sleep(20)])
     life.isOver = true
     await running.kill()

@@ -54,7 +54,7 @@ let unanswered = 0
 const hosts = (n: number) =>
   Array.from({ length: n }, () => `host-${Math.floor(Math.random() * 20_000)}.example.com`)
 
-/** Returns a random valid or invalid request of each kind. */
+/** One function for each kind of request, valid or invalid. It returns a random request. */
 const kinds: ReadonlyArray<() => { readonly path: string; readonly body?: string }> = [
   () => ({ path: "/v1/metrics/da-pa/batch", body: JSON.stringify({ urls: hosts(1) }) }),
   () => ({ path: "/v1/metrics/da-pa/batch", body: JSON.stringify({ urls: hosts(50) }) }),

@@ -7,7 +7,7 @@ export interface Memory {
   readonly rssMb: number
   /** The highest measured memory of the server's processes, in MB. */
   readonly peakMb: number
-  /** The total seconds of load on the server. */
+  /** How long the server was under load: the seconds of all rounds together. */
   readonly loadSeconds: number
 }
 

@@ -4,7 +4,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as DataForSeo from "../../src/providers/DataForSeo.ts"
 import * as FakeVendor from "./FakeVendor.ts"
-import { figure } from "./figures.ts"
+import { figure } from "./fakeFigure.ts"
 
 export const login = "login@example.com"
 export const password = "a-password-for-tests"

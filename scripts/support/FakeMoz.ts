@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import * as Moz from "../../src/providers/Moz.ts"
 import { Target } from "../../src/Target.ts"
 import * as FakeVendor from "./FakeVendor.ts"
-import { figure } from "./figures.ts"
+import { figure } from "./fakeFigure.ts"
 
 export const token = "a-moz-token-for-tests"
 

@@ -4,7 +4,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
 import * as FakeVendor from "./FakeVendor.ts"
-import { figure } from "./figures.ts"
+import { figure } from "./fakeFigure.ts"
 
 export const key = "an-opr-key-for-tests"
 

@@ -64,7 +64,9 @@ const restore = Command.make(
   "restore",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("Backup, or another SQLite database of this program"),
+      Args.withDescription(
+        "The file to restore: a backup, or another SQLite database of this program",
+      ),
     ),
     json,
   },

@@ -214,8 +214,8 @@ const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeForma
       ]
 
 /**
- * Completes the output and prints the summary. Without an output file, the summary goes to stderr,
- * or into the document of `--json`.
+ * Completes the output and prints the summary. With an output file, the summary goes to stdout.
+ * Without one, the summary goes to stderr, or into the document of `--json`.
  */
 const conclude = (
   { json, output }: Options,

@@ -1,6 +1,6 @@
 import * as Schema from "effect/Schema"
 
-/** A whole number of credits. Sums stay below 2^53, where every integer is exact. */
+/** A whole number of credits, at most 2^53 - 1, so that it is exact. */
 export const Credits = Schema.NonNegativeInt.pipe(
   Schema.lessThanOrEqualTo(Number.MAX_SAFE_INTEGER),
   Schema.annotations({

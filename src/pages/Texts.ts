@@ -57,7 +57,7 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
     case "key":
       return {
         title: "The key is no longer accepted",
-        text: `It may have expired or been revoked. ${left}. ${kept} Enter another key and continue.`,
+        text: `The key may have expired or been revoked. ${left}. ${kept} Enter another key and continue.`,
       }
     case "server":
       return {

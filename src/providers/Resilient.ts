@@ -15,9 +15,9 @@ import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options extends CircuitBreaker.Options {
-  /** Timeout of one call. */
+  /** Timeout of each attempt. */
   readonly timeout: Duration.DurationInput
-  /** Maximum number of retries of one call. */
+  /** Maximum number of retries after the first attempt. */
   readonly retries: number
 }
 

@@ -326,8 +326,8 @@ class Routes {
 const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
 
 /**
- * Returns "way" if the error rules out only this way to the server, "server" if it rules out every
- * way to the server, and otherwise undefined.
+ * Returns what the error rules out: "way" for this server with this encryption (with or without
+ * TLS), "server" for the whole server, undefined for neither.
  */
 const extentOf = (error: unknown): "way" | "server" | undefined => {
   if (Failure.isEncryptionRefused(error)) return "way"

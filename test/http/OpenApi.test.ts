@@ -76,7 +76,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  it("the OpenAPI document distinguishes the kinds of issue by their field code", () => {
+  it('the OpenAPI document distinguishes the kinds of issue by the property "code"', () => {
     const { ValidationIssue, ...schemas } = JSON.parse(text()).components.schemas
     const { mapping, propertyName } = ValidationIssue.discriminator
     assert.strictEqual(propertyName, "code")

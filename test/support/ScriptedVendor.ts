@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/Metrics.ts"
 import { type MetricsProvider, nothingKnown, ProviderError } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
-import { figure } from "../../scripts/support/figures.ts"
+import { figure } from "../../scripts/support/fakeFigure.ts"
 
 /** The behaviour of one call. */
 export type Step = (

@@ -1,4 +1,4 @@
-/** A fake PgBouncer without TLS that rejects logins because its server is down. */
+/** Tests the connection to a fake PgBouncer that rejects logins because its server is down. */
 import * as Net from "node:net"
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
