@@ -1,6 +1,6 @@
 /**
- * Writes the outcomes to a file. The file is named `FILE.partial` until it is complete, so that
- * nobody mistakes a part of the outcomes for the complete list.
+ * Writes the outcomes to a file. The file is named `FILE.partial` until all outcomes are
+ * written, so an incomplete file never has the final name.
  */
 import { lstatSync, realpathSync } from "node:fs"
 import { open, rename } from "node:fs/promises"

@@ -60,7 +60,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
   }).pipe(Layer.effectDiscard)
 
 /**
- * Revokes the demo key when it could not be printed, because nobody has seen it. The service
+ * Revokes the demo key when the key could not be printed: no user can know the key. The service
  * continues.
  */
 const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>

@@ -25,7 +25,7 @@ const keyId = Args.text({ name: "KEY_ID" }).pipe(
 class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
 
 /**
- * Prints the new key. If printing fails, undoes the creation or rotation, because nobody has seen
+ * Prints the new key. If printing fails, undoes the creation or rotation, because no user can know
  * the key.
  */
 const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
