@@ -12,6 +12,7 @@ const stores = [
   "test/{Accounts,ApiKeys,Audit,CrashAndReplay,CreditLedger,Heartbeat}.test.ts",
   "test/{IdempotencyKeys,MetricsCache,PostgresErrors,Rankings,Transaction}.test.ts",
   "test/http/Idempotency.test.ts",
+  "test/cli/Postgres.test.ts",
   "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]
 
@@ -76,7 +77,7 @@ export default defineConfig({
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
       project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
-      project("program", { include: program, globalSetup: [postgres, builtProgram] }),
+      project("program", { include: program, globalSetup: [builtProgram] }),
       project("browser", {
         include: browser,
         globalSetup: [builtProgram, chromium],

@@ -1,34 +1,189 @@
-/** The verbs in the process of the test. What the shell sees of them is in `program/Cli.test.ts`. */
-import { readdirSync } from "node:fs"
+/** The verbs, in the process of the test. What only a process shows is in `program/Cli.test.ts`. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
-import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import { printFailure } from "../../src/cli/ExitStatus.ts"
+import { openAccount } from "../support/Program.ts"
 import { temporaryFolder } from "../support/Stores.ts"
-import { verb } from "../support/Verb.ts"
+import { document, verb } from "../support/Verb.ts"
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+const key = /^am_[0-9A-Za-z]{49}$/
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
+
+describe("the verbs with --json", () => {
+  it.scopedLive("the account and credits verbs with --json print one JSON document each", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const acme = yield* document(cwd, "account", "create", "acme", "--credits", "5")
+      assert.deepStrictEqual(acme, { account: { id: acme.account.id, name: "acme" }, credits: 5 })
+      assert.match(acme.account.id, uuid)
+      const zero = yield* document(cwd, "account", "create", "--credits", "0", "zero")
+      assert.strictEqual(zero.credits, 0)
+
+      const grantArgs = ["--account", "acme", "--amount", "7", "--note", "May"]
+      const granted = yield* document(cwd, "credits", "grant", ...grantArgs)
+      const books = { account: "acme", available: 12, held: 0, granted: 12, charged: 0 }
+      assert.deepStrictEqual(granted, books)
+
+      const list = yield* document(cwd, "account", "list")
+      const balance = yield* document(cwd, "credits", "balance", "--account", acme.account.id)
+      const statement = yield* document(cwd, "credits", "statement", "--account", "acme")
+      const audit = yield* document(cwd, "credits", "verify")
+      assert.deepStrictEqual(list, {
+        accounts: [
+          { id: acme.account.id, name: "acme", available: 12 },
+          { id: zero.account.id, name: "zero", available: 0 },
+        ],
+      })
+      assert.deepStrictEqual(balance, books)
+      assert.deepStrictEqual(audit, { ok: true, accounts: 2, entries: 2, problems: [] })
+      assert.strictEqual(statement.account, "acme")
+      const [opening, grant, ...others] = statement.entries
+      assert.deepStrictEqual(others, [])
+      const common = { kind: "grant", requestId: null, urls: null }
+      assert.deepInclude(opening, { ...common, amount: 5, balanceAfter: 5 })
+      assert.deepInclude(grant, { ...common, amount: 7, balanceAfter: 12, note: "May" })
+      assert.match(grant.at, iso)
+    }),
+  )
+
+  it.scopedLive(
+    "each key verb with --json prints one JSON document, which contains the secret only of a new key",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        yield* document(cwd, "account", "create", "acme")
+        const createArgs = ["--account", "acme", "--label", "ci", "--expires-in", "90d"]
+        const first = yield* document(cwd, "key", "create", ...createArgs)
+        assert.deepStrictEqual(Object.keys(first), ["key", "id", "account", "expiresAt"])
+        assert.match(first.key, key)
+        assert.match(first.id, uuid)
+        assert.strictEqual(first.account, "acme")
+        assert.match(first.expiresAt, iso)
+
+        const lasting = yield* document(cwd, "key", "create", "--account", "acme")
+        assert.isNull(lasting.expiresAt)
+        const second = yield* document(cwd, "key", "rotate", lasting.id, "--grace", "24h")
+        assert.deepStrictEqual(Object.keys(second), ["key", "id", "account", "expiresAt"])
+        assert.match(second.key, key)
+        assert.strictEqual(second.account, "acme")
+        assert.isNull(second.expiresAt)
+        assert.strictEqual(new Set([first.key, lasting.key, second.key]).size, 3)
+
+        const revoked = yield* document(cwd, "key", "revoke", first.id)
+        assert.deepStrictEqual(Object.keys(revoked), ["id", "revokedAt"])
+
+        const list = yield* verb(cwd, ["key", "list", "--account", "acme", "--json"])
+        assert.deepStrictEqual(
+          JSON.parse(list.stdout).keys.map(({ id, label, state }: Record<string, unknown>) => [
+            id,
+            label,
+            state,
+          ]),
+          [
+            [first.id, "ci", "revoked"],
+            [lasting.id, null, "active"],
+            [second.id, null, "active"],
+          ],
+        )
+        for (const secret of [first.key, lasting.key, second.key]) {
+          assert.notInclude(list.stdout, secret)
+        }
+      }),
+  )
+
+  it.scopedLive("the CLI verbs report an unreadable row and still print all other rows", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const acme = yield* document(cwd, "account", "create", "acme", "--credits", "5")
+      const broke = yield* document(cwd, "account", "create", "broke", "--credits", "5")
+      const good = yield* document(cwd, "key", "create", "--account", "acme")
+      const bad = yield* document(cwd, "key", "create", "--account", "acme")
+      const database = new DatabaseSync(join(cwd, "authority.db"))
+      const { id } = broke.account
+      database.prepare("UPDATE balances SET granted = 1e300 WHERE account_id = ?").run(id)
+      database
+        .prepare("UPDATE api_keys SET expires_at = 86400000000000000 WHERE id = ?")
+        .run(bad.id)
+      database.close()
+
+      const keys = yield* document(cwd, "key", "list", "--account", "acme")
+      assert.deepStrictEqual(
+        keys.keys.map(({ id, state }: Record<string, unknown>) => [id, state]),
+        [
+          [good.id, "active"],
+          [bad.id, "unreadable"],
+        ],
+      )
+      const table = yield* verb(cwd, ["key", "list", "--account", "acme"])
+      assert.match(table.stdout, new RegExp(`unreadable +expiresAt: .+ ${bad.id}\n`))
+
+      const verify = yield* verb(cwd, ["credits", "verify", "--json"])
+      assert.strictEqual(verify.code, 1)
+      const { accounts, ok, problems } = JSON.parse(verify.stdout)
+      assert.deepStrictEqual({ accounts, ok }, { accounts: 2, ok: false })
+      assert.match(
+        problems.join("\n"),
+        new RegExp(`^account ${id}: its balance cannot be read .+$`),
+      )
+
+      const doctor = yield* verb(cwd, ["doctor", "--json"])
+      assert.strictEqual(doctor.code, 1)
+      const failures = JSON.parse(doctor.stdout).findings.filter(
+        ({ state }: Record<string, unknown>) => state === "failure",
+      )
+      assert.deepStrictEqual(
+        failures.map(({ subject }: Record<string, unknown>) => subject),
+        ["ledger", `key ${bad.id}`],
+      )
+
+      const list = yield* verb(cwd, ["account", "list", "--json"])
+      assert.strictEqual(list.code, 1)
+      assert.match(list.stderr, /^authority: the balance of broke cannot be read .+\n$/)
+      assert.deepStrictEqual(
+        JSON.parse(list.stdout).accounts.map(({ available, name }: Record<string, unknown>) => [
+          name,
+          available,
+        ]),
+        [
+          ["acme", 5],
+          ["broke", null],
+        ],
+      )
+
+      assert.strictEqual((yield* document(cwd, "key", "revoke", bad.id)).id, bad.id)
+      assert.isString(acme.account.id)
+    }),
+  )
+
+  it.scopedLive("credits verify reports tampered entries and exits with 1", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* openAccount(cwd, 5)
+      const database = new DatabaseSync(join(cwd, "authority.db"))
+      database.exec("UPDATE entries SET amount = 6")
+      database.close()
+      const { code, stderr, stdout } = yield* verb(cwd, ["credits", "verify", "--json"])
+      assert.strictEqual(code, 1)
+      const { ok, problems } = JSON.parse(stdout)
+      assert.isFalse(ok)
+      assert.strictEqual(problems.length, 1)
+      assert.match(stderr, /^authority: .+\n$/)
+    }),
+  )
+})
 
 describe("wrong usage", () => {
-  it.live("every kind of wrong usage is reported in one line", () =>
+  it.scopedLive("every kind of wrong usage is reported in one line", () =>
     Effect.gen(function* () {
-      const lines: Array<string> = []
-      const console = yield* Console.consoleWith(Effect.succeed)
-      yield* printFailure(
-        Effect.forEach(wrong, ([name, ...args]) =>
-          Effect.gen(function* () {
-            lines.length = 0
-            const error = yield* Effect.flip(verb(args))
-            assert.propertyVal(error, "_tag", "WrongUsage", name)
-            assert.lengthOf(lines, 1, name)
-            assert.match(lines.join(), /^authority: .+$/, name)
-          }),
-        ),
-      ).pipe(
-        Effect.withConsole({
-          ...console,
-          error: (text: unknown) => Effect.sync(() => void lines.push(String(text))),
-        }),
-      )
+      const cwd = yield* temporaryFolder
+      for (const [name, ...args] of wrong) {
+        const { code, stderr, stdout } = yield* verb(cwd, args)
+        assert.deepStrictEqual({ code, stdout }, { code: 2, stdout: "" }, name)
+        assert.match(stderr, /^authority: .+\n$/, name)
+      }
     }),
   )
 
@@ -64,6 +219,73 @@ describe("wrong usage", () => {
   ] as const
 })
 
+describe("a CLI verb that fails", () => {
+  const fails = (
+    name: string,
+    args: ReadonlyArray<string>,
+    message: RegExp,
+    settings: Record<string, string> = {},
+    prepare: (cwd: string) => Effect.Effect<unknown, unknown> = () => Effect.void,
+  ) =>
+    it.scopedLive(`a CLI verb with ${name} prints one line on stderr and exits with 1`, () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        yield* prepare(cwd)
+        const { code, stderr, stdout } = yield* verb(cwd, args, settings)
+        assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+        assert.match(stderr, /^authority: .+\n$/)
+        assert.match(stderr, message)
+      }),
+    )
+
+  const openAcme = (cwd: string) => openAccount(cwd, 1)
+
+  fails(
+    "an account that does not exist",
+    ["credits", "balance", "--account", "nobody", "--json"],
+    /"nobody".*account list/,
+    {},
+    openAcme,
+  )
+  fails(
+    "an API key that does not exist",
+    ["key", "revoke", "nothing"],
+    /"nothing".*key list/,
+    {},
+    openAcme,
+  )
+  fails(
+    "a database in a folder that does not exist",
+    ["account", "create", "acme"],
+    /database.*folder|database.*directory/,
+    { AUTHORITY_DATABASE_URL: "sqlite:missing/authority.db" },
+  )
+  fails(
+    "a database in a folder that cannot be written",
+    ["account", "create", "acme"],
+    /AUTHORITY_DATABASE_URL/,
+    // Not even the superuser may write there.
+    { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
+  )
+  fails(
+    "a database that is a folder",
+    ["account", "create", "acme"],
+    /AUTHORITY_DATABASE_URL/,
+    { AUTHORITY_DATABASE_URL: "sqlite:folder" },
+    (cwd) => Effect.sync(() => mkdirSync(join(cwd, "folder"))),
+  )
+  fails(
+    "a database file that is a text file",
+    ["account", "create", "acme"],
+    /is not an SQLite database/,
+    {},
+    (cwd) =>
+      Effect.sync(() =>
+        writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
+      ),
+  )
+})
+
 describe("a database that does not exist", () => {
   /** Every verb that reads the database, but does not create it. */
   const readers = [
@@ -85,15 +307,59 @@ describe("a database that does not exist", () => {
       () =>
         Effect.gen(function* () {
           const cwd = yield* temporaryFolder
-          const file = join(cwd, "authority.db")
-          const inFolder = args.map((word) => word.replace("copy.db", join(cwd, "copy.db")))
-          const error = yield* Effect.flip(
-            verb(inFolder, { AUTHORITY_DATABASE_URL: `sqlite:${file}` }),
-          )
-          assert.propertyVal(error, "_tag", "NoDatabase")
-          assert.include(String(error), `there is no database at ${file};`)
+          const { code, stderr, stdout } = yield* verb(cwd, args)
+          assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
+          assert.match(stderr, /^authority: there is no database at [^\n]+\n$/)
+          assert.include(stderr, ` ${join(cwd, "authority.db")};`)
           assert.deepStrictEqual(readdirSync(cwd), [])
         }),
     )
   }
+
+  it.scopedLive(
+    "the verbs account create and dataset import create a missing database, and print its path once",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        writeFileSync(join(cwd, "list.csv"), "1,example.com\n")
+        const importing = ["dataset", "import", "list.csv", "--format", "tranco"]
+        for (const [name, args] of [
+          ["a.db", ["account", "create", "acme"]],
+          ["b.db", importing],
+        ] as const) {
+          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${name}` }
+          const { code, stderr } = yield* verb(cwd, args, settings)
+          assert.deepStrictEqual(
+            { code, stderr },
+            { code: 0, stderr: `authority: created the database ${join(cwd, name)}\n` },
+          )
+          const again = yield* verb(cwd, importing, settings)
+          assert.deepStrictEqual([again.code, again.stderr], [0, ""])
+        }
+      }),
+  )
+
+  it.scopedLive(
+    "an empty file or another program's SQLite file counts as no database and stays unchanged",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        const files = { empty: join(cwd, "empty.db"), other: join(cwd, "other.db") }
+        writeFileSync(files.empty, "")
+        const other = new DatabaseSync(files.other)
+        other.exec("CREATE TABLE entries (memoir TEXT)")
+        other.close()
+        for (const file of Object.values(files)) {
+          const before = readFileSync(file)
+          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${file}` }
+          for (const args of [["account", "list"], ["doctor"]]) {
+            const { code, stderr, stdout } = yield* verb(cwd, args, settings)
+            assert.strictEqual(code, 1)
+            assert.include(stdout + stderr, `there is no database at ${file}`)
+          }
+          assert.deepStrictEqual(readFileSync(file), before)
+        }
+        assert.sameMembers(readdirSync(cwd), ["empty.db", "other.db"])
+      }),
+  )
 })

@@ -11,7 +11,8 @@ import { charge, endLeases, expire, figures, problemsOf } from "../../scripts/su
 import { newLoad, nothingIsLost, run } from "../support/load.ts"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
-import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
+import * as Program from "../support/Program.ts"
+import { postgresDatabase, temporaryDatabase, temporaryFolder } from "../support/Stores.ts"
 import { eventually } from "../../scripts/support/RawHttp.ts"
 
 describe("PostgreSQL restarts under load", () => {
@@ -100,3 +101,40 @@ describe("a PostgreSQL role without free connections", () => {
     }),
   )
 })
+
+describe("a PostgreSQL server that is too old", () => {
+  it.scopedLive("the doctor and the service warn of a PostgreSQL server older than 14", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const url = Redacted.value(yield* temporaryDatabase)
+      yield* sayingVersion13(url)
+      const settings = {
+        AUTHORITY_DATABASE_URL: `${url}?options=-csearch_path%3Dold,pg_catalog`,
+      }
+      const service = yield* Program.serve(cwd, settings)
+      const warning = "PostgreSQL 13.22 is older than 14, the oldest supported version"
+      yield* eventually("the service warns", () => service.stdout().includes(warning))
+      assert.strictEqual(service.stdout().split(warning).length, 2)
+
+      const { code, stdout } = yield* Program.run(cwd, ["doctor"], settings)
+      assert.strictEqual(code, 0, stdout)
+      assert.match(stdout, new RegExp(`warning +version: ${warning}`))
+    }),
+  )
+})
+
+/** Creates a schema whose `current_setting` hides the server's own and reports version 13. */
+const sayingVersion13 = (url: string) =>
+  SqlClient.SqlClient.pipe(
+    Effect.flatMap((sql) =>
+      sql.unsafe(`CREATE SCHEMA old;
+    CREATE FUNCTION old.current_setting(name TEXT) RETURNS TEXT LANGUAGE sql AS $$
+      SELECT CASE name
+        WHEN 'server_version' THEN '13.22'
+        WHEN 'server_version_num' THEN '130022'
+        ELSE pg_catalog.current_setting(name)
+      END
+    $$`),
+    ),
+    Effect.provide(PostgresClient.layer(Redacted.make(url))),
+  )

@@ -1,195 +1,39 @@
-/** The verbs as scripts use them: stdout, stderr and the exit code. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
+/** What only a process shows of the verbs: its output, its exit code and its sources. */
+import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
-import { folder, json, openAccount, run, source } from "../support/Program.ts"
-import { temporaryDatabase } from "../support/Stores.ts"
-
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
-const key = /^am_[0-9A-Za-z]{49}$/
-const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
-
-/** The number of processes at a time; test machines have few cores. */
-const concurrency = 2
+import { folder, json, run, source } from "../support/Program.ts"
 
 const timeout = 60_000
 
-describe("the verbs with --json", () => {
+describe("the verbs as a process", () => {
   it.scopedLive(
-    "the account and credits verbs with --json print one JSON document each",
+    "a CLI verb with --json prints one JSON document, and a failure is one line on stderr",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        const acme = yield* json(cwd, "account", "create", "acme", "--credits", "5")
-        assert.deepStrictEqual(acme, { account: { id: acme.account.id, name: "acme" }, credits: 5 })
-        assert.match(acme.account.id, uuid)
-        const zero = yield* json(cwd, "account", "create", "--credits", "0", "zero")
-        assert.strictEqual(zero.credits, 0)
-
-        const grantArgs = ["--account", "acme", "--amount", "7", "--note", "May"]
-        const granted = yield* json(cwd, "credits", "grant", ...grantArgs)
-        const books = { account: "acme", available: 12, held: 0, granted: 12, charged: 0 }
-        assert.deepStrictEqual(granted, books)
-
-        const [list, balance, statement, audit] = yield* Effect.all(
-          [
-            json(cwd, "account", "list"),
-            json(cwd, "credits", "balance", "--account", acme.account.id),
-            json(cwd, "credits", "statement", "--account", "acme"),
-            json(cwd, "credits", "verify"),
-          ],
-          { concurrency },
-        )
-        assert.deepStrictEqual(list, {
-          accounts: [
-            { id: acme.account.id, name: "acme", available: 12 },
-            { id: zero.account.id, name: "zero", available: 0 },
-          ],
+        const { account } = yield* json(cwd, "account", "create", "acme", "--credits", "5")
+        assert.deepStrictEqual(yield* json(cwd, "account", "list"), {
+          accounts: [{ ...account, available: 5 }],
         })
-        assert.deepStrictEqual(balance, books)
-        assert.deepStrictEqual(audit, { ok: true, accounts: 2, entries: 2, problems: [] })
-        assert.strictEqual(statement.account, "acme")
-        const [opening, grant, ...others] = statement.entries
-        assert.deepStrictEqual(others, [])
-        const common = { kind: "grant", requestId: null, urls: null }
-        assert.deepInclude(opening, { ...common, amount: 5, balanceAfter: 5 })
-        assert.deepInclude(grant, { ...common, amount: 7, balanceAfter: 12, note: "May" })
-        assert.match(grant.at, iso)
+        const failed = yield* run(cwd, ["credits", "balance", "--account", "nobody", "--json"])
+        assert.deepStrictEqual([failed.code, failed.stdout], [1, ""])
+        assert.match(failed.stderr, /^authority: .*"nobody".*account list.*\n$/)
       }),
     timeout,
   )
 
   it.scopedLive(
-    "each key verb with --json prints one JSON document, which contains the secret only of a new key",
+    "CLI verbs that do not use the database work without a database",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
-        yield* json(cwd, "account", "create", "acme")
-        const createArgs = ["--account", "acme", "--label", "ci", "--expires-in", "90d"]
-        const first = yield* json(cwd, "key", "create", ...createArgs)
-        assert.deepStrictEqual(Object.keys(first), ["key", "id", "account", "expiresAt"])
-        assert.match(first.key, key)
-        assert.match(first.id, uuid)
-        assert.strictEqual(first.account, "acme")
-        assert.match(first.expiresAt, iso)
-
-        const lasting = yield* json(cwd, "key", "create", "--account", "acme")
-        assert.isNull(lasting.expiresAt)
-        const second = yield* json(cwd, "key", "rotate", lasting.id, "--grace", "24h")
-        assert.deepStrictEqual(Object.keys(second), ["key", "id", "account", "expiresAt"])
-        assert.match(second.key, key)
-        assert.strictEqual(second.account, "acme")
-        assert.isNull(second.expiresAt)
-        assert.strictEqual(new Set([first.key, lasting.key, second.key]).size, 3)
-
-        const revoked = yield* json(cwd, "key", "revoke", first.id)
-        assert.deepStrictEqual(Object.keys(revoked), ["id", "revokedAt"])
-
-        const list = yield* run(cwd, ["key", "list", "--account", "acme", "--json"])
-        assert.deepStrictEqual(
-          JSON.parse(list.stdout).keys.map(({ id, label, state }: Record<string, unknown>) => [
-            id,
-            label,
-            state,
-          ]),
-          [
-            [first.id, "ci", "revoked"],
-            [lasting.id, null, "active"],
-            [second.id, null, "active"],
-          ],
-        )
-        for (const secret of [first.key, lasting.key, second.key]) {
-          assert.notInclude(list.stdout, secret)
-        }
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the CLI verbs report an unreadable row and still print all other rows",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const acme = yield* json(cwd, "account", "create", "acme", "--credits", "5")
-        const broke = yield* json(cwd, "account", "create", "broke", "--credits", "5")
-        const good = yield* json(cwd, "key", "create", "--account", "acme")
-        const bad = yield* json(cwd, "key", "create", "--account", "acme")
-        const database = new DatabaseSync(join(cwd, "authority.db"))
-        const { id } = broke.account
-        database.prepare("UPDATE balances SET granted = 1e300 WHERE account_id = ?").run(id)
-        database
-          .prepare("UPDATE api_keys SET expires_at = 86400000000000000 WHERE id = ?")
-          .run(bad.id)
-        database.close()
-
-        const keys = yield* json(cwd, "key", "list", "--account", "acme")
-        assert.deepStrictEqual(
-          keys.keys.map(({ id, state }: Record<string, unknown>) => [id, state]),
-          [
-            [good.id, "active"],
-            [bad.id, "unreadable"],
-          ],
-        )
-        const table = yield* run(cwd, ["key", "list", "--account", "acme"])
-        assert.match(table.stdout, new RegExp(`unreadable +expiresAt: .+ ${bad.id}\n`))
-
-        const verify = yield* run(cwd, ["credits", "verify", "--json"])
-        assert.strictEqual(verify.code, 1)
-        const { accounts, ok, problems } = JSON.parse(verify.stdout)
-        assert.deepStrictEqual({ accounts, ok }, { accounts: 2, ok: false })
-        assert.match(
-          problems.join("\n"),
-          new RegExp(`^account ${id}: its balance cannot be read .+$`),
-        )
-
-        const doctor = yield* run(cwd, ["doctor", "--json"])
-        assert.strictEqual(doctor.code, 1)
-        const failures = JSON.parse(doctor.stdout).findings.filter(
-          ({ state }: Record<string, unknown>) => state === "failure",
-        )
-        assert.deepStrictEqual(
-          failures.map(({ subject }: Record<string, unknown>) => subject),
-          ["ledger", `key ${bad.id}`],
-        )
-
-        const list = yield* run(cwd, ["account", "list", "--json"])
-        assert.strictEqual(list.code, 1)
-        assert.match(list.stderr, /^authority: the balance of broke cannot be read .+\n$/)
-        assert.deepStrictEqual(
-          JSON.parse(list.stdout).accounts.map(({ available, name }: Record<string, unknown>) => [
-            name,
-            available,
-          ]),
-          [
-            ["acme", 5],
-            ["broke", null],
-          ],
-        )
-
-        assert.strictEqual((yield* json(cwd, "key", "revoke", bad.id)).id, bad.id)
-        assert.isString(acme.account.id)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "credits verify reports tampered entries and exits with 1",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* openAccount(cwd, 5)
-        const database = new DatabaseSync(join(cwd, "authority.db"))
-        database.exec("UPDATE entries SET amount = 6")
-        database.close()
-        const { code, stderr, stdout } = yield* run(cwd, ["credits", "verify", "--json"])
+        assert.strictEqual((yield* run(cwd, ["openapi"])).code, 0)
+        const check = ["check", "--key", "am_none", "--url", "http://127.0.0.1:1"]
+        const { code, stderr } = yield* run(cwd, check)
         assert.strictEqual(code, 1)
-        const { ok, problems } = JSON.parse(stdout)
-        assert.isFalse(ok)
-        assert.strictEqual(problems.length, 1)
-        assert.match(stderr, /^authority: .+\n$/)
+        assert.match(stderr, /No connection to the service/)
+        assert.deepStrictEqual(readdirSync(cwd), [])
       }),
     timeout,
   )
@@ -220,200 +64,19 @@ describe("wrong usage of the program", () => {
       }),
     timeout,
   )
-})
 
-describe("a CLI verb that fails", () => {
-  const fails = (
-    name: string,
-    args: ReadonlyArray<string>,
-    message: RegExp,
-    settings: Record<string, string> = {},
-    prepare: (cwd: string) => Effect.Effect<unknown, unknown> = () => Effect.void,
-  ) =>
-    it.scopedLive(
-      `a CLI verb with ${name} prints one line on stderr and exits with 1`,
-      () =>
-        Effect.gen(function* () {
-          const cwd = yield* folder
-          yield* prepare(cwd)
-          const { code, stderr, stdout } = yield* run(cwd, args, settings)
-          assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-          assert.match(stderr, /^authority: .+\n$/)
-          assert.match(stderr, message)
-        }),
-      timeout,
-    )
-
-  const openAcme = (cwd: string) => openAccount(cwd, 1)
-
-  fails(
-    "an account that does not exist",
-    ["credits", "balance", "--account", "nobody", "--json"],
-    /"nobody".*account list/,
-    {},
-    openAcme,
-  )
-  fails(
-    "an API key that does not exist",
-    ["key", "revoke", "nothing"],
-    /"nothing".*key list/,
-    {},
-    openAcme,
-  )
-  fails(
-    "an invalid setting",
-    ["serve"],
-    /AUTHORITY_PORT: expected a whole number from 0 to 65535/,
-    {
-      AUTHORITY_PORT: "eighty",
-    },
-  )
-  fails(
-    "a database in a folder that does not exist",
-    ["serve"],
-    /database.*folder|database.*directory/,
-    { AUTHORITY_DATABASE_URL: "sqlite:missing/authority.db" },
-  )
-  fails(
-    "a database in a folder that cannot be written",
-    ["serve"],
-    /AUTHORITY_DATABASE_URL/,
-    // Not even the superuser may write there.
-    { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
-  )
-  fails(
-    "a database that is a folder",
-    ["serve"],
-    /AUTHORITY_DATABASE_URL/,
-    { AUTHORITY_DATABASE_URL: "sqlite:folder" },
-    (cwd) => Effect.sync(() => mkdirSync(join(cwd, "folder"))),
-  )
-  fails("a database file that is a text file", ["serve"], /is not an SQLite database/, {}, (cwd) =>
-    Effect.sync(() =>
-      writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
-    ),
-  )
-})
-
-describe("a database that does not exist", () => {
   it.scopedLive(
-    "a CLI verb that needs an existing database prints the missing path and creates no database",
+    "serve with an invalid setting prints one line on stderr and exits with 1",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { code, stderr, stdout } = yield* run(cwd, ["account", "list"])
+        const { code, stderr, stdout } = yield* run(yield* folder, ["serve"], {
+          AUTHORITY_PORT: "eighty",
+        })
         assert.deepStrictEqual({ code, stdout }, { code: 1, stdout: "" })
-        assert.match(stderr, /^authority: there is no database at .+\n$/)
-        assert.include(stderr, ` ${join(cwd, "authority.db")};`)
-        assert.deepStrictEqual(readdirSync(cwd), [])
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the doctor reports a missing database as a failure and does not create it",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { code, stdout } = yield* run(cwd, ["doctor"])
-        assert.strictEqual(code, 1)
-        assert.include(
-          stdout,
-          `failure  database: there is no database at ${join(cwd, "authority.db")}`,
+        assert.strictEqual(
+          stderr,
+          "authority: AUTHORITY_PORT: expected a whole number from 0 to 65535\n",
         )
-        assert.match(stdout, /warning +provider sandbox: /)
-        assert.deepStrictEqual(readdirSync(cwd), [])
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the verbs account create and dataset import create a missing database, and print its path once",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        writeFileSync(join(cwd, "list.csv"), "1,example.com\n")
-        const importing = ["dataset", "import", "list.csv", "--format", "tranco"]
-        for (const [name, args] of [
-          ["a.db", ["account", "create", "acme"]],
-          ["b.db", importing],
-        ] as const) {
-          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${name}` }
-          const { code, stderr } = yield* run(cwd, args, settings)
-          assert.deepStrictEqual(
-            { code, stderr },
-            { code: 0, stderr: `authority: created the database ${join(cwd, name)}\n` },
-          )
-          const again = yield* run(cwd, importing, settings)
-          assert.deepStrictEqual([again.code, again.stderr], [0, ""])
-        }
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "an empty file or another program's SQLite file counts as no database and stays unchanged",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const files = { empty: join(cwd, "empty.db"), other: join(cwd, "other.db") }
-        writeFileSync(files.empty, "")
-        const other = new DatabaseSync(files.other)
-        other.exec("CREATE TABLE entries (memoir TEXT)")
-        other.close()
-        for (const file of Object.values(files)) {
-          const before = readFileSync(file)
-          const settings = { AUTHORITY_DATABASE_URL: `sqlite:${file}` }
-          for (const args of [["account", "list"], ["doctor"]]) {
-            const { code, stderr, stdout } = yield* run(cwd, args, settings)
-            assert.strictEqual(code, 1)
-            assert.include(stdout + stderr, `there is no database at ${file}`)
-          }
-          assert.deepStrictEqual(readFileSync(file), before)
-        }
-        assert.sameMembers(readdirSync(cwd), ["empty.db", "other.db"])
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a PostgreSQL database without the program's tables counts as no database",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const url = Redacted.value(yield* temporaryDatabase)
-        const { host, password, pathname } = new URL(url)
-        const settings = { AUTHORITY_DATABASE_URL: url }
-        // If one verb created the tables, the next verb would find them.
-        for (const args of [["account", "list"], ["doctor"]]) {
-          const { code, stderr, stdout } = yield* run(cwd, args, settings)
-          assert.strictEqual(code, 1)
-          assert.include(stdout + stderr, `there is no database at postgres://${host}${pathname}`)
-          assert.notInclude(stdout + stderr, `:${password}@`)
-        }
-        const created = yield* run(cwd, ["account", "create", "acme"], settings)
-        assert.deepStrictEqual(
-          [created.code, created.stderr],
-          [0, `authority: created the database postgres://${host}${pathname}\n`],
-        )
-        const { code, stdout } = yield* run(cwd, ["account", "list"], settings)
-        assert.strictEqual(code, 0)
-        assert.include(stdout, "acme")
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "CLI verbs that do not use the database work without a database",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        assert.strictEqual((yield* run(cwd, ["openapi"])).code, 0)
-        const check = ["check", "--key", "am_none", "--url", "http://127.0.0.1:1"]
-        const { code, stderr } = yield* run(cwd, check)
-        assert.strictEqual(code, 1)
-        assert.match(stderr, /No connection to the service/)
-        assert.deepStrictEqual(readdirSync(cwd), [])
       }),
     timeout,
   )

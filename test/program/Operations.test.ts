@@ -1,13 +1,11 @@
-/** The operator's tools: health, metrics, telemetry, backup and the doctor. */
-import { existsSync, readFileSync, writeFileSync } from "node:fs"
+/** What an operator sees of a running service: health, metrics, telemetry and a backup. */
+import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
 import { eventually, listen, request } from "../../scripts/support/RawHttp.ts"
@@ -201,161 +199,6 @@ describe("a running service", () => {
       }),
     timeout,
   )
-})
-
-describe("a backup of a database whose books are wrong", () => {
-  it.scopedLive(
-    "a backup whose ledger has errors is kept, and the message names the file and says what to do",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* openAccount(cwd, 100)
-        const database = new DatabaseSync(join(cwd, "authority.db"))
-        database.exec("UPDATE entries SET amount = amount + 1")
-        database.close()
-        const { code, stderr } = yield* run(cwd, ["backup", "copy.db"])
-        assert.strictEqual(code, 1)
-        assert.match(
-          stderr,
-          /^authority: the copy copy\.db was made, but its ledger has errors: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
-        )
-        assert.isTrue(existsSync(join(cwd, "copy.db")))
-      }),
-    timeout,
-  )
-})
-
-describe("the doctor", () => {
-  it.scopedLive(
-    "the doctor prints every setting and Moz's remaining quota, and hides the token",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* json(cwd, "account", "create", "acme")
-        const moz = yield* FakeMoz.make
-        const { code, stdout } = yield* run(cwd, ["doctor"], {
-          ...FakeMoz.settings(moz.url),
-          AUTHORITY_PROT: "80",
-        })
-        assert.strictEqual(code, 0, stdout)
-        assert.match(
-          stdout,
-          /warning +AUTHORITY_PROT: unknown, and has no effect; did you mean AUTHORITY_PORT\?/,
-        )
-        assert.match(stdout, /AUTHORITY_MOZ_TOKEN: hidden \(environment\)/)
-        assert.match(stdout, /AUTHORITY_PORT: 8080 \(default\)/)
-        assert.match(stdout, /ok +database: SQLite, schema \d+/)
-        assert.match(stdout, /ok +ledger: 1 account and 0 entries verified/)
-        assert.match(stdout, /ok +provider moz: reachable; 3000 of 3000 rows are left until 20/)
-        assert.notInclude(stdout, FakeMoz.token)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the doctor checks the address and token of the provider http with a call without targets",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        yield* json(cwd, "account", "create", "acme")
-        const vendor = yield* FakeVendor.make(() => ({ status: 200, body: `{"results":[]}` }))
-        const settings = {
-          AUTHORITY_PROVIDER: "http",
-          AUTHORITY_HTTP_URL: vendor.address,
-          AUTHORITY_HTTP_TOKEN: "an-http-token-for-tests",
-        }
-        const well = yield* run(cwd, ["doctor"], settings)
-        assert.strictEqual(well.code, 0, well.stdout)
-        assert.match(well.stdout, /AUTHORITY_HTTP_TOKEN: hidden \(environment\)/)
-        assert.match(well.stdout, /ok +provider http: reachable; it reports no quota/)
-        assert.deepStrictEqual(vendor.calls[0]?.json, { targets: [] })
-        const message = `no such token: ${settings.AUTHORITY_HTTP_TOKEN}`
-        vendor.script(FakeVendor.answer(401, JSON.stringify({ message })))
-        const unwell = yield* run(cwd, ["doctor"], settings)
-        assert.strictEqual(unwell.code, 1)
-        assert.match(
-          unwell.stdout,
-          /failure +provider http: http refused the call: HTTP 401, no such token: <redacted>; check the token/,
-        )
-        assert.notInclude(well.stdout + unwell.stdout, settings.AUTHORITY_HTTP_TOKEN)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the doctor hides tokens in addresses and escapes control characters from the provider",
-    () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        const message = `no\u001b[31m such \u202ekey: ${encodeURIComponent(FakeMoz.token)} or SECRET`
-        moz.always(FakeVendor.answer(403, JSON.stringify({ message })))
-        const { stdout } = yield* run(yield* folder, ["doctor"], {
-          ...FakeMoz.settings(`${moz.url}?key=SECRET`),
-          AUTHORITY_DATAFORSEO_URL: "https://SECRET@host/v3",
-          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
-        })
-        assert.match(stdout, /AUTHORITY_MOZ_URL: http:\/\/127.+\?key=… \(environment\)/)
-        assert.match(
-          stdout,
-          /provider moz: moz refused the call: HTTP 403, no\\u\{1b\}\[31m such \\u\{202e\}key: <redacted> or <redacted>/,
-        )
-        assert.notInclude(stdout, "SECRET")
-        assert.notInclude(stdout, FakeMoz.token)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the doctor exits with 1 when checks fail, and its message names only the failed checks",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        writeFileSync(join(cwd, "no.db"), "this is no database, and long enough to show it")
-        const moz = yield* FakeMoz.make
-        const { code, stderr, stdout } = yield* run(cwd, ["doctor"], {
-          ...FakeMoz.settings(moz.url),
-          AUTHORITY_DATABASE_URL: "sqlite:no.db",
-          AUTHORITY_PROVIDER: "moz,dataforseo",
-        })
-        assert.strictEqual(code, 1)
-        assert.match(stdout, /failure +database: the database file is damaged/)
-        assert.match(stdout, /ok +provider moz: reachable/)
-        assert.strictEqual(
-          stderr,
-          "authority: these checks failed: database, provider dataforseo; the output says how to fix them\n",
-        )
-      }),
-    timeout,
-  )
-})
-
-describe("the doctor and a provider that fails", () => {
-  for (const [name, fault, mend] of [
-    [
-      "a provider that cannot be reached",
-      FakeVendor.reset,
-      /provider moz: moz cannot be reached: .*; check the provider's address/,
-    ],
-    [
-      "a provider that refuses the token",
-      FakeVendor.answer(403, "no"),
-      /provider moz: moz refused the call: .*; check the token/,
-    ],
-  ] as const) {
-    it.scopedLive(
-      `the doctor reports ${name} as a failure and suggests a fix`,
-      () =>
-        Effect.gen(function* () {
-          const moz = yield* FakeMoz.make
-          moz.always(fault)
-          const { code, stdout } = yield* run(yield* folder, ["doctor"], FakeMoz.settings(moz.url))
-          assert.strictEqual(code, 1)
-          assert.match(stdout, mend)
-          assert.notInclude(stdout, FakeMoz.token)
-        }),
-      timeout,
-    )
-  }
 })
 
 /** A fake OTLP collector, which keeps everything that is posted to it. */

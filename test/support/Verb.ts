@@ -1,17 +1,89 @@
-/** A verb in the process of the test, for what it refuses: it writes nothing but its error. */
+/** Runs a verb in the process of the test, which is much faster than to start the program. */
+import { openSync } from "node:fs"
+import { devNull } from "node:os"
+import { Writable } from "node:stream"
+import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Cli from "../../src/cli/Cli.ts"
+import * as ExitStatus from "../../src/cli/ExitStatus.ts"
 
-/** Runs a verb with settings. Its files have absolute paths. */
-export const verb = (args: ReadonlyArray<string>, settings: Record<string, string> = {}) =>
-  Effect.forEach(Object.entries(settings), ([name, value]) => setting(name, value)).pipe(
-    Effect.zipRight(Cli.run(["node", "authority", ...args])),
-    Effect.scoped,
+/**
+ * Runs a verb in a folder with these settings only. Returns the exit code and the texts that the
+ * program would print. The verb may not wait for a signal.
+ */
+export const verb = (
+  cwd: string,
+  args: ReadonlyArray<string>,
+  settings: Record<string, string> = {},
+) =>
+  Effect.gen(function* () {
+    const stdout = new Output()
+    const stderr = new Output()
+    yield* inFolder(cwd)
+    yield* replaced("env", { PATH: process.env["PATH"], ...settings })
+    yield* replaced("stdout", stdout)
+    yield* replaced("stderr", stderr)
+    yield* Effect.addFinalizer(() => Effect.sync(() => void (process.exitCode = undefined)))
+    const console = yield* Console.consoleWith(Effect.succeed)
+    const exit = yield* Cli.run(["node", "authority", ...args]).pipe(
+      ExitStatus.printFailure,
+      Effect.withConsole({
+        ...console,
+        error: (text: unknown) => Effect.sync(() => void stderr.write(`${text}\n`)),
+      }),
+      Effect.exit,
+    )
+    const code = yield* Effect.async<number>((resume) =>
+      ExitStatus.teardown(exit, (code) => resume(Effect.succeed(code))),
+    )
+    return { code, stdout: stdout.text, stderr: stderr.text }
+  }).pipe(Effect.scoped, oneAtATime)
+
+/** Runs a verb with `--json` and returns its document. Fails if the verb fails. */
+export const document = (cwd: string, ...args: ReadonlyArray<string>) =>
+  Effect.flatMap(verb(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
+    Effect.try({
+      try: () => {
+        if (code !== 0) throw new Error("it failed")
+        return JSON.parse(stdout)
+      },
+      catch: (cause) => new Error(`authority ${args.join(" ")}: ${code} ${stderr}`, { cause }),
+    }),
   )
 
-/** Sets a variable of the environment for the scope. */
-const setting = (name: string, value: string) =>
+/** Two verbs cannot share the folder and the streams of this process. */
+const oneAtATime = Effect.unsafeMakeSemaphore(1).withPermits(1)
+
+/** Neither a file nor a terminal. */
+const nowhere = openSync(devNull, "w")
+
+/** Keeps what the program prints. */
+class Output extends Writable {
+  readonly fd = nowhere
+  text = ""
+  override _write(chunk: Buffer, _: BufferEncoding, done: () => void) {
+    this.text += chunk.toString()
+    done()
+  }
+}
+
+const inFolder = (cwd: string) =>
   Effect.acquireRelease(
-    Effect.sync(() => void (process.env[name] = value)),
-    () => Effect.sync(() => void delete process.env[name]),
+    Effect.sync(() => {
+      const before = process.cwd()
+      process.chdir(cwd)
+      return before
+    }),
+    (before) => Effect.sync(() => process.chdir(before)),
+  )
+
+/** Sets a property of `process` for the scope. */
+const replaced = (name: "env" | "stdout" | "stderr", value: unknown) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const before = Object.getOwnPropertyDescriptor(process, name)
+      Object.defineProperty(process, name, { value, configurable: true, writable: true })
+      return before
+    }),
+    (before) => Effect.sync(() => before && Object.defineProperty(process, name, before)),
   )

@@ -4,17 +4,18 @@ import { join } from "node:path"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { folder, run } from "../support/Program.ts"
+import { temporaryFolder } from "../support/Stores.ts"
+import { verb } from "../support/Verb.ts"
 
 const imported = (cwd: string, ...args: ReadonlyArray<string>) =>
-  run(cwd, ["dataset", "import", ...args])
+  verb(cwd, ["dataset", "import", ...args])
 
 describe("authority dataset import", () => {
   it.scopedLive(
     "dataset import reads plain and gzipped lists, obeys --top, and reports broken lines",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
+        const cwd = yield* temporaryFolder
         const file = join(cwd, "list.csv")
         const text = "1,a.com\nbroken\n3,c.com\n4,d.com\n"
         writeFileSync(file, gzipSync(text))
@@ -34,7 +35,7 @@ describe("authority dataset import", () => {
 
   it.scopedLive("dataset import reports an unreadable file in one line with the reason", () =>
     Effect.gen(function* () {
-      const cwd = yield* folder
+      const cwd = yield* temporaryFolder
       const file = join(cwd, "list.csv")
       const absent = yield* imported(cwd, file, "--format", "tranco")
       assert.match(

@@ -1,0 +1,30 @@
+/** `authority backup` of a database whose books are wrong. */
+import { existsSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { openAccount } from "../support/Program.ts"
+import { temporaryFolder } from "../support/Stores.ts"
+import { verb } from "../support/Verb.ts"
+
+describe("a backup of a database whose books are wrong", () => {
+  it.scopedLive(
+    "a backup whose ledger has errors is kept, and the message names the file and says what to do",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        yield* openAccount(cwd, 100)
+        const database = new DatabaseSync(join(cwd, "authority.db"))
+        database.exec("UPDATE entries SET amount = amount + 1")
+        database.close()
+        const { code, stderr } = yield* verb(cwd, ["backup", "copy.db"])
+        assert.strictEqual(code, 1)
+        assert.match(
+          stderr,
+          /^authority: the copy copy\.db was made, but its ledger has errors: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
+        )
+        assert.isTrue(existsSync(join(cwd, "copy.db")))
+      }),
+  )
+})
