@@ -9,7 +9,7 @@ const projects = ["unit", "stores", "http"]
 const tests = [
   // Deno's server does not answer some of the requests that these property tests generate.
   "with and without the fast path",
-  "get answers that the router could give",
+  "get only answers that the router could give",
   // Deno's client retries a request when a keep-alive connection is reset.
   "no error, log or trace contains the Moz token",
   // Deno's server sometimes closes a connection with an unread body while the client writes.

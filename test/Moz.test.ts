@@ -161,23 +161,25 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("Moz results for other URLs and malformed items are ignored", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      const stray = (query: string) => ({ site_query: { original_site_query: { query } } })
-      moz.script(
-        FakeMoz.results((items) => [
-          null,
-          7,
-          "x",
-          {},
-          stray("https://example.org/"),
-          stray("not a url"),
-          ...items,
-        ]),
-      )
-      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
-    }),
+  it.scoped(
+    "Moz results are ignored if they are malformed or belong to a URL that was not asked for",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        const stray = (query: string) => ({ site_query: { original_site_query: { query } } })
+        moz.script(
+          FakeMoz.results((items) => [
+            null,
+            7,
+            "x",
+            {},
+            stray("https://example.org/"),
+            stray("not a url"),
+            ...items,
+          ]),
+        )
+        assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      }),
   )
 
   for (const spam_score of [undefined, null, -1, 101, "3", {}]) {

@@ -11,7 +11,7 @@ const checked = (domain: string) => {
 }
 
 it.scoped(
-  "Open PageRank gets each domain once, and its rank counts for all pages of the domain",
+  "each domain is sent to Open PageRank once, and the domain's rank is used for all pages of the domain",
   () =>
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
@@ -27,14 +27,16 @@ it.scoped(
     }),
 )
 
-it.scoped("a domain that Open PageRank does not know fails instead of getting 0", () =>
-  Effect.gen(function* () {
-    const opr = yield* FakeOpenPageRank.make
-    assert.deepStrictEqual(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
-      "PROVIDER_ERROR",
-      "ok",
-    ])
-  }),
+it.scoped(
+  "a domain that Open PageRank does not know gets the failure PROVIDER_ERROR, not the authority 0",
+  () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      assert.deepStrictEqual(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
+        "PROVIDER_ERROR",
+        "ok",
+      ])
+    }),
 )
 
 for (const change of [

@@ -263,7 +263,7 @@ describe("a PostgreSQL connection", () => {
   )
 
   it.effect(
-    "a PostgreSQL connection is encrypted if the server supports TLS, and the doctor's check detects this",
+    "a connection to a PostgreSQL server with TLS is encrypted unless sslmode is disable, and the doctor detects both cases",
     () =>
       Effect.gen(function* () {
         const url = `${server.url}/postgres`

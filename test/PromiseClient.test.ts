@@ -165,7 +165,7 @@ describe("the promise client", () => {
   )
 
   it.scopedLive(
-    "the promise client yields the results of sent batches even if the list throws",
+    "if the caller's list of URLs throws an error, the promise client first yields the results of the batches that it has sent",
     () =>
       Effect.gen(function* () {
         const server = yield* start()
@@ -183,25 +183,27 @@ describe("the promise client", () => {
       }),
   )
 
-  it.scopedLive("the promise client yields a result before the list has ended", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = make(server)
-      const { promise, resolve } = Promise.withResolvers<void>()
-      async function* slow() {
-        yield* batch
-        await promise
-        yield "example.com"
-      }
-      const sizes: Array<number> = []
-      yield* Effect.promise(async () => {
-        for await (const { outcomes } of client.checkAll(slow())) {
-          sizes.push(outcomes.length)
-          resolve()
+  it.scopedLive(
+    "the promise client yields the first result before it has read the whole list of URLs",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        const { promise, resolve } = Promise.withResolvers<void>()
+        async function* slow() {
+          yield* batch
+          await promise
+          yield "example.com"
         }
-      })
-      assert.deepStrictEqual(sizes, [50, 1])
-    }),
+        const sizes: Array<number> = []
+        yield* Effect.promise(async () => {
+          for await (const { outcomes } of client.checkAll(slow())) {
+            sizes.push(outcomes.length)
+            resolve()
+          }
+        })
+        assert.deepStrictEqual(sizes, [50, 1])
+      }),
   )
 })
 
@@ -284,7 +286,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "the promise client waits for the Retry-After, and stops its retries after the time limit patienceMs",
+    "the promise client waits for the Retry-After before a retry, and rejects if that wait would exceed the option patienceMs",
     onTestClock(async () => {
       const busy = refused(503, { "retry-after": "20" })
       const { client, requests } = scripted([busy, good])
@@ -302,7 +304,7 @@ describe("the promise client when the service fails", () => {
   )
 
   it(
-    "the promise client ends an attempt without an answer at the timeout",
+    "the promise client gives up an attempt that gets no answer within the option timeoutMs",
     onTestClock(async () => {
       const { client, requests } = scripted([], { timeoutMs: 1000, patienceMs: 0 })
       assert.instanceOf(await ended(client.check(["a"])), TimedOut)
@@ -421,7 +423,7 @@ describe("the options of the promise client", () => {
     assert.match(plain.header("user-agent")[0] ?? "", /^authority-metrics\/\S+$/)
   })
 
-  it("in a browser the promise client sends no User-Agent, which CORS would not allow", async () => {
+  it("in a browser, the promise client sets no User-Agent header, because the service's CORS rules do not allow that header", async () => {
     vi.stubGlobal("navigator", { userAgent: "Mozilla/5.0 (X11; Linux x86_64)" })
     const { client, header } = scripted([good])
     await client.check(["a"]).finally(() => vi.unstubAllGlobals())

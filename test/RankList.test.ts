@@ -59,7 +59,7 @@ describe("RankList", () => {
     }),
   )
 
-  it.effect("a Tranco list is read without a header line", () =>
+  it.effect("a Tranco list has no header line, so its first line is read as data", () =>
     Effect.gen(function* () {
       const { rows } = yield* read(tranco, "tranco")
       assert.deepStrictEqual(rows, [
@@ -132,7 +132,7 @@ describe("RankList", () => {
   )
 
   it.effect.prop(
-    "a rank list read in any chunks with a row limit gives the first rows of the whole list",
+    "with a row limit, a rank list gives its first rows, however the file is cut into chunks",
     {
       pieceSize: FastCheck.integer({ min: 1, max: 50 }),
       top: FastCheck.integer({ min: 1, max: 20 }),

@@ -42,14 +42,14 @@ describe("the sandbox", () => {
     },
   )
 
-  it.prop("the sandbox gives figures that are whole numbers within the scale", [urls], ([url]) => {
+  it.prop("the sandbox gives figures that are whole numbers from 0 to 100", [urls], ([url]) => {
     const metrics = metricsOf(url)
     assert.isTrue(isWithinScale(metrics))
     for (const figure of Object.values(metrics)) assert.isTrue(Number.isInteger(figure))
   })
 
   it.prop(
-    "sandbox pages share their domain's authority, and no page ranks above the home page",
+    "all sandbox pages of a domain have the same domain authority, and none has a higher page authority than its host's home page",
     [urls],
     ([url]) => {
       const [target] = targets(url)

@@ -28,7 +28,7 @@ const secret = fc.string({ unit: "grapheme", minLength: 8, maxLength: 60 })
 
 describe("text from a provider", () => {
   it.prop(
-    "a secret is removed from a text in any common encoding",
+    "a secret is removed from a text even if the text contains the secret in a common encoding such as base64",
     { secret, before: fc.string({ maxLength: 10 }), after: fc.string({ maxLength: 10 }) },
     ({ after, before, secret }) => {
       const remove = Secrets.remover(["another secret", secret])

@@ -103,7 +103,7 @@ describe("a service with the program's own vendor", () => {
   )
 
   it.scopedLive(
-    "the service does not retry the failed calls of a program's own MetricsProvider",
+    "the service does not retry failed calls to a MetricsProvider that the user's program supplies",
     () =>
       Effect.gen(function* () {
         const vendor = countingVendor()
@@ -163,7 +163,7 @@ describe("the service for tests", () => {
     assert.deepStrictEqual(outcomes, [checked("example.com", Provider.Fake.figures)])
   })
 
-  it("the test service fails the next provider call on the test's request, and charges nothing", async () => {
+  it("a test can make the next provider call of the test service fail, and that call is not charged", async () => {
     await using service = await Testing.start()
     service.provider.failNext("Timeout")
     const { creditsUsed, outcomes } = await clientOf(service).check(["example.com"])

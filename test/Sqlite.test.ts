@@ -232,42 +232,46 @@ describe("a SQLite file that cannot be opened", () => {
 })
 
 describe("a backup of a SQLite file", () => {
-  it.scoped("a backup deletes a damaged copy, and fails with a message that says what to do", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      const file = join(folder, "authority.db")
-      yield* Layer.build(sqliteFile(file))
-      // The copy has the same damage: a row that violates a constraint of its table.
-      const damaging = Effect.gen(function* () {
-        const sql = yield* SqlClient.SqlClient
-        yield* sql`CREATE TABLE t (n INTEGER CHECK (n > 0))`
-        yield* sql`PRAGMA ignore_check_constraints = ON`
-        yield* sql`INSERT INTO t VALUES (0)`
-      })
-      yield* Effect.provide(damaging, Sqlite.layer(file))
-      const copy = join(folder, "copy.db")
-      const error = yield* Effect.flip(Sqlite.backup(file, copy))
-      assert.strictEqual(
-        error.message,
-        `the copy ${copy} was damaged and was deleted: CHECK constraint failed in t; check the disk and run the backup again`,
-      )
-      assert.notInclude(readdirSync(folder), "copy.db")
-    }),
+  it.scoped(
+    "if the copy that a backup has made is damaged, the backup deletes the copy and fails with a message that says what to do",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        const file = join(folder, "authority.db")
+        yield* Layer.build(sqliteFile(file))
+        // The copy has the same damage: a row that violates a constraint of its table.
+        const damaging = Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          yield* sql`CREATE TABLE t (n INTEGER CHECK (n > 0))`
+          yield* sql`PRAGMA ignore_check_constraints = ON`
+          yield* sql`INSERT INTO t VALUES (0)`
+        })
+        yield* Effect.provide(damaging, Sqlite.layer(file))
+        const copy = join(folder, "copy.db")
+        const error = yield* Effect.flip(Sqlite.backup(file, copy))
+        assert.strictEqual(
+          error.message,
+          `the copy ${copy} was damaged and was deleted: CHECK constraint failed in t; check the disk and run the backup again`,
+        )
+        assert.notInclude(readdirSync(folder), "copy.db")
+      }),
   )
 })
 
 describe("a ledger whose SQLite database breaks", () => {
-  it.scoped("a hold on a broken SQLite database dies, and holds work again after a repair", () =>
-    Effect.gen(function* () {
-      const sql = yield* SqlClient.SqlClient
-      const account = yield* newAccountWith(10)
-      yield* sql`ALTER TABLE balances RENAME TO elsewhere`
-      const broken = yield* Effect.exit(hold(account, 1))
-      assert.isTrue(Exit.isFailure(broken) && broken.cause._tag === "Die")
-      yield* sql`ALTER TABLE elsewhere RENAME TO balances`
-      yield* hold(account, 1)
-      assert.strictEqual((yield* figures(account)).held, 1)
-    }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
+  it.scoped(
+    "opening a hold fails with a defect while the SQLite database lacks a table, and succeeds after a repair",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const account = yield* newAccountWith(10)
+        yield* sql`ALTER TABLE balances RENAME TO elsewhere`
+        const broken = yield* Effect.exit(hold(account, 1))
+        assert.isTrue(Exit.isFailure(broken) && broken.cause._tag === "Die")
+        yield* sql`ALTER TABLE elsewhere RENAME TO balances`
+        yield* hold(account, 1)
+        assert.strictEqual((yield* figures(account)).held, 1)
+      }).pipe(Effect.provide(Layer.unwrapScoped(Effect.map(newFile, sqliteFile)))),
   )
 
   it.scoped("a commit that fails halfway charges nothing, and its hold can be settled later", () =>

@@ -343,7 +343,7 @@ describe("any string", () => {
   )
 
   it.prop(
-    "any path of non-ASCII characters is a page of its host",
+    "a URL whose path has any non-ASCII characters is accepted, and is parsed to a page of the URL's host",
     { tail: codeUnits(900, 0x80) },
     ({ tail }) => {
       const { host, page } = ok(`example.com/${tail}`)

@@ -97,7 +97,7 @@ describe("retries in the SQL layer", () => {
   }
   const again = retry({ while: (error) => error === "again", schedule: Schedule.recurs(2) })
 
-  it.effect("a retry repeats an effect until it succeeds", () =>
+  it.effect("retry repeats an effect until the effect succeeds", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* again(counted([])), 1)
       assert.strictEqual(yield* again(counted(["again"])), 2)
@@ -106,7 +106,7 @@ describe("retries in the SQL layer", () => {
   )
 
   it.effect(
-    "a retry gives up after its schedule, and immediately for an error that is not retried",
+    "retry fails when its schedule allows no more repeats, and does not repeat an effect after an error that is not retryable",
     () =>
       Effect.gen(function* () {
         const thrice = counted(["again", "again", "again", "again"])

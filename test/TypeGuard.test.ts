@@ -77,7 +77,7 @@ describe("a compiled type guard", () => {
     assert.isFalse(isBatch(urls(1, 1001)))
   })
 
-  it("a compiled type guard checks the length limits of unions and literals", () => {
+  it("a compiled type guard enforces a length limit that a schema puts on a union or on string literals", () => {
     const isLongText = TypeGuard.make(
       Schema.Union(Schema.Literal("no"), Schema.String).pipe(Schema.minLength(3)),
     )
@@ -86,7 +86,7 @@ describe("a compiled type guard", () => {
     assert.deepStrictEqual(["no", "yes"].map(isLongLiteral), [false, true])
   })
 
-  it("a compiled type guard runs filters that do more than limit a length", () => {
+  it("a compiled type guard runs every filter of a schema: item counts, custom filters and several length limits at once", () => {
     const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
     assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
     const isWord = TypeGuard.make(

@@ -66,24 +66,26 @@ describe("a list with one URL per line", () => {
     expectRefusal("x".repeat(1_100_000), /a line of more than a million characters/),
   )
 
-  it.effect("a URL list yields every line once and in order, for any chunks and batch size", () =>
-    Effect.promise(() =>
-      fc.assert(
-        fc.asyncProperty(
-          fc.array(fc.string({ unit: "grapheme" })),
-          fc.constantFrom("\n", "\r\n", "\r"),
-          fc.integer({ min: 1, max: 20 }),
-          async (lines, lineEnd, size) => {
-            const expected = lines
-              .flatMap((line) => line.split(/[\r\n]/))
-              .map((line) => line.trim())
-              .filter((line) => line !== "" && !line.startsWith("#"))
-            const bytes = Buffer.from(lines.join(lineEnd))
-            assert.deepStrictEqual(await read(bytes, undefined, size), expected)
-          },
+  it.effect(
+    "a URL list yields every line once and in order, however the file is cut into chunks, and for every batch size",
+    () =>
+      Effect.promise(() =>
+        fc.assert(
+          fc.asyncProperty(
+            fc.array(fc.string({ unit: "grapheme" })),
+            fc.constantFrom("\n", "\r\n", "\r"),
+            fc.integer({ min: 1, max: 20 }),
+            async (lines, lineEnd, size) => {
+              const expected = lines
+                .flatMap((line) => line.split(/[\r\n]/))
+                .map((line) => line.trim())
+                .filter((line) => line !== "" && !line.startsWith("#"))
+              const bytes = Buffer.from(lines.join(lineEnd))
+              assert.deepStrictEqual(await read(bytes, undefined, size), expected)
+            },
+          ),
         ),
       ),
-    ),
   )
 })
 
@@ -95,8 +97,9 @@ describe("the column of a CSV", () => {
     () => expectUrls(csv, ["a.com", "https://b.com/x,y#z"], "url"),
   )
 
-  it.effect("the URL column of a CSV is found by its number, and then the first row is data", () =>
-    expectUrls(csv, ["URL", "a.com", "https://b.com/x,y#z"], "2"),
+  it.effect(
+    "if the user chooses the URL column of a CSV by its number, the first row is read as data",
+    () => expectUrls(csv, ["URL", "a.com", "https://b.com/x,y#z"], "2"),
   )
 
   it.effect("a CSV list may have semicolons or tabs, cells of several lines, and short rows", () =>
@@ -158,11 +161,13 @@ describe("a CSV without a chosen column", () => {
     }),
   )
 
-  it.effect("a CSV whose first row has a URL has no header, and its columns have numbers", () =>
-    Effect.gen(function* () {
-      const expected = { columns: ["2"], urls: ["a.com", "b.com"] }
-      assert.deepStrictEqual(yield* taken("1,a.com\n2,b.com\n", true), expected)
-    }),
+  it.effect(
+    "if the first row of a CSV contains a URL, that row is read as data, and the URL column is reported by its number",
+    () =>
+      Effect.gen(function* () {
+        const expected = { columns: ["2"], urls: ["a.com", "b.com"] }
+        assert.deepStrictEqual(yield* taken("1,a.com\n2,b.com\n", true), expected)
+      }),
   )
 
   it.effect("a CSV may have one column, with a header or without", () =>

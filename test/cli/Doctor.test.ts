@@ -49,7 +49,7 @@ describe("the doctor", () => {
   )
 
   it.scopedLive(
-    "the doctor checks the address and token of the provider http with a call without targets",
+    "the doctor checks the address and token of the http provider by sending it a call with an empty list of targets",
     () =>
       Effect.gen(function* () {
         const cwd = yield* temporaryFolder

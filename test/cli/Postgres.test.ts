@@ -93,7 +93,7 @@ describe("a PostgreSQL database without tables", () => {
 
 describe("the doctor and a PostgreSQL server", () => {
   it.scopedLive(
-    "the doctor shows PostgreSQL's version, TLS and pooler, and warns of unsafe commits",
+    "the doctor shows PostgreSQL's version, TLS and pooler, and warns if synchronous_commit or fsync is off",
     () =>
       Effect.gen(function* () {
         const cwd = yield* temporaryFolder

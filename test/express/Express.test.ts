@@ -194,7 +194,7 @@ const creditsUsed = ({ text }: Answer): number => JSON.parse(text).quota.credits
 
 describe("concurrent requests", () => {
   it.scopedLive(
-    "concurrent requests get only answers that the service without the fast path also gives, and each is charged once",
+    "with the fast path, concurrent requests get only answers that the router could give, and each answer that costs credits is charged exactly once",
     () =>
       Effect.gen(function* () {
         const express = yield* start("express", { provider: newProvider().layer })
@@ -295,7 +295,7 @@ describe("the fast path", () => {
     })
 
   it.scopedLive(
-    "the fast path answers requests if ledger, key store and provider are the program's own modules",
+    "the fast path answers requests when ledger, key store and provider are the built-in implementations",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* askTwice({}), 1)

@@ -74,7 +74,7 @@ describe.each(modes)("faults with %s", (mode) => {
     )
   }
 
-  it.scopedLive("a failing commit gives a 500 without details and charges nothing", () =>
+  it.scopedLive("a request whose commit fails gets 500 without details, and is not charged", () =>
     Effect.gen(function* () {
       const transactions: Transactions = {}
       const { books, log, send, ...service } = yield* startWarm(mode, { transactions })
@@ -106,22 +106,24 @@ describe.each(modes)("faults with %s", (mode) => {
     }),
   )
 
-  it.scopedLive("an unreadable stored answer gives a 500 and stays unchanged", () =>
-    Effect.gen(function* () {
-      const { books, log, send, sql, ...service } = yield* startWarm(mode)
-      assert.strictEqual((yield* send(known("a"))).status, 200)
-      yield* sql`UPDATE receipts SET body = 'tampered with'`
-      const before = yield* books
-      const answer = yield* Effect.timeout(send(known("a")), "10 seconds")
-      assert.strictEqual(answer.status, 500)
-      assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
-      assert.strictEqual(
-        linesOf(log, answer)[0].message,
-        "The request failed with status 500. If the database works, please report the stack in 'cause'.",
-      )
-      assert.deepStrictEqual(yield* books, before)
-      isAnsweredBy(mode, service, 2)
-    }),
+  it.scopedLive(
+    "a request whose stored answer is unreadable gets 500, and the stored answer stays unchanged",
+    () =>
+      Effect.gen(function* () {
+        const { books, log, send, sql, ...service } = yield* startWarm(mode)
+        assert.strictEqual((yield* send(known("a"))).status, 200)
+        yield* sql`UPDATE receipts SET body = 'tampered with'`
+        const before = yield* books
+        const answer = yield* Effect.timeout(send(known("a")), "10 seconds")
+        assert.strictEqual(answer.status, 500)
+        assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
+        assert.strictEqual(
+          linesOf(log, answer)[0].message,
+          "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+        )
+        assert.deepStrictEqual(yield* books, before)
+        isAnsweredBy(mode, service, 2)
+      }),
   )
 })
 
@@ -138,7 +140,7 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
   const bought = (name: string): Ask => ({ ...plain("bought-1.example.com"), idempotencyKey: name })
 
   it.scopedLive(
-    "a batch of invalid URLs stores nothing, and gets 400 for an invalid idempotency key",
+    "a batch of only invalid URLs stores nothing, and gets 400 if its idempotency key is invalid",
     () =>
       Effect.gen(function* () {
         const { send, ...service } = yield* startWarm(mode)
@@ -154,19 +156,21 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
       }),
   )
 
-  it.scopedLive("a 402 stores no hold, no ledger entry and no idempotency key", () =>
-    Effect.gen(function* () {
-      const { send, ...service } = yield* startWarm(mode, { price: 101 })
-      const before = yield* rowsOf(service)
-      for (const ask of [known("a"), bought("b")]) {
-        assert.strictEqual((yield* send(ask)).status, 402)
-      }
-      assert.deepStrictEqual(yield* rowsOf(service), before)
-    }),
+  it.scopedLive(
+    "a request that is refused with 402 leaves no hold, no ledger entry and no idempotency key in the database",
+    () =>
+      Effect.gen(function* () {
+        const { send, ...service } = yield* startWarm(mode, { price: 101 })
+        const before = yield* rowsOf(service)
+        for (const ask of [known("a"), bought("b")]) {
+          assert.strictEqual((yield* send(ask)).status, 402)
+        }
+        assert.deepStrictEqual(yield* rowsOf(service), before)
+      }),
   )
 
   it.scopedLive(
-    "a 500 stores nothing, and releases its hold and idempotency key in one commit",
+    "when a request fails with 500, one commit releases its hold and idempotency key, and no row of the request remains",
     () =>
       Effect.gen(function* () {
         const transactions: Transactions = {}
@@ -197,38 +201,40 @@ describe.each(modes)("the stored data after a request, with %s", (mode) => {
       }),
   )
 
-  it.scopedLive("a 409 and a 422 leave the stored idempotency key unchanged", () =>
-    Effect.gen(function* () {
-      const reached = yield* Deferred.make<void>()
-      const goOn = yield* Deferred.make<void>()
-      const provider = knowing(
-        (page) => (page.startsWith("known") ? checked() : undefined),
-        (targets) =>
-          Deferred.succeed(reached, undefined).pipe(
-            Effect.zipRight(Deferred.await(goOn)),
-            Effect.zipRight(succeeding(targets)),
-          ),
-      )
-      const { send, ...service } = yield* startWarm(mode, { provider: provider.layer })
-      const first = yield* Effect.fork(send(bought("a")))
-      yield* Deferred.await(reached)
-      const inFlight = yield* rowsOf(service)
-      assert.lengthOf(inFlight.keys, 1)
-      assert.strictEqual((yield* send(bought("a"))).status, 409)
-      assert.strictEqual((yield* send(known("a"))).status, 422)
-      assert.deepStrictEqual(yield* rowsOf(service), inFlight)
-      yield* Deferred.succeed(goOn, undefined)
-      const { text } = yield* Fiber.join(first)
-      const answered = yield* rowsOf(service)
-      assert.strictEqual((yield* send(known("a"))).status, 422)
-      assert.strictEqual(
-        (yield* send({ ...plain("bought-2.example.com"), idempotencyKey: "a" })).status,
-        422,
-      )
-      assert.deepStrictEqual(yield* rowsOf(service), answered)
-      const replay = yield* send(bought("a"))
-      assert.deepStrictEqual([replay.text, replay.headers["idempotent-replayed"]], [text, "true"])
-    }),
+  it.scopedLive(
+    "a request that is refused with 409 or 422 leaves the stored idempotency key unchanged",
+    () =>
+      Effect.gen(function* () {
+        const reached = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        const provider = knowing(
+          (page) => (page.startsWith("known") ? checked() : undefined),
+          (targets) =>
+            Deferred.succeed(reached, undefined).pipe(
+              Effect.zipRight(Deferred.await(goOn)),
+              Effect.zipRight(succeeding(targets)),
+            ),
+        )
+        const { send, ...service } = yield* startWarm(mode, { provider: provider.layer })
+        const first = yield* Effect.fork(send(bought("a")))
+        yield* Deferred.await(reached)
+        const inFlight = yield* rowsOf(service)
+        assert.lengthOf(inFlight.keys, 1)
+        assert.strictEqual((yield* send(bought("a"))).status, 409)
+        assert.strictEqual((yield* send(known("a"))).status, 422)
+        assert.deepStrictEqual(yield* rowsOf(service), inFlight)
+        yield* Deferred.succeed(goOn, undefined)
+        const { text } = yield* Fiber.join(first)
+        const answered = yield* rowsOf(service)
+        assert.strictEqual((yield* send(known("a"))).status, 422)
+        assert.strictEqual(
+          (yield* send({ ...plain("bought-2.example.com"), idempotencyKey: "a" })).status,
+          422,
+        )
+        assert.deepStrictEqual(yield* rowsOf(service), answered)
+        const replay = yield* send(bought("a"))
+        assert.deepStrictEqual([replay.text, replay.headers["idempotent-replayed"]], [text, "true"])
+      }),
   )
 })
 

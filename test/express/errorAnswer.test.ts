@@ -63,11 +63,13 @@ it.scopedLive("the fast path answers a refused request with the router's status 
   }),
 )
 
-it.scopedLive("the fast path answers a defect with the same status and body as the router", () =>
-  Effect.gen(function* () {
-    const answer = yield* router
-    outcome = Effect.dieMessage("a bug")
-    const error = new InternalServerError({ message: internalErrorMessage })
-    assert.deepStrictEqual(errorAnswer.of(error), yield* answer)
-  }),
+it.scopedLive(
+  "after an unexpected error (a defect), the fast path answers with the same status and body as the router",
+  () =>
+    Effect.gen(function* () {
+      const answer = yield* router
+      outcome = Effect.dieMessage("a bug")
+      const error = new InternalServerError({ message: internalErrorMessage })
+      assert.deepStrictEqual(errorAnswer.of(error), yield* answer)
+    }),
 )

@@ -85,7 +85,7 @@ const world = (database: "sqlite" | "postgres") =>
 for (const database of ["sqlite", "postgres"] as const) {
   describe(`a process that dies or freezes on ${database}`, () => {
     it.scopedLive(
-      "the holds and keys of a killed process are released long before their lease ends",
+      "the holds and idempotency keys of a killed process are released long before the leases of the holds end",
       () =>
         Effect.gen(function* () {
           const { books, check, moz, persist, problems, serve } = yield* world(database)

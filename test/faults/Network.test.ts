@@ -61,63 +61,67 @@ const undecided = Exit.fail(new StoreTimeout({ mayCharge: true }))
 const fates: ReadonlyArray<Proxy.Fate> = ["answer lost", "request lost", "silence"]
 
 describe.each(fates)("a failed COMMIT: %s", (fate) => {
-  it.scopedLive("a commit whose answer may be lost is applied exactly once", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(100)
-        const doomed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
-          Effect.zipRight(
-            Effect.sync(() => proxy.doom(fate)),
-            Effect.tap(effect, () => assert.isTrue(proxy.isFulfilled())),
+  it.scopedLive(
+    "when the network fails during a COMMIT, the transaction is applied exactly once",
+    () =>
+      Effect.gen(function* () {
+        const { context, proxy } = yield* behindProxy
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(100)
+          const doomed = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+            Effect.zipRight(
+              Effect.sync(() => proxy.doom(fate)),
+              Effect.tap(effect, () => assert.isTrue(proxy.isFulfilled())),
+            )
+          const request = newHold(account, 5)
+
+          yield* doomed(grant(account, 11))
+          yield* doomed(chargeAtOnce(request, 2))
+          const first = yield* doomed(hold(account, 7))
+          yield* doomed(settle(first, 3))
+          const second = yield* doomed(hold(account, 7))
+          yield* doomed(settle(second, 0))
+
+          assert.deepStrictEqual(
+            (yield* statement(account)).map(({ amount, requestId }) => [Number(amount), requestId]),
+            [
+              [100, null],
+              [11, null],
+              [2, request.requestId],
+              [3, first.requestId],
+            ],
           )
-        const request = newHold(account, 5)
-
-        yield* doomed(grant(account, 11))
-        yield* doomed(chargeAtOnce(request, 2))
-        const first = yield* doomed(hold(account, 7))
-        yield* doomed(settle(first, 3))
-        const second = yield* doomed(hold(account, 7))
-        yield* doomed(settle(second, 0))
-
-        assert.deepStrictEqual(
-          (yield* statement(account)).map(({ amount, requestId }) => [Number(amount), requestId]),
-          [
-            [100, null],
-            [11, null],
-            [2, request.requestId],
-            [3, first.requestId],
-          ],
-        )
-        assert.deepInclude(yield* figures(account), { granted: 111, charged: 5, held: 0 })
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(context))
-    }),
-  )
-
-  it.scopedLive("a request whose COMMIT is cut off keeps its idempotency key", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        const key = { key: "once", fingerprint: "one" }
-        const first = newHold(account, 3, key)
-        proxy.doom(fate)
-        assert.isUndefined(yield* open(first))
-        assert.isTrue(proxy.isFulfilled())
-        const other = yield* Effect.flip(open(newHold(account, 3, key)))
-        assert.instanceOf(other, IdempotencyKeyInUse)
-        proxy.doom(fate)
-        yield* release(first)
-        assert.isTrue(proxy.isFulfilled())
-        assert.isUndefined(yield* open(newHold(account, 4, key)))
-        assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
-      }).pipe(Effect.provide(context))
-    }),
+          assert.deepInclude(yield* figures(account), { granted: 111, charged: 5, held: 0 })
+          assert.deepStrictEqual(yield* problemsOf(account), [])
+        }).pipe(Effect.provide(context))
+      }),
   )
 
   it.scopedLive(
-    "an answer that costs no credits is stored once although its COMMIT is cut off",
+    "when the network fails during the COMMIT that opens a hold, the request owns its idempotency key until the hold is released",
+    () =>
+      Effect.gen(function* () {
+        const { context, proxy } = yield* behindProxy
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(10)
+          const key = { key: "once", fingerprint: "one" }
+          const first = newHold(account, 3, key)
+          proxy.doom(fate)
+          assert.isUndefined(yield* open(first))
+          assert.isTrue(proxy.isFulfilled())
+          const other = yield* Effect.flip(open(newHold(account, 3, key)))
+          assert.instanceOf(other, IdempotencyKeyInUse)
+          proxy.doom(fate)
+          yield* release(first)
+          assert.isTrue(proxy.isFulfilled())
+          assert.isUndefined(yield* open(newHold(account, 4, key)))
+          assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
+        }).pipe(Effect.provide(context))
+      }),
+  )
+
+  it.scopedLive(
+    "an answer that costs no credits is stored once even if the network fails during its COMMIT",
     () =>
       Effect.gen(function* () {
         const { context, proxy } = yield* behindProxy
@@ -138,7 +142,7 @@ describe.each(fates)("a failed COMMIT: %s", (fate) => {
 
 describe("a charge whose result stays unknown", () => {
   it.scopedLive(
-    "a charge whose answer is lost is in the statement, and the repeated request gets the answer",
+    "when PostgreSQL's reply to the COMMIT of a charge is lost, the account statement lists the charge, and a repeat of the request gets the stored answer",
     () =>
       Effect.gen(function* () {
         const { context, direct, proxy } = yield* behindProxy
@@ -252,55 +256,63 @@ describe("a statement that takes too long", () => {
   )
 })
 
-describe.each(["answer lost", "request lost"] as const)("after a COMMIT with its %s", (fate) => {
-  const key = { key: "once", fingerprint: "one" }
+describe.each(["answer lost", "request lost"] as const)(
+  "when the network goes down during a COMMIT: %s",
+  (fate) => {
+    const key = { key: "once", fingerprint: "one" }
 
-  /** Runs an effect whose COMMIT is the last one before the network goes down. */
-  const cutOff = <A, E, R>(proxy: Proxy.Proxy, effect: Effect.Effect<A, E, R>) =>
-    Effect.gen(function* () {
-      proxy.doom(fate, { last: true })
-      return yield* Effect.exit(effect)
-    })
-
-  it.scopedLive("a hold whose COMMIT was cut off is released when the network is back", () =>
-    Effect.gen(function* () {
-      const { context, proxy } = yield* behindProxy
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(10)
-        assert.match(failureOf(yield* cutOff(proxy, open(newHold(account, 3, key)))), unreachable)
-        proxy.setDown(false)
-        const next = newHold(account, 4, key)
-        yield* eventually(
-          "the key is free",
-          Effect.flatMap(expire, () => Effect.isSuccess(open(next))),
-        )
-        assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
-        yield* settle(next, 4)
-        assert.deepStrictEqual(yield* problemsOf(account), [])
-      }).pipe(Effect.provide(context))
-    }),
-  )
-
-  it.scopedLive(
-    "settling a hold with a cut-off COMMIT either stores the answer or frees the idempotency key",
-    () =>
+    /** Runs an effect whose COMMIT is the last one before the network goes down. */
+    const cutOff = <A, E, R>(proxy: Proxy.Proxy, effect: Effect.Effect<A, E, R>) =>
       Effect.gen(function* () {
-        const { context, proxy } = yield* behindProxy
-        yield* Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const held = newHold(account, 3, key)
-          yield* open(held)
-          assert.deepStrictEqual(yield* cutOff(proxy, settle(held, 2, "the answer")), undecided)
-          yield* release(held)
-          proxy.setDown(false)
-          const isSettled = fate === "answer lost"
-          assert.strictEqual(yield* expire, isSettled ? 0 : 1)
-          assert.strictEqual(yield* expire, 0)
-          assert.deepInclude(yield* figures(account), { charged: isSettled ? 2 : 0, held: 0 })
-          const answer = yield* open(newHold(account, 3, key))
-          assert.strictEqual(answer, isSettled ? "the answer" : undefined)
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }).pipe(Effect.provide(context))
-      }),
-  )
-})
+        proxy.doom(fate, { last: true })
+        return yield* Effect.exit(effect)
+      })
+
+    it.scopedLive(
+      "when the network goes down during the COMMIT that opens a hold, its credits and idempotency key are free again once the network is back",
+      () =>
+        Effect.gen(function* () {
+          const { context, proxy } = yield* behindProxy
+          yield* Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            assert.match(
+              failureOf(yield* cutOff(proxy, open(newHold(account, 3, key)))),
+              unreachable,
+            )
+            proxy.setDown(false)
+            const next = newHold(account, 4, key)
+            yield* eventually(
+              "the key is free",
+              Effect.flatMap(expire, () => Effect.isSuccess(open(next))),
+            )
+            assert.deepInclude(yield* figures(account), { charged: 0, held: 4 })
+            yield* settle(next, 4)
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }).pipe(Effect.provide(context))
+        }),
+    )
+
+    it.scopedLive(
+      "when the network goes down during the COMMIT that settles a hold, either the charge and the answer are stored, or the hold and the idempotency key are released",
+      () =>
+        Effect.gen(function* () {
+          const { context, proxy } = yield* behindProxy
+          yield* Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            const held = newHold(account, 3, key)
+            yield* open(held)
+            assert.deepStrictEqual(yield* cutOff(proxy, settle(held, 2, "the answer")), undecided)
+            yield* release(held)
+            proxy.setDown(false)
+            const isSettled = fate === "answer lost"
+            assert.strictEqual(yield* expire, isSettled ? 0 : 1)
+            assert.strictEqual(yield* expire, 0)
+            assert.deepInclude(yield* figures(account), { charged: isSettled ? 2 : 0, held: 0 })
+            const answer = yield* open(newHold(account, 3, key))
+            assert.strictEqual(answer, isSettled ? "the answer" : undefined)
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }).pipe(Effect.provide(context))
+        }),
+    )
+  },
+)

@@ -55,7 +55,7 @@ describe.each([
   ["a locked file of SQLite", sqlite],
 ] as const)("an outage of %s", (_, database) => {
   it.scopedLive(
-    "after a database outage, the request of every idempotency key is answered, and charged once",
+    "after a database outage, every request that is repeated with its idempotency key is answered, and is charged once",
     () =>
       Effect.gen(function* () {
         const { comeBack, goAway, stores, url } = yield* database

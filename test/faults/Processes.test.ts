@@ -92,7 +92,7 @@ describe("two processes on one database", () => {
   )
 
   it.scopedLive(
-    "two processes hold exactly the available credits, and each settles holds of the other process",
+    "two processes together can hold all available credits but not more, and each process can settle the other's holds",
     () =>
       Effect.gen(function* () {
         const [one, other] = yield* processes
@@ -137,27 +137,29 @@ describe("two processes on one database", () => {
     }),
   )
 
-  it.scopedLive("expired holds are released once when two processes sweep at the same time", () =>
-    Effect.gen(function* () {
-      const [one, other] = yield* processes
-      const account = yield* Effect.provide(newAccountWith(50), one)
-      const held = yield* Effect.provide(
-        Effect.forEach(Array(20).keys(), () => hold(account, 2), { concurrency: "unbounded" }),
-        one,
-      )
-      yield* Effect.provide(endLeases, one)
-      const counts = yield* Effect.all(
-        [Effect.provide(expire, one), Effect.provide(expire, other)],
-        { concurrency: "unbounded" },
-      )
-      assert.strictEqual(counts[0] + counts[1], 20)
-      assert.deepInclude(yield* Effect.provide(figures(account), one), { held: 0, available: 50 })
-      const late = yield* Effect.forEach(held, (hold) =>
-        Effect.exit(Effect.provide(settle(hold, 2), one)),
-      )
-      assert.isTrue(late.every(Exit.isFailure))
-      assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
-    }),
+  it.scopedLive(
+    "when two processes release expired holds at the same time, each hold is released once",
+    () =>
+      Effect.gen(function* () {
+        const [one, other] = yield* processes
+        const account = yield* Effect.provide(newAccountWith(50), one)
+        const held = yield* Effect.provide(
+          Effect.forEach(Array(20).keys(), () => hold(account, 2), { concurrency: "unbounded" }),
+          one,
+        )
+        yield* Effect.provide(endLeases, one)
+        const counts = yield* Effect.all(
+          [Effect.provide(expire, one), Effect.provide(expire, other)],
+          { concurrency: "unbounded" },
+        )
+        assert.strictEqual(counts[0] + counts[1], 20)
+        assert.deepInclude(yield* Effect.provide(figures(account), one), { held: 0, available: 50 })
+        const late = yield* Effect.forEach(held, (hold) =>
+          Effect.exit(Effect.provide(settle(hold, 2), one)),
+        )
+        assert.isTrue(late.every(Exit.isFailure))
+        assert.deepStrictEqual(yield* Effect.provide(problemsOf(account), one), [])
+      }),
   )
 
   it.scopedLive("a process can charge an account whose row a frozen process has locked", () =>

@@ -177,20 +177,22 @@ describe("a damaged SQLite file", () => {
     }),
   )
 
-  it.scoped("damage that is found in a later read is reported as a damaged database", () =>
-    Effect.gen(function* () {
-      const file = yield* newFile
-      const account = yield* Effect.gen(function* () {
-        const id = yield* newAccountWith(10)
-        yield* Effect.forEach(Array(400).keys(), () => grant(id, 1), { concurrency: "unbounded" })
-        return id
-      }).pipe(Effect.provide(sqliteFile(file)))
-      // The first pages contain the schema and the accounts, which the statement needs.
-      damage(file, 4096 * 20, statSync(file).size)
-      const message = yield* failureMessage(statement(account)).pipe(
-        Effect.provide(sqliteFile(file)),
-      )
-      assert.match(message, /damaged, or is not an SQLite database; restore a backup/)
-    }),
+  it.scoped(
+    "damage in a SQLite file that only a later query finds, not the start, is reported as a damaged database",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const account = yield* Effect.gen(function* () {
+          const id = yield* newAccountWith(10)
+          yield* Effect.forEach(Array(400).keys(), () => grant(id, 1), { concurrency: "unbounded" })
+          return id
+        }).pipe(Effect.provide(sqliteFile(file)))
+        // The first pages contain the schema and the accounts, which the statement needs.
+        damage(file, 4096 * 20, statSync(file).size)
+        const message = yield* failureMessage(statement(account)).pipe(
+          Effect.provide(sqliteFile(file)),
+        )
+        assert.match(message, /damaged, or is not an SQLite database; restore a backup/)
+      }),
   )
 })

@@ -55,7 +55,7 @@ const openAccount = Effect.gen(function* () {
 
 describe("a failover to a standby that takes no writes", () => {
   it.scopedLive(
-    "requests succeed from 3 seconds after the primary is back",
+    "every request that is sent 3 seconds or more after the primary is back succeeds",
     () =>
       Effect.gen(function* () {
         const { cwd, key, url } = yield* openAccount
@@ -243,7 +243,7 @@ describe("a connection string with several servers", () => {
   }
 
   it.scopedLive(
-    "a connection string with several servers connects to the primary in any order",
+    "with several servers in the connection string, the connection goes to the primary, whatever the order of the servers",
     () =>
       Effect.gen(function* () {
         const database = yield* newDatabase

@@ -695,24 +695,26 @@ describe("status 500", () => {
     }),
   )
 
-  it.scopedLive("a balance that violates the contract gives 500", () =>
-    Effect.gen(function* () {
-      const balance = {
-        granted: Credits.make(1),
-        charged: Credits.make(2),
-        held: Credits.make(0),
-        entries: 0,
-        head: "",
-      }
-      const ledger = breakingLedger({ balance: () => Effect.succeed(balance) })
-      const { credits, log } = yield* start({ ledger })
-      const answer = yield* credits
-      expectJson(answer, 500, internal)
-      assert.include(
-        log.find((line) => line.includes(String(answer.headers["x-request-id"]))),
-        "expected a whole number of credits",
-      )
-    }),
+  it.scopedLive(
+    "a request for the available credits gets 500 if the ledger's balance is negative, and the log says why",
+    () =>
+      Effect.gen(function* () {
+        const balance = {
+          granted: Credits.make(1),
+          charged: Credits.make(2),
+          held: Credits.make(0),
+          entries: 0,
+          head: "",
+        }
+        const ledger = breakingLedger({ balance: () => Effect.succeed(balance) })
+        const { credits, log } = yield* start({ ledger })
+        const answer = yield* credits
+        expectJson(answer, 500, internal)
+        assert.include(
+          log.find((line) => line.includes(String(answer.headers["x-request-id"]))),
+          "expected a whole number of credits",
+        )
+      }),
   )
 
   it.scopedLive("a request whose hold expires during the lookup gets 500 and is not charged", () =>
@@ -787,7 +789,7 @@ describe("the header x-request-id", () => {
   )
 
   it.scopedLive(
-    "a charge has the x-request-id of its answer, and the client cannot choose that id",
+    "the ledger entry of a charge has the x-request-id of the HTTP answer, and the client cannot choose that id",
     () =>
       Effect.gen(function* () {
         const { charges, post } = yield* start()

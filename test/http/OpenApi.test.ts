@@ -32,7 +32,7 @@ describe("the OpenAPI document", () => {
     }
   })
 
-  it("the OpenAPI document has the paths, their statuses, the API key and the limits", () => {
+  it("the OpenAPI document lists each path with its statuses, the API key header, and the limits of a batch request", () => {
     const document = JSON.parse(text())
     assert.strictEqual(document.info.version, "1.0.0")
     const statuses = Object.entries(document.paths).flatMap(([path, item]) =>

@@ -140,7 +140,7 @@ describe.each(paths)("the web page %s", (path) => {
 
 describe("the console page", () => {
   it.scopedLive(
-    "the console page is marked if the figures may be synthetic, and is otherwise the same",
+    "if the figures may be synthetic, the console page differs only in the HTML attribute data-figures",
     () =>
       Effect.gen(function* () {
         const real = yield* (yield* start()).send({ path: "/console" })

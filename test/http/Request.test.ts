@@ -7,8 +7,8 @@ import { Request } from "../../src/http/Request.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 /**
- * Echoes the body: `/body` reads it directly in the next turn, `/stream` reads it as a stream then,
- * `/late` reads it as a stream when all has arrived, and other paths do not read it.
+ * Echoes the request body. In the next turn of the event loop, `/body` reads the property `body` and
+ * `/stream` reads the stream. `/late` reads the stream when the whole body has arrived.
  */
 const server = Effect.gen(function* () {
   const all = yield* Effect.makeLatch()
@@ -44,7 +44,7 @@ const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
   })
 
 it.scopedLive(
-  "a body that arrives in one piece can be read directly, or as a stream at a later time",
+  "a request body that arrives in one piece can be read from the property body, or as a stream, even after all of it has arrived",
   () =>
     Effect.gen(function* () {
       const sent = ["/body", "/stream", "/late", "/body"].map((path, i) => post(path, `body ${i}`))
@@ -57,23 +57,27 @@ it.scopedLive(
     }),
 )
 
-it.scopedLive("a body in several pieces is read as a stream without losing the first piece", () =>
-  Effect.gen(function* () {
-    assert.deepStrictEqual(yield* answers(1, post("/stream", "a", 3), "b", "c"), ["<abc>"])
-    assert.deepStrictEqual(yield* answers(1, post("/late", "a", 3), "b", "c"), ["<abc>"])
-    assert.deepStrictEqual(yield* answers(1, post("/late", "", 2), "b", "c"), ["<bc>"])
-  }),
+it.scopedLive(
+  "a request body that arrives in several pieces can be read as a stream, and the first piece is not lost",
+  () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(yield* answers(1, post("/stream", "a", 3), "b", "c"), ["<abc>"])
+      assert.deepStrictEqual(yield* answers(1, post("/late", "a", 3), "b", "c"), ["<abc>"])
+      assert.deepStrictEqual(yield* answers(1, post("/late", "", 2), "b", "c"), ["<bc>"])
+    }),
 )
 
-it.scopedLive("a chunked body is read as a stream, and is never available directly", () =>
-  Effect.gen(function* () {
-    const head = (path: string) =>
-      `POST ${path} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n`
-    const chunks = "1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"
-    assert.deepStrictEqual(yield* answers(1, head("/stream") + chunks), ["<abc>"])
-    assert.deepStrictEqual(yield* answers(1, head("/late") + chunks), ["<abc>"])
-    assert.deepStrictEqual(yield* answers(1, head("/body") + chunks), ["<not there>"])
-  }),
+it.scopedLive(
+  "a chunked request body can be read only as a stream, and the property body stays undefined",
+  () =>
+    Effect.gen(function* () {
+      const head = (path: string) =>
+        `POST ${path} HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n`
+      const chunks = "1\r\na\r\n2\r\nbc\r\n0\r\n\r\n"
+      assert.deepStrictEqual(yield* answers(1, head("/stream") + chunks), ["<abc>"])
+      assert.deepStrictEqual(yield* answers(1, head("/late") + chunks), ["<abc>"])
+      assert.deepStrictEqual(yield* answers(1, head("/body") + chunks), ["<not there>"])
+    }),
 )
 
 it.scopedLive("an unread body does not block the next request on the connection", () =>

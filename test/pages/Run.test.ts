@@ -110,7 +110,7 @@ const continueFrom = async (
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
 describe("a console run", () => {
-  it("a console run sends batches of 50 URLs, each with its own idempotency key, and keeps the order", async () => {
+  it("a console run sends batches of 50 URLs, each with its own idempotency key, and keeps its results in the order of the list", async () => {
     const urls = [...sites(60), "localhost", ...sites(59)]
     const { requests, rest, run } = start(urls, figuresOf)
     await rest()
@@ -202,7 +202,7 @@ describe("a console run", () => {
     ])
   })
 
-  it("a console run still shows that a batch waits for a retry after another batch is answered", async () => {
+  it("while one batch waits for a retry, a console run shows that wait even after another batch is answered", async () => {
     const isFirst = new Set([50, 10])
     let goOn = () => {}
     const seen: Array<unknown> = []
@@ -403,7 +403,7 @@ describe("a console run", () => {
     for (const [name, urls] of again) assert.strictEqual(urlsOf.get(name) ?? urls, urls)
   })
 
-  it("a stored console run with missing rows or unknown figures is refused", () => {
+  it("a stored console run is not loaded if rows are missing or figures are invalid", () => {
     const summary = {
       id: "ab",
       startedAt: 0,

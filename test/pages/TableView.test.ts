@@ -35,7 +35,7 @@ const places = (filter: Partial<TableView.Filter>, sorting: Partial<TableView.So
   ).map(({ place }) => place)
 
 describe("the table of a console run", () => {
-  it("the table of a console run is in the order of the list, or in reverse order", () => {
+  it("the table of a console run sorts by place in the list, ascending or descending", () => {
     assert.deepStrictEqual(places({}), [1, 2, 3, 4, 5])
     assert.deepStrictEqual(places({}, { descending: true }), [5, 4, 3, 2, 1])
   })
@@ -46,7 +46,7 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(places({}, { by: "spamScore", descending: true }), [1, 3, 2, 4, 5])
   })
 
-  it("the table of a console run can be filtered by text, by outcome and by a tenth of the scale", () => {
+  it("the table of a console run can be filtered by text, by outcome, and by a bar of the chart, such as the figures from 90 to 100", () => {
     assert.deepStrictEqual(places({ text: " C.COM " }), [3])
     assert.deepStrictEqual(places({ outcome: "checked" }), [1, 2, 3])
     assert.deepStrictEqual(places({ outcome: "failed" }), [4])
@@ -73,7 +73,7 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(within({ pageAuthority: { from: 60, to: 50 } }), [])
   })
 
-  it("the distribution counts the figures of a run in each tenth of the scale, and has the median of all figures", () => {
+  it("for the chart of a console run, the figures are counted in ten equal ranges from 0 to 100, and their median is computed", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
       median: 10,

@@ -15,14 +15,14 @@ const summary = (text: string, options: Options = { keepsDuplicates: false }) =>
 }
 
 describe("a list in the console", () => {
-  it("a console list has one address per line, without blank lines, comments and byte order mark", () => {
+  it("the console reads one address from each line of a list, and skips blank lines, comments and a byte order mark", () => {
     assert.deepStrictEqual(
       urlsOf("\uFEFFa.com\r\n\r\n  b.com  \n# a comment\nhttps://c.com/?q=1,2\r"),
       ["a.com", "b.com", "https://c.com/?q=1,2"],
     )
   })
 
-  it("a console list omits and counts duplicates, unless the user keeps them", () => {
+  it("the console removes and counts repeated addresses in a list, unless the user chooses to keep them", () => {
     const text = "a.com\nb.com\na.com\na.com"
     assert.deepInclude(summary(text), {
       urls: ["a.com", "b.com"],
@@ -31,11 +31,11 @@ describe("a list in the console", () => {
     assert.deepInclude(read(text, { keepsDuplicates: true }), { duplicates: 0 })
   })
 
-  it("a console list keeps text that is not an address, and the service reports this text", () => {
+  it("the console keeps list lines that are not addresses, so that the service can report them as failed URLs", () => {
     assert.deepStrictEqual(urlsOf("localhost\nnot a url\n=1+1"), ["localhost", "not a url", "=1+1"])
   })
 
-  it("a pasted table is read from the column with a usual name, such as url", () => {
+  it("in a pasted table, the console reads the addresses from the column with a common name such as url", () => {
     assert.deepStrictEqual(summary('id,URL,note\n1,a.com,"x, y"\n2,"https://b.com/p,q",z\n'), {
       urls: ["a.com", "https://b.com/p,q"],
       duplicates: 0,
@@ -43,7 +43,7 @@ describe("a list in the console", () => {
     })
   })
 
-  it("a pasted table without a usual column name is read from the column with the most addresses", () => {
+  it("if no column of a pasted table has a common name such as url, the console reads the column with the most addresses", () => {
     assert.deepStrictEqual(summary("1\ta.com\t5\n2\tb.org\t6"), {
       urls: ["a.com", "b.org"],
       duplicates: 0,
@@ -55,12 +55,12 @@ describe("a list in the console", () => {
     ])
   })
 
-  it("a console list skips its title line, and splits a line of many addresses", () => {
+  it("the console skips the header line of a pasted list, and splits a line that contains several addresses", () => {
     assert.deepStrictEqual(urlsOf("Domain\na.com\nb.com"), ["a.com", "b.com"])
     assert.deepStrictEqual(urlsOf("a.com, b.com, c.com"), ["a.com", "b.com", "c.com"])
   })
 
-  it("a pasted table that has only addresses is read from every cell", () => {
+  it("if a pasted table contains nothing but addresses, the console reads every cell", () => {
     const cells = ["a.com", "b.com", "c.com", "d.com"]
     assert.deepStrictEqual(urlsOf("a.com\tb.com\nc.com\td.com"), cells)
     assert.deepStrictEqual(urlsOf("a.com,b.com\nc.com,d.com"), cells)
@@ -103,7 +103,7 @@ describe("a list in the console", () => {
     ])
   })
 
-  it("a pasted table keeps the other columns of every line, including duplicate lines", () => {
+  it("for each address of a pasted table, the console keeps the other cells of every line with that address, also of repeated lines", () => {
     const { items, others } = read("id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n", {
       keepsDuplicates: false,
     })

@@ -63,7 +63,7 @@ const expectNothingLeft = (cwd: string, ...journals: ReadonlyArray<string>) =>
 
 describe("a bulk check that is stopped", () => {
   it.scopedLive(
-    "a bulk check that is killed three times charges each success once and keeps the order",
+    "a bulk check that is killed three times charges each checked URL once, and writes its output in the order of the list",
     () =>
       Effect.gen(function* () {
         const { args, books, cwd, list, spent } = yield* service(20_000)

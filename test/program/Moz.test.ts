@@ -7,7 +7,7 @@ import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 
 it.scopedLive(
-  "a batch of 50 valid and invalid URLs over Moz is charged only for successes and keeps the order",
+  "with the Moz provider, a batch of 50 valid and invalid URLs is charged only for successes, and the answer keeps the order of the request",
   () =>
     Effect.gen(function* () {
       const cwd = yield* folder

@@ -72,7 +72,7 @@ describe("a running service", () => {
   )
 
   it.scopedLive(
-    "metrics count charges, calls, rows and cache hits, and telemetry contains no key or token",
+    "the metrics count charged credits, provider calls, outcomes and cache hits, and no metric, log or trace contains the API key or the Moz token",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

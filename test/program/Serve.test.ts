@@ -152,7 +152,7 @@ describe("the first start", () => {
 
 describe("the ledger on disk", () => {
   it.scopedLive(
-    "forty concurrent requests on disk spend exactly the account's twenty credits",
+    "with the database on disk, forty concurrent requests spend exactly the account's twenty credits",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -105,7 +105,7 @@ const send = (url: string, apiKey: string, body: string) =>
 
 describe.each(["nginx", "caddy"] as const)("%s with the configuration of the guide", (name) => {
   it.scopedLive(
-    "the proxy forwards batches and the service's errors, and hides the operators' paths",
+    "the reverse proxy forwards batches and the service's errors, and answers 404 for /metrics and the health checks",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

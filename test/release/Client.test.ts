@@ -127,16 +127,19 @@ describe("the packed client", () => {
     }),
   )
 
-  it.scopedLive("the types of the packed promise client need no library", () =>
-    Effect.gen(function* () {
-      const project = yield* consumer
-      for (const name of ["effect", "@effect", "uuid"]) rmSync(join(project, "node_modules", name))
-      const code = `import { AuthorityMetrics, type CheckResult } from "authority-metrics"
+  it.scopedLive(
+    "the type declarations of the packed promise client compile in a project without Effect",
+    () =>
+      Effect.gen(function* () {
+        const project = yield* consumer
+        for (const name of ["effect", "@effect", "uuid"])
+          rmSync(join(project, "node_modules", name))
+        const code = `import { AuthorityMetrics, type CheckResult } from "authority-metrics"
 export const result: Promise<CheckResult> = AuthorityMetrics({ baseUrl: "http://a", apiKey: "" }).check(["a"])`
-      writeFileSync(join(project, "main.ts"), code)
-      const strict = ["--strict", "--noEmit", "--types", "node", "--module", "nodenext"]
-      yield* output(project, [bin("tsc"), ...strict, "--target", "es2022", "main.ts"], "")
-    }),
+        writeFileSync(join(project, "main.ts"), code)
+        const strict = ["--strict", "--noEmit", "--types", "node", "--module", "nodenext"]
+        yield* output(project, [bin("tsc"), ...strict, "--target", "es2022", "main.ts"], "")
+      }),
   )
 })
 

@@ -83,7 +83,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console checks 10,000 addresses with at most 130 table rows, and reads a list of 100,000 addresses",
+    "the console checks 10,000 addresses but renders at most 130 table rows at a time, and can read a list of 100,000 addresses",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -118,7 +118,7 @@ describe("the guide to operating", () => {
     timeout,
   )
 
-  it("the files that the guide installs exist", () => {
+  it("the repository has each file that the operating guide's commands install, and the systemd unit starts the installed program", () => {
     const lines = [...blocks("systemd", "sh"), ...blocks("A container", "sh")].join("")
     const files = [...lines.matchAll(/scripts\/\S+/g)].map(([file]) => file)
     assert.isNotEmpty(files)

@@ -21,7 +21,7 @@ describe("the simulation", () => {
   afterAll(() => template.close())
 
   it.each([8203])(
-    "the service keeps its promises in seed %i, in which the simulation has found a bug",
+    "the service keeps its guarantees in the simulation with seed %i, which once found a bug that is now fixed",
     (seed) => assert.deepStrictEqual(simulate(template, seed).problems, []),
   )
 
@@ -33,7 +33,7 @@ describe("the simulation", () => {
     for (const patch of patches) execFileSync("git", ["apply", "--check", patch], { cwd })
   })
 
-  it("the simulator gives equal traces for equal seeds, with and without recording, in any process", async () => {
+  it("the simulation computes equal trace hashes for equal seeds, in any process, whether or not it records its notes", async () => {
     const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
     const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
     assert.deepStrictEqual(recorded, traces)

@@ -210,7 +210,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       )
 
       it.effect(
-        "holds of an earlier version's killed requests are released, and repeated requests are answered",
+        "holds that an earlier version left open when it was killed are released, and a repeat of such a request is answered and charged",
         () =>
           Effect.gen(function* () {
             const { stores, url } = yield* OldService
