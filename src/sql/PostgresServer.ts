@@ -1,4 +1,7 @@
-/** Finds out the version and settings of a PostgreSQL server, and the pooler in front of it. */
+/**
+ * Finds out the version and the settings of a PostgreSQL server, and the mode of the connection
+ * pooler in front of the server, if there is one.
+ */
 import { TLSSocket } from "node:tls"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -17,11 +20,11 @@ export interface PostgresServer extends ConnectionString.Host {
   readonly version: string
   readonly isOlderThanPromised: boolean
   readonly isStandby: boolean
-  /** The protocol of this program's own connection, such as `TLSv1.3`; undefined without TLS. */
+  /** The TLS version of this program's connection, such as `TLSv1.3`; undefined without TLS. */
   readonly tls: string | undefined
   /**
-   * True when the server's own connection is encrypted; undefined when the server does not report
-   * it.
+   * True when the server's connection to its client is encrypted. The client is the pooler or,
+   * without a pooler, this program. Undefined when the server does not report this.
    */
   readonly isServerEncrypted: boolean | undefined
   readonly pooler: Pooler
@@ -104,8 +107,8 @@ const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A,
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
 /**
- * `current_setting(…, true)` does not fail when a setting does not exist: other databases that use
- * PostgreSQL's protocol lack some settings.
+ * With `true`, `current_setting` returns null for an unknown setting instead of failing, because
+ * other databases that use PostgreSQL's protocol lack some of these settings.
  */
 const questions = `
   SELECT
@@ -145,8 +148,8 @@ const processOf = (client: Pg.ClientBase) =>
   Predicate.hasProperty(client, "processID") ? client.processID : undefined
 
 /**
- * When two clients get the same server process, the pooler does not reserve a server process for
- * each session.
+ * Finds out the pooler's mode. In session mode, two clients that are connected at the same time
+ * never get the same server process. In statement mode, the pooler refuses transactions.
  */
 const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
   Effect.gen(function* () {
@@ -159,7 +162,8 @@ const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
     }
     return "session" as const
   }).pipe(
-    // A pooler in session mode with only one server connection makes the second client wait.
+    // Limit the time: a pooler in session mode that has only one server connection makes `other`
+    // wait until `client` disconnects.
     Effect.timeout("5 seconds"),
     Effect.orElseSucceed(() => "unknown" as const),
   )

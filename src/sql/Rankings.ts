@@ -1,12 +1,14 @@
 /**
- * The ranking list in SQL. There are two tables, and a row of the table `ranking` names the active
- * table. An import fills the inactive table. PostgreSQL empties a table with TRUNCATE, because
- * deleting its rows takes as long as writing them. Transactions are short, so that other processes
- * can write. Each statement is a transaction, because on SQLite only a transaction waits for the
+ * The ranking list in SQL. There are two tables for the ranks: lookups read the active table, and
+ * an import fills the inactive table. A row of a third table, `ranking`, names the active table.
+ * PostgreSQL empties a table with TRUNCATE, because deleting its rows takes as long as writing
+ * them. Transactions are short, so that other processes can write. Every change runs in
+ * `withTransaction`: on SQLite, only `withTransaction` retries while another process holds the
  * write lock.
  *
- * On SQLite, a batch of unordered names rewrites most of the table. So rows are first staged in a
- * temporary table, which locks nothing, and then copied in the order of names.
+ * On SQLite, inserting a batch of unordered names rewrites most pages of the table. So an import
+ * first writes its rows to a temporary table, which does not lock the database, and then copies
+ * these rows in the order of names.
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
@@ -106,7 +108,7 @@ const anotherImport = Effect.fail(
   }),
 )
 
-/** Runs a statement in its own transaction. Dies if another import began after this import. */
+/** Runs one statement of an import in its own transaction. Dies if a newer import has begun. */
 type Write = (statement: Effect.Effect<unknown, unknown>) => Effect.Effect<void>
 
 type Load = <E, R>(

@@ -1,4 +1,7 @@
-/** The SQL client for SQLite, a database in one file on one machine; and backups of the file. */
+/**
+ * Makes the SQL client for SQLite, a database in one file on one machine. Also makes backups of the
+ * file and checks it for damage.
+ */
 import { closeSync, existsSync, fsyncSync, openSync, rmSync, statSync } from "node:fs"
 import * as Reactivity from "@effect/experimental/Reactivity"
 import * as SqlClient from "@effect/sql/SqlClient"
@@ -43,8 +46,8 @@ export const backup = (
         message: `${destination} exists already; name another file`,
       })
     }
-    // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API,
-    // which copies page by page, would start from the first page after every write to the database.
+    // VACUUM INTO copies one snapshot, but does not sync the copy to disk. SQLite's backup API is
+    // not used: it copies page by page, and starts over after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => sync(destination))),
       Effect.zipRight(
@@ -175,9 +178,9 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   )
 
 /**
- * Takes the write lock at the start: a deferred transaction fails when another process writes
- * between its read and its write. Rolls back after a failed COMMIT, because SQLite then leaves the
- * transaction open.
+ * Takes the write lock at the start. Otherwise, a transaction that first reads and then writes
+ * fails when another process writes in between. Rolls back after a failed COMMIT, because SQLite
+ * then leaves the transaction open.
  */
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>

@@ -108,14 +108,16 @@ const inUse = (database: string) =>
 const parts = ["", "-wal", "-journal"]
 
 /**
- * Locks the file until the scope closes, and checkpoints its WAL. In WAL mode every open connection
- * holds a lock on the file, so this fails with SQLITE_BUSY even when the other connection is idle.
+ * Locks the file until the scope closes, and checkpoints its WAL. Fails with SQLITE_BUSY when
+ * another connection, even an idle one, has the file open: in WAL mode, every open connection
+ * holds a lock on the file.
  */
 const lock = (filename: string) =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     yield* sql`PRAGMA busy_timeout = 500`
-    // Set the locking mode before the first read, so that SQLite locks even a damaged file.
+    // Set this mode before the first read: in this mode, SQLite keeps its lock even when the file
+    // is damaged and the read fails.
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`
     yield* sql`BEGIN EXCLUSIVE`
     yield* sql`COMMIT`
@@ -131,8 +133,9 @@ const takeOwner = (copy: string, database: string) => {
 }
 
 /**
- * Puts `copy` in the place of `database` and returns the former database's new name. When a step
- * fails, undoes the steps before it. Opens no file, because closing a file would release the lock.
+ * Puts `copy` in the place of `database`. Returns the former database's new name, or undefined if
+ * there was no database. When a step fails, undoes the steps before it. Does not open the former
+ * database: when a process closes a file, the process loses its POSIX locks on the file.
  */
 const swap = (copy: string, database: string): string | undefined => {
   const former = `${database}.replaced-${new Date().toISOString().replaceAll(":", "-")}`
@@ -142,8 +145,9 @@ const swap = (copy: string, database: string): string | undefined => {
     undo.push(() => renameSync(to, from))
   }
   try {
-    // A WAL that is not empty belongs to a damaged or missing database and could not be
-    // checkpointed, so keep the WAL.
+    // A WAL or a journal that is not empty holds data that SQLite could not merge into the
+    // database, because the database is damaged or missing. Keep the file: its data may exist
+    // nowhere else.
     for (const part of ["-wal", "-journal"]) {
       if (sizeOf(database + part) > 0) move(database + part, former + part)
       else rmSync(database + part, { force: true })
@@ -151,8 +155,8 @@ const swap = (copy: string, database: string): string | undefined => {
     rmSync(`${database}-shm`, { force: true })
     const isThere = existsSync(database)
     if (isThere) {
-      // A hard link gives the former database its new name, while the old name stays in use until
-      // the rename replaces it.
+      // A hard link gives the former database the second name `former`. So the name `database`
+      // exists at every moment: the rename of `copy` replaces the former database in one step.
       try {
         linkSync(database, former)
         undo.push(() => rmSync(former))

@@ -225,8 +225,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
     }),
 
     /**
-     * The open holds of a process, with their idempotency keys. A key without an answer expires
-     * with its hold, so the join uses the index on the time of expiry.
+     * The open holds of a process, with their idempotency keys. The join compares `expires_at`,
+     * because `request_id` has no index in `receipts`. A key without an answer has the `expires_at`
+     * of its hold.
      */
     holdsOf: SqlSchema.findAll({
       Request: Schema.String,
@@ -303,9 +304,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       ),
 
     /**
-     * Returns true when the transaction that wrote these books was committed. Looks for one change
-     * of the books in the database. Returns false if the books only delete keys: to delete keys
-     * twice is harmless.
+     * Returns true when the transaction that wrote these books was committed: looks for one change
+     * of the books in the database. After false, the caller repeats the transaction. For books that
+     * only delete keys, returns false, because deleting keys twice is harmless.
      */
     isWritten: (books: Books) => {
       const [entry] = books.newEntries

@@ -28,7 +28,7 @@ export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
 
 interface Limit {
   readonly limit: Duration.Duration
-  /** Returns true to end the retries before `limit`. The first retry happens even then. */
+  /** Returns true to end the retries before `limit` is over. The first retry is always made. */
   readonly isOver?: () => boolean
 }
 
@@ -41,8 +41,8 @@ export const retryAfterDisconnection = <A, E, R>(
 ): Effect.Effect<A, E, R> => retryWithin(ReconnectLimit)(effect)
 
 /**
- * Makes a `retryAfterDisconnection` for the methods of a layer. It uses the ReconnectLimit with
- * which the layer is built.
+ * Makes a `retryAfterDisconnection` for the methods of a layer. Reads the ReconnectLimit only once,
+ * while the layer is built, and not at each call of a method.
  */
 export const makeRetryAfterDisconnection = Effect.map(ReconnectLimit, (limit) =>
   retryWithin(Effect.succeed(limit)),

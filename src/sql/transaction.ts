@@ -12,7 +12,10 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as FiberRef from "effect/FiberRef"
 
-/** `begin` is the first statement of a transaction. `run` runs a statement without parameters. */
+/**
+ * Makes a `withTransaction` for the client `sql`. `begin` is the statement that begins a
+ * transaction. `run` executes a statement that has no parameters.
+ */
 export const make = (
   sql: SqlClient.SqlClient,
   begin: string,

@@ -28,7 +28,10 @@ type Record = (seconds: number) => void
  */
 const recorders = new Map<string, Map<string, Map<number, Record>>>()
 
-/** Starts to measure a request. Call the result with the status when the answer is sent. */
+/**
+ * Starts to measure a request. Call the returned function with the status of the answer when the
+ * answer is sent.
+ */
 export const start = (method: string, route: string) => {
   const startedAt = performance.now()
   return (status: number) =>

@@ -57,8 +57,9 @@ const spellingsOf = (secret: string): ReadonlyArray<string> => {
 }
 
 /**
- * Returns the base64 of a secret that starts at byte `offset` of a group of 3 bytes. Leaves out the
- * first and the last character when they also depend on neighbouring bytes.
+ * Returns the characters by which a secret appears in the base64 of a longer text. Base64 encodes
+ * groups of 3 bytes, and `offset` (0, 1 or 2) is the position of the secret's first byte in its
+ * group. Leaves out a first or last character that also depends on the bytes beside the secret.
  */
 const base64Of = (secret: string, offset: number): string => {
   const bytes = Buffer.concat([Buffer.alloc(offset), Buffer.from(secret)])

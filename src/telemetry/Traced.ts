@@ -1,4 +1,7 @@
-/** Wraps the use case and the ledger so that each call has a trace span. */
+/**
+ * Wraps AuthorityCheck and CreditLedger, so that each call that an HTTP request makes to one of
+ * them has a trace span.
+ */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { AuthorityCheck } from "../AuthorityCheck.ts"

@@ -17,7 +17,7 @@ import type * as Settings from "../Settings.ts"
 export interface Options {
   /** Figures by URL; other URLs fail with PROVIDER_ERROR. Default: every URL has figures. */
   readonly figures?: Readonly<Record<string, Metrics>>
-  /** The credits of the account. Default: 1,000. */
+  /** The credits that the account `test` gets at the start. Default: 1,000. */
   readonly credits?: number
   /** More settings, keyed by environment variable. The environment of the process is ignored. */
   readonly settings?: Settings.Environment
@@ -28,9 +28,9 @@ export class TestService extends Context.Tag("authority/TestService")<
   {
     /** The address of the service, for example `http://127.0.0.1:43210`. */
     readonly url: string
-    /** An API key of the account that has the credits. */
+    /** An API key of the account `test`, which has the credits of `Options.credits`. */
     readonly key: string
-    /** The fake provider: lists the calls of the service, and can make the next calls fail. */
+    /** The fake provider. Lists the calls that it received, and can make its next calls fail. */
     readonly provider: Fake.Fake
   }
 >() {}
