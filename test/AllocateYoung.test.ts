@@ -20,19 +20,19 @@ const script = `
 
 const run = (code: string): unknown => runInNewContext(code)
 
-it("the young-generation transform does not change the result of an assigned function", () => {
+it("the build step that makes V8 allocate functions in the young generation does not change what an assigned function returns", () => {
   const transformed = allocateYoung(script)
   assert.notStrictEqual(transformed, script)
   assert.strictEqual(run(script), '["x","x","x",["x",1],"x"]')
   assert.strictEqual(run(transformed), run(script))
 })
 
-it("the young-generation transform changes only functions that are assigned to a property", () => {
+it("the build step that makes V8 allocate functions in the young generation changes only functions that are assigned to a property", () => {
   const others = "let f = () => 1; const o = { f: () => 2, g() {} }; o.f = f; f = () => o.g()"
   assert.strictEqual(allocateYoung(others), others)
 })
 
-it("the young-generation transform keeps the name of a function", () => {
+it("the build step that makes V8 allocate functions in the young generation keeps the name of a function", () => {
   const nameless =
     "const o = {}; o.f = () => {}; o.g = function g() {}; [o.f.name, o.g.name].join()"
   assert.strictEqual(run(nameless), ",g")

@@ -301,7 +301,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "undoing a rotation does not revive an API key that was revoked or rotated after it",
+        "undoing a rotation does not revive the old API key if the old key was revoked or rotated again after that rotation",
         () =>
           Effect.gen(function* () {
             const keys = yield* ApiKeys

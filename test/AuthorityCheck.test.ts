@@ -581,7 +581,7 @@ describe("a batch with an idempotency key", () => {
   )
 
   it.effect(
-    "a batch that is sent again with its idempotency key gets the charged answer, even if the charge seemed to fail",
+    "a batch whose charge was committed although the ledger reported an error gets its stored answer when it is sent again with its idempotency key",
     () => {
       const provider = make(succeeding)
       const lostAnswer = Layer.effect(

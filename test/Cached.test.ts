@@ -72,15 +72,17 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
-  it.scoped("a cached provider answers from memory only if it has the figures of all targets", () =>
-    Effect.gen(function* () {
-      const { known, lookup } = yield* setUp({ ttl: Duration.minutes(24) })
-      yield* lookup("example.com")
-      assert.deepStrictEqual(yield* known("example.com"), [checked("example.com/")])
-      assert.isUndefined(yield* known("example.com", "example.org"))
-      yield* TestClock.adjust("24 minutes")
-      assert.isUndefined(yield* known("example.com"))
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  it.scoped(
+    "a cached provider answers from its memory if and only if the memory has the figures of all targets",
+    () =>
+      Effect.gen(function* () {
+        const { known, lookup } = yield* setUp({ ttl: Duration.minutes(24) })
+        yield* lookup("example.com")
+        assert.deepStrictEqual(yield* known("example.com"), [checked("example.com/")])
+        assert.isUndefined(yield* known("example.com", "example.org"))
+        yield* TestClock.adjust("24 minutes")
+        assert.isUndefined(yield* known("example.com"))
+      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
   it.scoped("a cached provider does not cache failures", () =>

@@ -87,19 +87,21 @@ describe("a cached API key", () => {
     }),
   )
 
-  it.scoped("a cached API key that another process revokes is rejected within five seconds", () =>
-    Effect.gen(function* () {
-      const { local, remote } = yield* processes()
-      const { key, record } = yield* remote.issue({ account })
-      yield* local.authenticate(key)
-      yield* remote.revoke(record.id)
-      yield* TestClock.adjust("4999 millis")
-      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-    }),
+  it.scoped(
+    "a cached API key is rejected within five seconds after another process revokes the key",
+    () =>
+      Effect.gen(function* () {
+        const { local, remote } = yield* processes()
+        const { key, record } = yield* remote.issue({ account })
+        yield* local.authenticate(key)
+        yield* remote.revoke(record.id)
+        yield* TestClock.adjust("4999 millis")
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
   )
 
   it.scoped(
-    "an API key in constant use is rejected within five seconds after another process revokes it",
+    "an API key in constant use is rejected within five seconds after another process revokes the key",
     () =>
       Effect.gen(function* () {
         const { local, remote } = yield* processes()
@@ -114,18 +116,20 @@ describe("a cached API key", () => {
       }),
   )
 
-  it.scoped("a cached API key that this process revokes is rejected immediately", () =>
-    Effect.gen(function* () {
-      const { local } = yield* processes()
-      const { key, record } = yield* local.issue({ account })
-      yield* local.authenticate(key)
-      yield* local.revoke(record.id)
-      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-    }),
+  it.scoped(
+    "a cached API key is rejected immediately after the process that cached the key revokes it",
+    () =>
+      Effect.gen(function* () {
+        const { local } = yield* processes()
+        const { key, record } = yield* local.issue({ account })
+        yield* local.authenticate(key)
+        yield* local.revoke(record.id)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
   )
 
   it.scoped(
-    "a cached API key that this process rotates without a grace period is rejected immediately",
+    "a cached API key is rejected immediately after the process that cached the key rotates it without a grace period",
     () =>
       Effect.gen(function* () {
         const { local } = yield* processes()
@@ -137,21 +141,23 @@ describe("a cached API key", () => {
       }),
   )
 
-  it.scoped("an API key that this process revokes during its lookup is not cached", () =>
-    Effect.gen(function* () {
-      const found = yield* Deferred.make<void>()
-      const goOn = yield* Deferred.make<void>()
-      const { local } = yield* processes(
-        Effect.zipRight(Deferred.succeed(found, undefined), Deferred.await(goOn)),
-      )
-      const { key, record } = yield* local.issue({ account })
-      const asked = yield* Effect.fork(local.authenticate(key))
-      yield* Deferred.await(found)
-      yield* local.revoke(record.id)
-      yield* Deferred.succeed(goOn, undefined)
-      yield* Fiber.join(asked)
-      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
-    }),
+  it.scoped(
+    "an API key is not cached if the same process revokes the key while it looks up the key",
+    () =>
+      Effect.gen(function* () {
+        const found = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        const { local } = yield* processes(
+          Effect.zipRight(Deferred.succeed(found, undefined), Deferred.await(goOn)),
+        )
+        const { key, record } = yield* local.issue({ account })
+        const asked = yield* Effect.fork(local.authenticate(key))
+        yield* Deferred.await(found)
+        yield* local.revoke(record.id)
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Fiber.join(asked)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
   )
 })
 

@@ -120,7 +120,7 @@ describe("interruption, deadline and closing", () => {
   )
 
   it.scoped(
-    "a request gets the outcomes that are there at its deadline, and a request with a later deadline gets all outcomes",
+    "of two requests for the same targets, the request with the earlier deadline gets the outcomes that are known at that deadline, and the other request gets all outcomes",
     () =>
       Effect.gen(function* () {
         const { provider, vendor } = yield* setUp({ batchSize: 1 })

@@ -117,119 +117,141 @@ describe("the help", () => {
 })
 
 describe("wrong usage", () => {
-  for (const [name, words, message] of [
+  for (const [mistake, givesHelp, words, message] of [
     [
-      "a mistyped verb lists all verbs and suggests the most similar verb",
+      "a mistyped verb",
+      "lists all verbs and suggests the most similar verb",
       ["accont"],
       /^there is no verb "accont": did you mean account\? The verbs are serve, account, .+, openapi$/,
     ],
     [
-      "a mistyped subcommand lists all subcommands and suggests the most similar subcommand",
+      "a mistyped subcommand",
+      "lists all subcommands and suggests the most similar subcommand",
       ["account", "creat", "acme"],
       /^there is no verb "account creat": did you mean account create\? The verbs are account create, account list$/,
     ],
     [
-      "an unknown subcommand lists all subcommands",
+      "an unknown subcommand",
+      "lists all subcommands",
       ["account", "frobnicate"],
       /^there is no verb "account frobnicate": the verbs are account create, account list$/,
     ],
     [
-      "a mistyped option lists all options and suggests the most similar option",
+      "a mistyped option",
+      "lists all options and suggests the most similar option",
       ["account", "create", "acme", "--credit", "5"],
       /^there is no option --credit: did you mean --credits\? The options are --credits, --json, --help$/,
     ],
     [
-      "an unknown option lists all options",
+      "an unknown option",
+      "lists all options",
       ["account", "list", "--frobnicate=1"],
       /^there is no option --frobnicate: the options are --json, --help$/,
     ],
     [
-      "a missing API key names the environment variable for it",
+      "a missing API key",
+      "names the environment variable for it",
       ["check", "list.txt"],
       /^the option --key KEY is missing: .*AUTHORITY_API_KEY/,
     ],
     [
-      "a missing option names and describes the option",
+      "a missing option",
+      "names and describes the option",
       ["credits", "balance"],
       /^the option --account NAME is missing: name or id of the account; for help, run: authority credits balance --help$/,
     ],
     [
-      "a missing value of an option names the option",
+      "a missing value of an option",
+      "names the option",
       ["check", "--key"],
       /^the option --key needs a value; /,
     ],
     [
-      "a missing argument names the argument",
+      "a missing argument",
+      "names the argument",
       ["account", "create"],
       /^the argument NAME is missing; for help, run: authority account create --help$/,
     ],
     [
-      "a superfluous argument quotes the argument",
+      "a superfluous argument",
+      "quotes the argument",
       ["account", "list", "acme"],
       /^the argument "acme" is unexpected; /,
     ],
     [
-      "an invalid length of time names its option",
+      "an invalid length of time",
+      "names the option",
       ["key", "create", "--account", "a", "--expires-in", "soon"],
       /^--expires-in: expected a length of time such as 500ms, 10s, 5m, 24h or 90d, at most 3650d; /,
     ],
     [
-      "a text in place of a number names its option",
+      "a text in place of a number",
+      "names the option",
       ["account", "create", "acme", "--credits", "many"],
       /^--credits: expected a whole number of credits, 0 or more; /,
     ],
     [
-      "a grant of 0 credits names its option",
+      "a grant of 0 credits",
+      "names the option",
       ["credits", "grant", "--account", "acme", "--amount", "0"],
       /^--amount: expected a whole number of credits, 1 or more; /,
     ],
     [
-      "an invalid URL of the service names its option",
+      "an invalid URL of the service",
+      "names the option",
       ["check", "--key", "am_1", "--url", "localhost"],
       /^--url: expected an http or https address; /,
     ],
     [
-      "an unknown format lists the formats",
+      "an unknown format",
+      "lists the formats",
       ["check", "--key", "am_1", "--format", "xml"],
       /^expected one of table, csv, json, ndjson; /,
     ],
     [
-      "a negative number names its option",
+      "a negative number",
+      "names the option",
       ["account", "create", "acme", "--credits=-1"],
       /^--credits: expected a whole number of credits, 0 or more; /,
     ],
     [
-      "a lifetime of more than ten years names its option",
+      "a lifetime of more than ten years",
+      "names the option",
       ["key", "create", "--account", "a", "--expires-in", "3651d"],
       /^--expires-in: expected a length of time .+, at most 3650d; /,
     ],
     [
-      "a grace period of millions of years names its option",
+      "a grace period of millions of years",
+      "names the option",
       ["key", "rotate", "id", "--grace", "200000000d"],
       /^--grace: expected a length of time .+, at most 3650d; /,
     ],
     [
-      "an account name that looks like an id names its argument",
+      "an account name that looks like an id",
+      "names the argument",
       ["account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
       /^NAME: expected a name that does not look like an account's id; /,
     ],
     [
-      "an invalid account name names its argument",
+      "an invalid account name",
+      "names the argument",
       ["account", "create", "a b"],
       /^NAME: expected 1 to 100 letters/,
     ],
     [
-      "an invalid time names its option",
+      "an invalid time",
+      "names the option",
       ["credits", "statement", "--account", "acme", "--since", "yesterday"],
       /^--since: expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z; /,
     ],
     [
-      "an import of 0 domains names its option",
+      "an import of 0 domains",
+      "names the option",
       ["dataset", "import", "list.csv", "--format", "tranco", "--top", "0"],
       /^--top: expected a whole number, 1 or more; /,
     ],
   ] as const) {
-    it.effect(`the error message about ${name}`, () =>
+    it.effect(`for ${mistake}, the error message ${givesHelp}`, () =>
       Effect.gen(function* () {
         const { err, ok, out } = yield* run(...words)
         assert.deepStrictEqual({ ok, out }, { ok: false, out: "" })

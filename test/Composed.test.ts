@@ -107,7 +107,7 @@ describe("a composed provider over real HTTP", () => {
     for (const lasting of [false, true]) {
       const title = `${fault.name}${lasting ? ", repeatedly" : ""}`
       it.scoped(
-        `each URL has one outcome and no hold stays open with the Moz fault "${title}"`,
+        `with the Moz fault "${title}", each URL gets one outcome, and no hold stays open`,
         () =>
           Effect.gen(function* () {
             const moz = yield* FakeMoz.make

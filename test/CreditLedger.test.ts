@@ -62,23 +62,25 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a grant that exceeds the largest exact integer dies and changes nothing", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(Number.MAX_SAFE_INTEGER)
-          const [tooMuch, neighbour] = yield* Effect.all(
-            [Effect.exit(grant(account, 1)), Effect.exit(hold(account, 7))],
-            atOnce,
-          )
-          assert.isTrue(Exit.isFailure(tooMuch))
-          assert.isTrue(Exit.isSuccess(neighbour))
-          assert.deepStrictEqual(yield* figures(account), {
-            granted: Number.MAX_SAFE_INTEGER,
-            charged: 0,
-            held: 7,
-            available: Number.MAX_SAFE_INTEGER - 7,
-          })
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "a grant that would raise the sum of an account's grants above 2^53 - 1 fails and changes nothing",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(Number.MAX_SAFE_INTEGER)
+            const [tooMuch, neighbour] = yield* Effect.all(
+              [Effect.exit(grant(account, 1)), Effect.exit(hold(account, 7))],
+              atOnce,
+            )
+            assert.isTrue(Exit.isFailure(tooMuch))
+            assert.isTrue(Exit.isSuccess(neighbour))
+            assert.deepStrictEqual(yield* figures(account), {
+              granted: Number.MAX_SAFE_INTEGER,
+              charged: 0,
+              held: 7,
+              available: Number.MAX_SAFE_INTEGER - 7,
+            })
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
     })
 
@@ -87,7 +89,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         Effect.suspend(() => chargeAtOnce(newHold(accountId, held), charged))
 
       it.effect(
-        "a charge in one commit leaves the same balance and entry as opening and settling a hold",
+        "a charge that opens and settles its hold in one commit leaves the same balance and entry as opening and settling a hold in two commits",
         () =>
           Effect.gen(function* () {
             const [atOnce, inTwo] = [yield* newAccountWith(10), yield* newAccountWith(10)]
@@ -110,7 +112,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "a charge in one commit needs credits for the whole hold, even if it charges fewer credits",
+        "a charge that opens and settles its hold in one commit fails if the account has fewer credits than the hold, even if the charge is lower than the hold",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(3)
@@ -122,7 +124,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "concurrent charges in one commit never charge more credits than the account has",
+        "concurrent charges, with one or two commits for each charge, never charge more credits than the account has",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(10)
@@ -146,13 +148,15 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("a charge in one commit that exceeds its hold dies and changes nothing", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
-          assert.strictEqual((yield* figures(account)).available, 10)
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "a charge that opens and settles its hold in one commit fails and changes nothing if the charged credits exceed the hold",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            assert.isTrue(Exit.isFailure(yield* Effect.exit(request(account, 1, 2))))
+            assert.strictEqual((yield* figures(account)).available, 10)
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
     })
 
@@ -181,7 +185,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "a hold of too many credits fails with the required and the available credits",
+        "a hold of more credits than are available fails with an error that contains the required and the available credits",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(10)
@@ -235,7 +239,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "a hold completes when its caller is interrupted, and other callers are not affected",
+        "a hold is opened even if its caller is interrupted, and the holds of other callers are not affected",
         () =>
           Effect.gen(function* () {
             yield* endAllHolds
@@ -257,17 +261,19 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("settling", () => {
-      it.effect("settling a hold charges the given amount and returns the remaining credits", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          yield* settle(yield* hold(account, 7), 3)
-          assert.deepStrictEqual(yield* figures(account), {
-            granted: 10,
-            charged: 3,
-            held: 0,
-            available: 7,
-          })
-        }),
+      it.effect(
+        "settling a hold charges the given amount and makes the rest of the hold available again",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            yield* settle(yield* hold(account, 7), 3)
+            assert.deepStrictEqual(yield* figures(account), {
+              granted: 10,
+              charged: 3,
+              held: 0,
+              available: 7,
+            })
+          }),
       )
 
       it.effect("settling the whole hold charges all of it", () =>
@@ -284,7 +290,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "settling a hold with a charge of 0 returns the whole hold and makes no entry",
+        "settling a hold with a charge of 0 makes the whole hold available again and writes no ledger entry",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(10)
@@ -333,7 +339,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "settling more than the hold dies, keeps the hold open, and affects no other hold",
+        "settling a hold with a charge that exceeds the hold fails as a defect, keeps the hold open, and affects no other hold",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(20)
@@ -360,21 +366,23 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     describe("releasing", () => {
-      it.effect("releasing a hold twice returns its credits once and makes no entry", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const held = yield* hold(account, 7)
-          yield* hold(account, 1)
-          yield* release(held)
-          yield* release(held)
-          assert.deepInclude(yield* figures(account), { charged: 0, held: 1, available: 9 })
-          assert.instanceOf(yield* Effect.flip(settle(held, 7)), HoldExpired)
-          assert.strictEqual((yield* statement(account)).length, 1)
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "releasing a hold twice makes its credits available once and writes no ledger entry",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            const held = yield* hold(account, 7)
+            yield* hold(account, 1)
+            yield* release(held)
+            yield* release(held)
+            assert.deepInclude(yield* figures(account), { charged: 0, held: 1, available: 9 })
+            assert.instanceOf(yield* Effect.flip(settle(held, 7)), HoldExpired)
+            assert.strictEqual((yield* statement(account)).length, 1)
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
-      it.effect("releasing a hold after its charge changes nothing", () =>
+      it.effect("releasing a hold that is already settled changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           const held = yield* hold(account, 7)
@@ -456,7 +464,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
 
     it.effect(
-      "the ledger's totals contain the held credits and the number of accounts with few credits",
+      "the ledger's totals are the held credits of all accounts and, for each given amount, the number of accounts with fewer available credits",
       () =>
         Effect.gen(function* () {
           yield* endAllHolds

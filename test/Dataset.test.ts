@@ -62,7 +62,7 @@ describe("the provider dataset", () => {
     }),
   )
 
-  it("the dataset's scale is logarithmic: a ten times larger rank lowers the figure by 12.5", () => {
+  it("the dataset's scale is logarithmic: a rank number that is ten times as large lowers the figure by 12.5 points", () => {
     const ranks = [1, 10, 100, 1_000_000, 100_000_000, 4_000_000_000]
     assert.deepStrictEqual(ranks.map(Dataset.authority), [100, 87.5, 75, 25, 0, 0])
   })

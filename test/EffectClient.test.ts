@@ -54,7 +54,7 @@ describe("against the service", () => {
   )
 
   it.scopedLive(
-    "a repeat by the client with the same idempotency key is replayed free of charge",
+    "when the client repeats a request with the same idempotency key, it gets the stored answer free of charge",
     () =>
       Effect.gen(function* () {
         const server = yield* start()
@@ -191,7 +191,7 @@ describe("when the service fails", () => {
   )
 
   it.effect(
-    "the client stops its retries after the time limit patience, and fails with the last error",
+    'the client stops retrying when the time set by its option "patience" is over, and fails with the last error',
     () =>
       Effect.gen(function* () {
         const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))

@@ -13,7 +13,7 @@ describe("FairQueue", () => {
     assert.deepStrictEqual(queue.take(5), ["a3", "b3", "a4"])
   })
 
-  it("the fair queue returns an item of several owners once, when one of its owners has a turn", () => {
+  it("when several owners add the same item, the fair queue returns the item once, as soon as it is the next item of one of these owners", () => {
     const queue = new FairQueue<string>(10)
     for (const item of ["x", "y", "shared"]) queue.offer("a", item)
     queue.offer("b", "shared")

@@ -50,7 +50,7 @@ describe("Fallback", () => {
   )
 
   it.scoped(
-    "the provider after a sandbox is asked for the targets whose failure the sandbox simulates",
+    "in a chain of providers, the provider after the sandbox is asked for the targets for which the sandbox simulates a failure",
     () =>
       Effect.gen(function* () {
         const { first } = setUp()

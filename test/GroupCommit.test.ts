@@ -190,7 +190,7 @@ describe("a command with a time limit", () => {
   })
 
   it.scoped(
-    "a ledger command that is still queued at its time limit is withdrawn and never committed",
+    'a ledger command that is still queued at its time limit gets the error "withdrawn" and is never committed',
     () =>
       Effect.gen(function* () {
         const { commits, goOn, results, submit } = yield* busy
@@ -220,7 +220,7 @@ describe("a command with a time limit", () => {
   )
 
   it.scoped(
-    "a ledger command whose commit exceeds its time limit is reported once, as undecided",
+    'a ledger command whose commit is not finished at the time limit of the command gets one result, the error "undecided"',
     () =>
       Effect.gen(function* () {
         const { commits, goOn, results, submit } = yield* busy

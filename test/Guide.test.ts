@@ -143,7 +143,7 @@ describe("a page of the guide as HTML", () => {
     assert.throws(() => html("![](x.png)"), /shows no images/)
   })
 
-  it("the links of a guide page are rewritten, or removed when they have no target", () => {
+  it("the Markdown converter gives each link the address that a given function returns, and turns a link into plain text when the function returns no address", () => {
     assert.include(html("[a](b.md#c)"), '<a href="to:b.md#c">a</a>')
     assert.include(toHtml("# T\n\n[a](b)", () => undefined).html, "<p>a</p>")
   })

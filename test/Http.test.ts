@@ -60,7 +60,7 @@ const a = "https://www.example.co.uk/a?b"
 const b = "https://example.org/"
 
 it.scoped(
-  "the http provider sends the targets and the token, and matches results by URL in any order",
+  "the http provider sends the targets and the token, and matches the results to the targets by URL, whatever the order of the results",
   () =>
     Effect.gen(function* () {
       const vendor = yield* make
@@ -199,13 +199,13 @@ it.scoped("the http provider checks its token with a call without targets", () =
 describe("the documents of the protocol", () => {
   const folder = join(import.meta.dirname, "../scripts/provider")
 
-  it("the http provider's openapi.json matches the declared protocol", () =>
+  it("the file openapi.json of the http provider is equal to the document that is generated from the protocol's schemas", () =>
     expect(`${JSON.stringify(document, undefined, 2)}\n`).toMatchFileSnapshot(
       join(folder, "openapi.json"),
     ))
 
   it.scopedLive(
-    "the service gets figures and errors from the example program of a provider endpoint",
+    "the http provider gets figures and errors from example.mjs, the guide's example of a provider endpoint",
     () =>
       Effect.gen(function* () {
         const child = yield* Effect.acquireRelease(

@@ -133,7 +133,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
 
     describe("a request that is in flight", () => {
       it.effect(
-        "while a request is in flight, a repeat with its idempotency key fails, and another body gets another error",
+        "while a request is in flight, a repeat with its idempotency key fails with IdempotencyKeyInUse, and a different request with that key fails with IdempotencyKeyReused",
         () =>
           Effect.gen(function* () {
             const account = yield* anAccount
@@ -216,7 +216,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("releasing the hold of a request after its charge changes nothing", () =>
+      it.effect("releasing the hold of a request that is already charged changes nothing", () =>
         Effect.gen(function* () {
           const account = yield* anAccount
           const first = yield* opened(request(account))
@@ -239,18 +239,20 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
           }),
       )
 
-      it.effect("a released idempotency key can be taken by a request in the same commit", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          const first = yield* opened(request(account))
-          const [, answer] = yield* Effect.all(
-            [release(first), chargeAtOnce(request(account), 1, "the second")],
-            atOnce,
-          )
-          assert.isUndefined(answer)
-          assert.strictEqual(yield* open(request(account)), "the second")
-          assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
-        }),
+      it.effect(
+        "an idempotency key that is released in a commit can be taken by another request in the same commit",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            const first = yield* opened(request(account))
+            const [, answer] = yield* Effect.all(
+              [release(first), chargeAtOnce(request(account), 1, "the second")],
+              atOnce,
+            )
+            assert.isUndefined(answer)
+            assert.strictEqual(yield* open(request(account)), "the second")
+            assert.deepInclude(yield* figures(account), { charged: 1, held: 0 })
+          }),
       )
     })
 

@@ -179,7 +179,7 @@ describe("any body", () => {
   )
 
   it.prop(
-    "any JSON body is either decoded or gets issues, each valid by the contract's schema of an issue",
+    "any JSON body is either decoded or rejected with a list of issues, and each issue fits the API's schema of an issue",
     { body: fc.oneof(nearlyValid, fc.jsonValue()) },
     ({ body }) => {
       const decoded = decode(body)
