@@ -2,9 +2,9 @@
  * Caches a vendor's figures: the most recently used figures in memory, and all figures in a store
  * that other processes share. Failures are not cached.
  *
- * `readThrough` runs before the vendor's queue, so a cache hit does not wait. `writeThrough` runs
- * behind the queue. There, a client that hangs up cannot interrupt the call to the vendor, so
- * figures that were paid for are saved.
+ * `readThrough` is outside the queue of calls to the vendor, so a cache hit does not wait in the
+ * queue. `writeThrough` is inside the queue. There, a client that hangs up cannot interrupt the
+ * call to the vendor, so figures that were paid for are saved.
  */
 import * as Arr from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -32,9 +32,9 @@ export interface Options {
 }
 
 export interface Cached {
-  /** Reads from the cache first. Asks the provider only for cache misses. */
+  /** Returns a provider that reads from the cache first, and asks `inner` only for cache misses. */
   readonly readThrough: (inner: Provider) => Provider
-  /** Saves the provider's figures in the cache. */
+  /** Returns a provider that asks `inner` and saves the figures from the answers in the cache. */
   readonly writeThrough: (inner: Provider) => Provider
 }
 
@@ -61,9 +61,7 @@ export const make = (
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     }
 
-    /**
-     * Reads the figures of each target from memory, not from the store. Undefined for a cache miss.
-     */
+    /** Returns the outcome of each target from memory, or undefined. Does not read the store. */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
       targets.map((target) => remembered(target, now))
 
@@ -132,7 +130,10 @@ export const make = (
     return { readThrough, writeThrough }
   })
 
-/** The store without its errors: a failed read is a cache miss, and a failed write is dropped. */
+/**
+ * Makes a store whose methods never fail: a failed read is a cache miss, and a failed write is
+ * dropped.
+ */
 const tolerantStore = (provider: string, ttlMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
@@ -148,7 +149,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
           : access.pipe(
-              // Disconnected, so that the timeout does not wait for a store that cannot be
+              // `disconnect` lets the timeout end the wait although a store's method cannot be
               // interrupted.
               Effect.disconnect,
               Effect.timeout(storeTimeout),
@@ -178,8 +179,8 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     })
 
     /**
-     * Writes in a fiber of its own, so that closing the scope neither interrupts the write nor
-     * disables its timeout.
+     * Writes in a separate fiber, which closing the scope does not interrupt. In the finalizer
+     * itself the write's timeout would have no effect, because a finalizer cannot be interrupted.
      */
     const flush = Effect.interruptible(write).pipe(
       Effect.forkDaemon,
@@ -203,7 +204,8 @@ const tolerantStore = (provider: string, ttlMs: number) =>
       get: (pages: Arr.NonEmptyReadonlyArray<string>, now: number) =>
         orFallback(cache.get(provider, pages, now - ttlMs), []),
       /**
-       * Queues the figures. A background fiber writes the queued figures to the store in batches.
+       * Queues the figures for a background fiber, which writes them to the store in batches. Does
+       * nothing when the page's address is too long, or when the queue is full.
        */
       put: (figures: Figures) => {
         const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
@@ -232,8 +234,9 @@ const putSize = 200
 const maxWaiting = 20_000
 
 /**
- * Maximum length of a page in the store, in characters, because PostgreSQL limits an index key to
- * about 2,700 bytes. The figures of a longer page stay in memory only.
+ * Maximum length of a page's address (`Target.page`) in the store, in characters, because
+ * PostgreSQL limits an index entry to about 2,700 bytes. Figures with a longer address stay in
+ * memory only.
  */
 const maxPageLength = 2000
 

@@ -1,8 +1,8 @@
 /**
  * Circuit breaker for one vendor. After several failures in a row, the circuit opens and calls fail
  * at once. After the cooldown, one trial call goes through. If the trial call succeeds, the circuit
- * closes. Refused calls can have a separate limit, because some vendors throttle an account after
- * too many refused calls.
+ * closes. The circuit also opens when the vendor has refused too many calls within a certain time,
+ * because some vendors then throttle the whole account.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
@@ -19,8 +19,8 @@ export interface Options {
    */
   readonly cooldown: Duration.DurationInput
   /**
-   * Keeps the circuit open while `max` or more calls have failed with `Refused` or `Throttled`
-   * within the last `per`.
+   * Keeps the circuit open while at least `max` calls have failed with `Refused` or `Throttled`
+   * within the time `per`, counted back from now.
    */
   readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }
 }
@@ -46,14 +46,17 @@ export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     per: Duration.decode(options.refusals?.per ?? 0),
-    /** The times of the refused calls, oldest first, in milliseconds of `Stopwatch`. */
+    /** When the vendor refused or throttled calls, oldest first, in milliseconds of `Stopwatch`. */
     times: new Array<number>(),
   }
   let failures = 0
   let nextTrialAt = Number.NEGATIVE_INFINITY
   let isTrying = false
 
-  /** Why the circuit is open at `now`, in milliseconds of `Stopwatch`. */
+  /**
+   * Returns why the circuit is open at the time `now`, or undefined when a call may go through.
+   * `now` is in milliseconds of `Stopwatch`.
+   */
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
       refusals.times.shift()

@@ -22,7 +22,7 @@ import * as Meters from "../telemetry/ProviderMeters.ts"
 export interface Options {
   /** How long the first target of a call waits for more targets. A full call is sent at once. */
   readonly window: Duration.DurationInput
-  /** Maximum number of concurrent calls. */
+  /** Maximum number of concurrent calls to the vendor, for all accounts together. */
   readonly concurrency: number
   /** Maximum number of unsent targets for one account. Further targets fail with SERVER_ERROR. */
   readonly lineCapacity: number
@@ -45,8 +45,8 @@ interface Place {
 interface WaitingLookup {
   readonly account: string
   /**
-   * When the lookup ends at the latest, in milliseconds of the monotonic `Stopwatch`. Do not
-   * confuse this number with the service `Deadline`, which is in epoch milliseconds.
+   * The lookup ends at this time at the latest, in milliseconds of the monotonic `Stopwatch`. The
+   * service `Deadline` has another unit: epoch milliseconds.
    */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
@@ -137,7 +137,7 @@ export const make = (
         Effect.catchAllCause((cause) =>
           Effect.as(
             Effect.logError(
-              "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack in 'cause'.",
+              "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
               cause,
             ),
             batch.map(() => broken),
@@ -195,7 +195,7 @@ export const make = (
       Effect.flatMap(caller, ({ account, deadline }) =>
         Effect.async<ReadonlyArray<Outcome>>((resume) => {
           const request: WaitingLookup = {
-            account: Option.getOrElse(account, () => nobody),
+            account: Option.getOrElse(account, () => noAccount),
             deadline,
             targets,
             outcomes: targets.map(() => unanswered),
@@ -233,12 +233,12 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
     Number.NEGATIVE_INFINITY,
   )
 
-/** The name of the queue's line for all lookups without an account. */
-const nobody = ""
+/** The owner, in the FairQueue, of all targets that are looked up without an account. */
+const noAccount = ""
 
 const crowded = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "the account has too many targets in the queue",
+  detail: "too many URLs of this account already wait for the provider",
 })
 
 const broken = Outcome.Failed({

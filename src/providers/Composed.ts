@@ -3,19 +3,20 @@
  *
  *     Fallback( Cached.readThrough( Coalesced( Cached.writeThrough( Resilient( vendor )))), … )
  *
- * - `Fallback` is outermost, because each vendor has its own cache entries and its own queue.
- * - `Cached.readThrough` is before the queue, so a cache hit neither waits nor takes a slot.
- * - `Coalesced` is around everything that costs money. Its calls belong to no request, so a client
- *   that hangs up interrupts no call. `Coalesced` knows which account is next, so it also limits
- *   the number of concurrent calls.
+ * - `Fallback` is outermost, because each vendor has its own cache and its own queue.
+ * - `Cached.readThrough` is outside the queue, so a cache hit neither waits in the queue nor counts
+ *   as one of the concurrent calls.
+ * - `Coalesced` is the queue of calls to the vendor. It lets the accounts take turns and limits the
+ *   number of concurrent calls. The queue makes the calls, not a request, so a client that hangs up
+ *   interrupts no call.
  * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them.
  *   Otherwise a request could miss both the queue and the cache, and buy the same figures again.
  * - `Resilient` is innermost. Its timeout covers one call, without the time in the queue. The
  *   result of a retried call is saved once.
  *
- * To add a vendor: write `providers/Vendor.ts` like `Moz.ts`, add its name and settings to
- * `Settings.ts`, and build it in `cli/Providers.ts`. The compiler then reports the other places to
- * change.
+ * To add a vendor: write `providers/Vendor.ts` like `Moz.ts`, add the vendor's name and settings to
+ * `Settings.ts`, and build the vendor in `cli/Providers.ts`. The compiler then reports the other
+ * places to change.
  */
 import type * as Arr from "effect/Array"
 import * as Context from "effect/Context"
@@ -83,7 +84,7 @@ const resilience = {
   retries: 3,
   failures: 5,
   cooldown: Duration.seconds(15),
-  // Moz throttles an account after more than 50 refused calls in five minutes, so stop at 40. The
-  // limit of 40 also suits other vendors.
+  // Moz throttles an account after more than 50 refused calls in five minutes. So the circuit
+  // opens, and calls stop, after 40 refused calls. The limit of 40 also suits other vendors.
   refusals: { max: 40, per: Duration.minutes(5) },
 }

@@ -1,11 +1,12 @@
 /**
- * DataForSEO's Backlinks API: ranks and spam scores, in two calls. Source: its public reference.
+ * DataForSEO's Backlinks API. One call returns ranks, another call returns spam scores. The facts
+ * about the API come from the vendor's public reference.
  *
- * A rank is a PageRank from 0 to 1000 over the vendor's own index. The scale `one_hundred` gives 0
- * to 100, logarithmic by the vendor's formula. The domain's rank becomes domain authority, and the
- * page's rank becomes page authority. Both figures correlate with Moz's figures but are not the
- * same. A rank of 0 means that the index has no backlinks. A page that is missing from the answer
- * has no figures.
+ * A rank is a PageRank over the vendor's own index, from 0 to 1000. This code asks for the scale
+ * `one_hundred`: 0 to 100, logarithmic by the vendor's formula. The domain's rank becomes domain
+ * authority, and the page's rank becomes page authority. Both figures correlate with Moz's figures
+ * but are not the same. A rank of 0 means that the index has no backlinks to the domain or page. A
+ * page that is missing from the answer has no figures.
  */
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
@@ -97,8 +98,8 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
   )
 
 /**
- * Returns a map of figures. The key is the name that was sent to the vendor. Skips items that
- * cannot be decoded.
+ * Returns the figures in the vendor's items, keyed by the domain or URL that was sent to the
+ * vendor. Skips items that cannot be decoded.
  */
 const figures = <I>(Item: Schema.Schema<Figure, I>) => {
   const decode = Schema.decodeUnknownOption(Item)
@@ -111,8 +112,8 @@ const figures = <I>(Item: Schema.Schema<Figure, I>) => {
 }
 
 /**
- * Makes the key of a figure in the map. Keys of pages have a scheme and keys of domains do not, so
- * `example.com` and its home page have different keys.
+ * Makes the key of a domain or a page in the map of figures. Keys of pages have a scheme and keys
+ * of domains do not, so `example.com` and its home page have different keys.
  */
 const nameOf = (target: string): string =>
   /^https?:/i.test(target)

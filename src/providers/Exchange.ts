@@ -37,7 +37,7 @@ export const maxResponseBytes = 2 * 1024 * 1024
 /** Sends a request. Succeeds with any HTTP status. Interruption closes the connection. */
 type Send = (request: HttpRequest) => Effect.Effect<HttpResponse, Broken | TooLarge>
 
-/** Sends the requests to vendors: over HTTP, unless a simulation replaces this service. */
+/** Sends the requests to vendors over HTTP by default. A simulation provides another `send`. */
 export class Exchange extends Context.Reference<Exchange>()("authority/providers/Exchange", {
   defaultValue: (): { readonly send: Send } => ({ send: overHttp }),
 }) {}

@@ -4,9 +4,12 @@
  * is in the line of each of these owners, and is taken once.
  */
 export class FairQueue<A> {
-  /** For each owner, the line of that owner's items. The first owner in the map is served next. */
+  /**
+   * For each owner, the waiting line of that owner's items. The first owner in the map is served
+   * next.
+   */
   private readonly lines = new Map<string, Set<A>>()
-  /** For each item, the lines that contain the item. */
+  /** For each item, the lines that contain the item: one line for each owner that offered it. */
   private readonly places = new Map<A, Array<Set<A>>>()
   private readonly lineCapacity: number
 
@@ -42,8 +45,8 @@ export class FairQueue<A> {
     const taken: Array<A> = []
     for (const [owner, line] of this.lines) {
       if (taken.length >= count) break
-      // If the line has further items, it moves to the end of the map, and this loop visits it once
-      // more.
+      // Move the line to the end of the map: delete the line here, and set it again below if it has
+      // further items. This loop then visits the line again.
       this.lines.delete(owner)
       const [item] = line
       if (item === undefined) continue

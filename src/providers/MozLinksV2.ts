@@ -1,11 +1,11 @@
 /**
- * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row. Source:
- * Moz's public reference and a captured answer.
+ * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row. The
+ * facts about the API come from Moz's public reference and a captured answer.
  *
- * A result names Moz's canonical page, not the requested page. So the first result belongs to the
- * first target, and so on: the reference of version 1 promises this order. An answer with fewer or
- * more results than targets is an error. One bad target fails the whole call with a 400, so the
- * call is split in halves to find the bad target.
+ * A result names Moz's canonical page, not the requested page. So results are matched to targets by
+ * position: the first result belongs to the first target. Moz's reference of version 1 promises
+ * this order. An answer with fewer or more results than targets is an error. One bad target fails
+ * the whole call with a 400, so the call is split in halves to find the bad target.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
@@ -69,8 +69,8 @@ export const layer = (options: {
 }
 
 /**
- * Maximum number of refused calls per lookup: enough to find one bad target among 50. Moz counts
- * each 400 against the account.
+ * Maximum number of calls of one lookup that Moz may refuse with a 400: enough to find one bad
+ * target among 50. Further 400s could make Moz throttle the whole account.
  */
 const maxRefusals = 8
 

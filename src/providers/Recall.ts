@@ -25,8 +25,8 @@ export type Recall = (
 const recalls = new WeakMap<Provider, Recall>()
 
 /**
- * Returns the provider with the method `known`, which calls `recall`. For this provider, `recallOf`
- * returns `recall`.
+ * Returns the provider with an added method `known`, which calls `recall`. Also registers `recall`,
+ * so that `recallOf` returns it for the returned provider.
  */
 export const remembering = (provider: Omit<Provider, "known">, recall: Recall): Provider => {
   const whole: Provider = {

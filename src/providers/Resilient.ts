@@ -21,7 +21,10 @@ export interface Options extends CircuitBreaker.Options {
   readonly retries: number
 }
 
-/** Decorates one vendor. While the circuit is open, `lookup` fails at once with Unavailable. */
+/**
+ * Returns the vendor with timeout, retries and circuit breaker. While the circuit is open, `lookup`
+ * fails at once with Unavailable.
+ */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
   const breaker = CircuitBreaker.make(options)

@@ -47,10 +47,10 @@ const waitFor = (ms: number) =>
     return remaining < ms
   })
 
-const providerError = providerFailed("the sandbox simulates a failure of this host name")
+const providerError = providerFailed("the sandbox simulates a failed lookup for this host name")
 const serverError = Outcome.Failed({
   reason: "SERVER_ERROR",
-  detail: "the sandbox simulates a failure of this host name",
+  detail: "the sandbox simulates a failed lookup for this host name",
 })
 
 // Kept in a variable, because each access to `Outcome.Checked` makes a new constructor.
@@ -95,8 +95,8 @@ const wellKnown: ReadonlyMap<string, number> = new Map([
 ])
 
 /**
- * Makes whole figures from 1 to 98. Domain authority and spam score come from a hash of the domain.
- * Page authority also depends on a hash of the page.
+ * Makes metrics that are whole numbers from 1 to 98. Domain authority and spam score come from a
+ * hash of the domain. Page authority also depends on a hash of the page.
  */
 const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainStart = host.length - domain.length
@@ -106,12 +106,12 @@ const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainAuthority = known ?? Math.ceil(80 * skewed(fraction(domainHash)))
   const isHome = page.length === host.length + 1
   const share = (isHome ? 0.9 : 0.4) + (isHome ? 0.1 : 0.4) * fraction(pageHash)
-  // The higher the domain authority, the lower the maximum of the spam score.
-  const mostSpam = known === undefined ? 0.6 * (100 - domainAuthority) : 4
+  // At most 4 for a well-known site. For other sites, the maximum falls as domain authority rises.
+  const maxSpamScore = known === undefined ? 0.6 * (100 - domainAuthority) : 4
   return {
     domainAuthority,
     pageAuthority: Math.ceil(domainAuthority * share),
-    spamScore: Math.ceil(mostSpam * skewed(fraction(scrambled(domainHash)))),
+    spamScore: Math.ceil(maxSpamScore * skewed(fraction(scrambled(domainHash)))),
   }
 }
 

@@ -46,7 +46,10 @@ export interface VendorHttp {
   ) => Either.Either<A, ProviderError>
   /** Makes a vendor's text safe to log: one short line without secrets and control characters. */
   readonly quote: (text: string) => string
-  /** Makes a ProviderError with the response's `retryAfter`. `quote` makes `detail` safe to log. */
+  /**
+   * Makes a ProviderError with the response's `retryAfter`, and with `detail` made safe to log by
+   * `quote`.
+   */
   readonly error: (
     reason: ProviderError["reason"],
     detail: string,
@@ -181,7 +184,10 @@ const responseOf = ({
     retryAfter,
   }))
 
-/** Upper limit for `Retry-After`. Without it, a wrong date could block the vendor for years. */
+/**
+ * Upper limit for `Retry-After`, in milliseconds. Otherwise, a wrong date could block the vendor
+ * for years.
+ */
 const longestPauseMs = 3_600_000
 
 /** Parses `Retry-After`: seconds or a date (RFC 9110). Returns none for anything else. */
@@ -223,8 +229,9 @@ const maxDetailLength = 300
 const maxReadLength = 10_000
 
 /**
- * The secrets in a header. A vendor may echo a bearer token without its scheme, or the decoded
- * credentials of HTTP Basic.
+ * Returns the strings to remove from errors and logs: the header's value and the secrets in it. A
+ * vendor's answer may quote a bearer token without `Bearer`, or the decoded `NAME:PASSWORD` of HTTP
+ * Basic.
  */
 const partsOfHeader = (value: string): ReadonlyArray<string> => {
   if (value.startsWith("Bearer ")) return [value, value.slice("Bearer ".length)]

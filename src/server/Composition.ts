@@ -77,8 +77,8 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
 }
 
 /**
- * How long an SQL statement is retried after a lost connection: longer than any request waits. A
- * request that gets no answer by its deadline times out before the retries end.
+ * How long an SQL statement is retried after a lost connection: 10 seconds longer than the request
+ * timeout, so a request times out before the retries of its statements end.
  */
 const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),

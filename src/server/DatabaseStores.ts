@@ -81,7 +81,7 @@ const heartbeat = Layer.provideMerge(
   imported(() => import("../sql/Heartbeat.ts")),
 )
 
-/** The stores of accounts, API keys and the ledger in the database. */
+/** The stores of accounts and API keys, and the ledger, all stored in the database. */
 export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
   Effect.promise(async () => {
     const SqlAccounts = await import("../sql/Accounts.ts")
@@ -95,10 +95,13 @@ export const inDatabase = Effect.flatMap(Settings.Settings, (settings) =>
   }),
 ).pipe(Layer.unwrapEffect)
 
-/** The cache of figures in the database. */
+/** The cache of vendors' figures, stored in the database. */
 export const cache = imported(() => import("../sql/MetricsCache.ts"))
 
-/** All stores in the database of the settings. Creates the database when it does not exist. */
+/**
+ * All stores of the service, in the database that the settings name. Creates this database when it
+ * does not exist.
+ */
 export const ofSettings = Layer.merge(inDatabase, cache).pipe(
   Layer.provideMerge(heartbeat),
   Layer.provideMerge(database),

@@ -1,4 +1,4 @@
-/** The service for programs with a provider, stores or settings of their own. */
+/** Runs the service in another program, which has its own provider, stores or settings. */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -24,7 +24,9 @@ export class Service extends Context.Tag("authority/Service")<
   }
 >() {}
 
-/** The provider: either `vendor` or `provider`. */
+/**
+ * The source of the figures: either a vendor, which the service decorates, or a complete provider.
+ */
 type Source<E> =
   | {
       /**
@@ -44,7 +46,10 @@ type Source<E> =
     }
 
 export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
-  /** Default: the database of the setting AUTHORITY_DATABASE_URL, created when it is missing. */
+  /**
+   * The stores. Default: stores in the database that the setting AUTHORITY_DATABASE_URL names. This
+   * database is created when it does not exist.
+   */
   readonly stores?: Layer.Layer<Stores, EStores, Settings.Settings>
   /** The settings, keyed by environment variable. Default: the environment of the process. */
   readonly settings?: Settings.Environment
@@ -57,8 +62,9 @@ export type Given = Service | Accounts | ApiKeys | CreditLedger
 export type CannotStart = Settings.InvalidSetting | CannotListen | StoreFailure
 
 /**
- * The service with the program's own layers. On release, it finishes the requests in flight before
- * it closes the stores. It uses the program's logger and tracer.
+ * Runs the service in another program, which gives the provider and can give the stores. On
+ * release, the service finishes the requests in flight before it closes the stores. The service
+ * uses the logger and the tracer of the other program.
  */
 export const layer = <EProvider = never, EStores = never>({
   provider,

@@ -1,6 +1,7 @@
 /**
- * Ends the process when the version of Node is not supported. Node before 22.14 lacks Node-API 10,
- * so the SQLite addon would crash the process without a message.
+ * Ends the process with a message when Node is older than 22.18, the oldest supported version.
+ * Without this check, Node before 22.14 would crash without a message when it loads the SQLite
+ * addon, because these versions lack Node-API 10.
  */
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number)
 

@@ -1,9 +1,11 @@
 /**
- * `authority-metrics/server`: the service with layers of your own, on Node 22.18 or newer and Deno.
+ * `authority-metrics/server`: runs the service in your own program and with your own provider, on
+ * Node 22.18 or newer, or on Deno.
  *
- * Promised within a major version: the names below, their types, the documented behaviour, and the
- * settings on the guide's page about operating. Everything else in the package may change. A minor
- * version may add methods to the ports, so a program may call a port but must not implement it.
+ * Within a major version these do not change: the names below, their types, the documented
+ * behaviour, and the settings on the guide's page about operating. Everything else in the package
+ * may change. A minor version may add methods to `Accounts`, `ApiKeys` and `CreditLedger`, so call
+ * these ports, but do not implement them.
  */
 import "./nodeVersion.ts"
 

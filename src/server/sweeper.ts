@@ -1,6 +1,6 @@
 /**
- * Every second, releases expired holds and the holds of dead processes, with their idempotency
- * keys.
+ * Every second, releases expired holds and the holds of dead processes. Also deletes the
+ * idempotency keys of these holds, and expired idempotency keys.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"

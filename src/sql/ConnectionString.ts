@@ -43,7 +43,7 @@ export interface ConnectionString {
   readonly options: string | undefined
 }
 
-/** The message says what is wrong. It contains no part of the string that may be a secret. */
+/** The connection string is invalid. `problem` says why, and shows no text that may be a secret. */
 export class InvalidConnectionString extends Data.TaggedError("InvalidConnectionString")<{
   readonly problem: string
 }> {
@@ -116,8 +116,8 @@ interface Parts {
 }
 
 /**
- * Splits the string into its parts. As in libpq, user and password end at the first `@`, if no
- * slash comes before this `@`.
+ * Splits the connection string into its parts. As in libpq, user and password end at the first `@`,
+ * if no slash comes before this `@`.
  */
 const split = (text: string): Parsed<Parts> => {
   const match = /^postgres(?:ql)?:\/\/(?:([^@/]*)@)?([^/?]*)(?:\/([^?]*))?(?:\?(.*))?$/s.exec(text)
@@ -133,7 +133,8 @@ const rawCharacter =
   "user or password has a raw character; percent-encode it (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
 /**
- * Returns the string's parameters by libpq's names. The query overrides the parts before the `?`.
+ * Returns the parameters of a connection string by libpq's names. A parameter after the `?`
+ * overrides the same parameter before the `?`.
  */
 const parametersOf = ({
   authority,
@@ -306,8 +307,8 @@ type Parameter = keyof typeof parameters
 const isParameter = (name: string): name is Parameter => Object.hasOwn(parameters, name)
 
 /**
- * Parameters that have no effect. Each is accepted only with a value that asks for what this
- * program always does.
+ * Parameters that are accepted but have no effect, with the accepted values: those that ask for
+ * what this program does anyway. Any other value is an error.
  */
 const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["client_encoding", /^(auto|utf-?8)$/i],
@@ -319,7 +320,7 @@ const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["sslcompression", /^0$/],
   ["sslnegotiation", /^postgres$/],
   ["sslsni", /^1$/],
-  // A parameter of the driver, not of libpq. It makes the driver treat `sslmode` as libpq does.
+  // A parameter of the driver pg, not of libpq. It makes pg treat `sslmode` as libpq does.
   ["uselibpqcompat", /^true$/],
 ])
 

@@ -35,17 +35,16 @@ export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
 export const layer = (options: Options): Layer.Layer<CreditLedger, never, SqlClient.SqlClient> =>
   Layer.scoped(CreditLedger, make(options))
 
-/**
- * A command that returns a result to its caller. `now` is the start of the commit, in epoch
- * milliseconds.
- */
+/** A command that returns a result to its caller. */
 interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
   /** True when the command charges credits if it succeeds. */
   readonly charges: boolean
   /**
-   * The hold that the command opens. That hold is released when the commit fails or is undecided.
+   * The hold that the command opens. It is released when the commit fails, or when the caller stops
+   * waiting during the commit.
    */
   readonly opens?: Hold
+  /** `now` is the time when the transaction began, in epoch milliseconds. */
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
 
@@ -101,8 +100,8 @@ const make = (options: Options) =>
         (exit) => {
           if (Exit.isSuccess(exit)) return callback(answer)
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-          // A command that no commit applied has opened no hold. Otherwise the hold may exist, so
-          // release it.
+          // Release the hold if it may exist: when the commit is still in progress, or when the
+          // failed commit had applied the command.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
           callback(
             charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)

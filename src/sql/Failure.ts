@@ -9,8 +9,8 @@ import * as Predicate from "effect/Predicate"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /**
- * Turns database errors into StoreFailure defects, because the caller of a port cannot repair a
- * database. Leaves other errors unchanged.
+ * Turns database errors into StoreFailure defects, because the code that calls a store cannot
+ * repair the store's database. Leaves other errors unchanged.
  */
 export const orDie = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
@@ -68,7 +68,10 @@ export const isDamage = (error: unknown): boolean => damage.test(codeOf(error))
 /** True when the disk has no space left. */
 export const isDiskFull = (error: unknown): boolean => diskFull.test(codeOf(error))
 
-/** True when a row with the same unique value exists. */
+/**
+ * True when a statement failed because the table has a row with the same primary key or unique
+ * value.
+ */
 export const isDuplicate = (error: unknown): boolean =>
   /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(codeOf(error))
 
@@ -82,7 +85,10 @@ export const isBadData = (error: unknown): boolean =>
 /** True when the database role lacks a permission that a GRANT statement can give. */
 export const isForbidden = (error: unknown): boolean => /^(42501|3F000)$/.test(codeOf(error))
 
-/** True when PgBouncer runs with pool_mode=statement, which does not allow transactions. */
+/**
+ * True when the error says that PgBouncer runs with pool_mode=statement, which does not allow
+ * transactions.
+ */
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
 
 /**
@@ -108,8 +114,8 @@ export const isFull = (error: unknown): boolean =>
   matches(error, /^53300$|^no more connections allowed/)
 
 /**
- * True when the server refuses TLS, or refuses connections without TLS. The server sends code 28000
- * also when pg_hba.conf rejects the user or the address.
+ * True when the server refuses TLS, or refuses connections without TLS. Also true when pg_hba.conf
+ * rejects the user or the address, because the server then sends the same code, 28000.
  */
 export const isEncryptionRefused = (error: unknown): boolean =>
   matches(error, /^28000$|^The server does not support SSL|^SSL required/)
@@ -173,8 +179,8 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^ENOTFOUND$/,
     "the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL",
   ],
-  // This entry comes before `connectionLost`, because PgBouncer sends this error with the code of a
-  // lost connection.
+  // The first matching entry applies. This entry must come before `connectionLost`, because
+  // PgBouncer sends this error with the code of a lost connection.
   [
     statementPooling,
     "PgBouncer's pool_mode=statement does not allow transactions; set pool_mode to transaction or session",

@@ -36,14 +36,15 @@ type Callback = (exit: Exit.Exit<void, GivenUp>) => void
 /** The commands that wait for a commit. */
 export interface Queue<Command> {
   /**
-   * Queues a command. Calls back once: when the command is committed, when its commit failed, or
-   * with an interrupt if the queue is closed. Calls back with GivenUp at most 250 ms after `limit`
-   * (epoch milliseconds; default: no limit). Never throws, and the callback must not throw.
+   * Queues a command. Calls `callback` exactly once: after the commit, with a defect if the commit
+   * failed, or with an interrupt if the queue is closed. If none of these happens by `limit` (epoch
+   * milliseconds; default: no limit), calls `callback` with GivenUp at most 250 ms later. Never
+   * throws, and `callback` must not throw.
    */
   readonly submit: (command: Command, callback: Callback, limit?: number) => void
 }
 
-/** Runs a function in the next turn of the event loop. Simulation tests replace this service. */
+/** Runs a function in the next turn of the event loop. Simulation tests provide another `run`. */
 export class NextTurn extends Context.Reference<NextTurn>()("authority/sql/NextTurn", {
   defaultValue: (): { readonly run: (task: () => void) => void } => ({ run: setImmediate }),
 }) {}
@@ -65,8 +66,8 @@ export const make = <Command, E>(
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { run: inNextTurn } = yield* NextTurn
-    // An array and callbacks, because Effect's Queue and Deferred take more time per command than
-    // the commit.
+    // Use an array and callbacks, because Effect's Queue and Deferred take more time for a command
+    // than the commit takes for it.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false
@@ -74,7 +75,10 @@ export const make = <Command, E>(
     let underWay: ReadonlyArray<Pending<Command>> = []
     const hasLimits = yield* Effect.makeLatch(false)
 
-    /** Waits until a turn adds no command, a batch is full, or `maxTurns` turns have passed. */
+    /**
+     * Waits until a turn of the event loop adds no command to the queue, the queue holds a full
+     * batch, or `maxTurns` turns have passed.
+     */
     const gathered = Effect.async<void>((resume) => {
       let [turns, seen] = [0, 0]
       const turn = () => {
@@ -152,7 +156,7 @@ export const make = <Command, E>(
       yield* callBack(withdrawn, Exit.fail("withdrawn"))
       yield* callBack(undecided, Exit.fail("undecided"))
       yield* Effect.logWarning(
-        `The database is too slow. Changes that were dropped before they began: ${withdrawn.length}. Changes that may still be committed: ${undecided.length}. The requests with these changes got 503 or 500. Check the database's disk, locks and network.`,
+        `The database is too slow. Changes that will never be committed: ${withdrawn.length}; their requests got 503. Changes that may still be committed: ${undecided.length}; their requests got 503 or 500. Check the database's disk, locks and network.`,
       )
     })
     const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))
@@ -198,7 +202,7 @@ const callBack = <Command>(
       thrown,
       (defect) =>
         Effect.logError(
-          "A bug kept a request from getting the result of its commit. Please report the stack in 'cause'.",
+          "Because of a bug, a request did not learn whether its changes were committed. Please report the stack trace in the field 'cause'.",
           defect,
         ),
       {
@@ -207,7 +211,10 @@ const callBack = <Command>(
     )
   })
 
-/** Converts a function that takes a callback to an Effect. The Effect cannot be interrupted. */
+/**
+ * Makes an Effect from a function that passes its result to a callback. The Effect cannot be
+ * interrupted.
+ */
 export const awaited = <A, E = never>(
   ask: (callback: (exit: Exit.Exit<A, E>) => void) => void,
 ): Effect.Effect<A, E> => Effect.uninterruptible(Effect.async<A, E>((resume) => ask(resume)))

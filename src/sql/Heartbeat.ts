@@ -29,9 +29,10 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
     /** Returns why no commit has succeeded in the last 10 seconds; undefined if one succeeded. */
     readonly trouble: () => string | undefined
     /**
-     * Removes the rows of gone processes and returns their ids. Must run at least every 3 seconds.
-     * Only the process that removes the row gets the id. If the gone process still has open holds 6
-     * seconds later, every process gets the id.
+     * Removes the rows of gone processes, and returns the ids of these processes, whose holds the
+     * caller must end. Must run at least every 3 seconds. Only the process that removes a row gets
+     * the id in it. If a gone process still has open holds 6 seconds later, every process gets its
+     * id.
      */
     readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
   }
@@ -42,15 +43,18 @@ const interval = Duration.seconds(2)
 
 const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 
-/** A process counts as gone when its `beats` have not changed for this long. */
+/** A process counts as gone when its `beats` have not changed for this long, in nanoseconds. */
 const standstill = nanos(6)
 
 /**
- * The longest time between two observations. After a longer time, earlier observations are ignored.
+ * When two readings of the table `processes` are further apart than this, in nanoseconds, the
+ * earlier readings are ignored.
  */
 const longestGap = nanos(3)
 
-/** `trouble` reports a problem when the last successful commit is older than this. */
+/**
+ * `trouble` reports a problem when the last successful commit is older than this, in nanoseconds.
+ */
 const readyFor = nanos(10)
 
 const Sighting = Schema.Struct({
@@ -111,8 +115,9 @@ export const make = Effect.gen(function* () {
   })
 
   /**
-   * Removes the row of a process. Returns false when that process has incremented its `beats`
-   * meanwhile, or when another process has removed the row.
+   * Removes the row of a gone process. Returns false when the process has incremented its `beats`
+   * since the row was read, or when another process has removed the row. Null `beats` mean that
+   * there is no row to remove: returns true.
    */
   const remove = ({ beats, owner }: Sighting) =>
     beats === null
@@ -170,10 +175,11 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         ),
       ),
     )
-    // The start does not wait for the first beat. Until a beat succeeds, `trouble` reports that no
-    // commit has succeeded.
+    // The service starts without waiting for the first beat. Until the first commit of this
+    // process, `trouble` returns "no commit yet".
     yield* Effect.timed(attempt).pipe(
-      // `Schedule.fixed` waits longer after the time of day was set back.
+      // Do not use `Schedule.fixed` here: it waits too long after the clock of the machine was set
+      // back.
       Effect.flatMap(([duration]) => Effect.sleep(Duration.subtract(interval, duration))),
       Effect.forever,
       Effect.forkScoped,
@@ -183,9 +189,9 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
 )
 
 /**
- * Returns a function that compares the rows of all processes with earlier observations, and returns
- * the processes that are gone. `before` and `after` are the times before and after the query, in
- * monotonic nanoseconds.
+ * Returns a function that compares the rows of all processes with earlier readings, and returns the
+ * processes that are gone. `before` and `after` are the times before and after the query that read
+ * the rows, in monotonic nanoseconds.
  */
 const observer = () => {
   let known = new Map<string, { readonly beats: number | null; readonly since: bigint }>()
@@ -193,7 +199,7 @@ const observer = () => {
 
   return (sightings: ReadonlyArray<Sighting>, before: bigint, after: bigint) => {
     // This process, the database or the whole machine paused. The other processes perhaps paused
-    // too, so ignore what was observed before.
+    // too, so ignore the earlier readings.
     if (lookedAt !== undefined && before - lookedAt > longestGap) known = new Map()
     lookedAt = after
     known = new Map(

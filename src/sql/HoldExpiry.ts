@@ -18,7 +18,10 @@ import { nextPage, type Queries, type Rows } from "./ledgerQueries.ts"
 /** A hold whose release failed, so that the hold is perhaps still open. */
 interface Unreleased {
   readonly hold: Hold
-  /** The lease of the hold ends at this time or earlier. In epoch milliseconds. */
+  /**
+   * The latest time at which the hold's lease can end, in epoch milliseconds. Only the database has
+   * the exact time.
+   */
   readonly until: number
 }
 
@@ -116,8 +119,9 @@ export const make = (options: {
       unreleased.set(hold.requestId, { hold, until })
     },
 
-    // Delete the expired keys first: a release dies on corrupt books and would prevent the
-    // deletion. When the database is unreachable, the deletion fails and no release is tried.
+    // Delete the expired idempotency keys first: the release of a hold dies when the books are
+    // corrupt, so a later deletion would never run. If the database is unreachable, the deletion
+    // dies, and no release is tried.
     expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.zipRight(
         forgetKeys(now),

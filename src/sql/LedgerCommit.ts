@@ -41,7 +41,8 @@ export interface Options {
 }
 
 /**
- * The previous attempt of a commit. After a lost connection, the result of that attempt is unknown.
+ * What the next attempt of a commit must know about the previous attempt. After a lost connection,
+ * the next attempt must find out whether the previous attempt was committed.
  */
 interface Former {
   written?: Books
@@ -111,8 +112,8 @@ export const make = (
       Effect.zipRight(
         Effect.suspend(() => {
           const { written } = former
-          // The Heartbeat counts no commit that only reads, because such a commit succeeds even on
-          // a full disk.
+          // The Heartbeat takes a commit as proof that the database accepts writes. A commit that
+          // only reads is no proof, because it succeeds even on a full disk.
           if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
           return countCharges(written?.newEntries ?? [])
         }),
@@ -122,9 +123,10 @@ export const make = (
 }
 
 /**
- * Runs the statements in one transaction. Fails when the data is at fault, dies when the database
- * fails. After a lost connection the statements run a second time, so they must check whether the
- * first attempt was committed.
+ * Runs the statements in one transaction. Fails with StoreFailure when the database rejects the
+ * data or a stored row cannot be decoded. Dies with StoreFailure when the database itself fails.
+ * After a lost connection the statements run a second time, so they must check whether the first
+ * attempt was committed.
  */
 const inTransaction =
   (sql: SqlClient.SqlClient) =>

@@ -166,9 +166,10 @@ const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).p
 )
 
 /**
- * True when the newest migration was applied, so that the start needs no migration lock. The
- * statement must differ from the statement of `applied`: the SQLite client also caches the error
- * that a table is missing.
+ * True when the newest migration was applied, so that the start needs no migration lock. This SQL
+ * text must differ from the text in `applied`. If the table is missing, the SQLite client caches
+ * the error for this text, and would return the error to `applied` even after the table was
+ * created.
  */
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,
@@ -187,7 +188,7 @@ const explain = (error: unknown) =>
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
         ? new StoreFailure({
-            message: `the database has schema ${version}, this program needs schema ${newest}, and the database role has no right to migrate the database; set AUTHORITY_DATABASE_URL to the role that owns the tables, and run 'authority doctor' once to migrate the database (${Failure.wordsOf(error)})`,
+            message: `the database has schema ${version}, but this program needs schema ${newest}, and the database role has no right to migrate the database; to migrate, run 'authority doctor' once with the role that owns the tables in AUTHORITY_DATABASE_URL (${Failure.wordsOf(error)})`,
             cause: error,
           })
         : Failure.describe(error),
@@ -205,8 +206,9 @@ const refuseNewer = Effect.filterOrFail(
 
 /**
  * Migrates the database to the newest schema before a store opens. Fails with StoreFailure when the
- * database is newer than the program. When several processes start at once, one migrates and the
- * others wait. When two processes create the first table at once, one of them fails and retries.
+ * database is newer than the program. When several processes start at once, one migrates while the
+ * others wait. On a new database, two processes may create the first table at once: one of them
+ * fails and retries.
  */
 export const layer = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
   Effect.zipRight(refuseNewer),

@@ -96,9 +96,9 @@ const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
 }
 
 /**
- * Sets two limits, because an open transaction keeps accounts locked. The server ends a transaction
- * whose client sends nothing for 5 s, and a statement that takes 10 s, which is less than the
- * default `silence`.
+ * Sets two limits, because an open transaction keeps accounts locked: the server ends a transaction
+ * whose client sends nothing for 5 s, and cancels a statement after 10 s. Both limits are shorter
+ * than the default of `silence`.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(sql, begin, (connection, statements) =>

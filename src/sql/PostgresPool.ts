@@ -25,27 +25,30 @@ export interface Options {
   readonly maxConnections: number
   /** A connection without traffic for this long is closed. */
   readonly silenceMs: number
-  /** Refuse connections to a server that cannot be written to. */
+  /** True to use only a server that can be written to. */
   readonly mustWrite: boolean
   readonly types: Pg.CustomTypesConfig
 }
 
-/** A server that failed within this time is tried last. */
+/** A way to connect that failed is tried last for this time. */
 const avoidedMs = 30_000
 
 /** How long a caller waits when the server is full and the pool has no open connection. */
 const maxWaitMs = 10_000
 
-/** After a refusal, the pool's maximum rises by one connection per interval of this length. */
+/**
+ * After refused connections have lowered the pool's maximum, the maximum rises again by one
+ * connection per interval of this length, up to its configured value.
+ */
 const growIntervalMs = 5_000
 
 /**
- * Refusals within this time belong to one burst of requests. Only the first of them closes a
- * connection and is logged.
+ * When a server refuses several new connections within this time, only the first refusal makes the
+ * pool close a connection and log a warning.
  */
 const burstMs = 1_000
 
-/** At most one warning about refused connections is logged in this time. */
+/** The pool logs at most one warning about refused connections in this time. */
 const warnIntervalMs = 3_600_000
 
 /** An idle connection is closed after this time, so that another process can connect. */
@@ -71,7 +74,10 @@ export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scop
             ),
           ),
         catch: (cause) =>
-          new SqlError({ cause, message: "a file of the PostgreSQL settings cannot be read" }),
+          new SqlError({
+            cause,
+            message: "a certificate or key file that the connection string names cannot be read",
+          }),
       }),
     ),
     (pool) =>
@@ -142,7 +148,8 @@ const open = (options: Options, warn: Warn): Pg.Pool => {
     max: maxConnections,
     idleTimeoutMillis: idleMs,
     connectionTimeoutMillis: target.connectTimeoutMs ?? defaultConnectTimeoutMs,
-    // At most one of several servers accepts writes, so check each new connection.
+    // Accept only a server that can be written to when the caller or the connection string demands
+    // it, and when there are several servers: at most one of them accepts writes.
     onConnect:
       mustWrite || target.targetSessionAttrs !== "any" || target.hosts.length > 1
         ? examined
@@ -162,9 +169,9 @@ type Callback = (
 
 /**
  * What a caller can still try. `servers` is the number of servers that have not failed. `ways` is
- * the number of connections (a server with or without TLS) that were not refused. The caller fails
- * when one of the numbers is 0. If a server has no free connection, the caller waits until the time
- * `until`, in milliseconds of `performance.now`.
+ * the number of ways to connect (a server, with or without TLS) that were not refused. The caller
+ * fails when one of the numbers is 0. If a server has reached its connection limit, the caller
+ * keeps trying until the time `until`, in milliseconds of `performance.now`.
  */
 interface Left {
   readonly servers: number
@@ -173,8 +180,8 @@ interface Left {
 }
 
 /**
- * After a failure, tries other servers, or the same server with or without TLS. Lowers the maximum
- * number of connections when the server refuses more connections.
+ * A pool that tries other ways to connect when one way fails. Lowers its maximum number of
+ * connections when a server refuses more connections.
  */
 class ShrinkingPool extends Pg.Pool {
   readonly #all: Omit<Left, "until">
@@ -207,8 +214,8 @@ class ShrinkingPool extends Pg.Pool {
     super.connect((error, client, done) => {
       if (error === undefined || error === null) return callback(undefined, client, done)
       if (Failure.isFull(error) && performance.now() < left.until) {
-        // `handleRefusal` has lowered the pool's maximum, so the caller now waits until an open
-        // connection is free.
+        // `handleRefusal` has lowered the pool's maximum, so this attempt waits for one of the open
+        // connections. If there is no open connection, the attempt starts after a short delay.
         return this.totalCount > 0
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
@@ -224,8 +231,9 @@ class ShrinkingPool extends Pg.Pool {
   }
 
   /**
-   * Runs when the server's connection limit was reached. Lowers the pool's maximum, and closes one
-   * of several other connections, so that another process can connect.
+   * Runs when the server refuses a new connection because its connection limit is reached. Lowers
+   * the pool's maximum. At the first refusal of a burst, closes one of the open connections if
+   * there are several, so that another process can connect.
    */
   handleRefusal() {
     const others = this.totalCount - 1
@@ -235,7 +243,8 @@ class ShrinkingPool extends Pg.Pool {
     if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
-    // Log after the burst, because more refusals may lower the number of connections.
+    // Log only when the burst of refusals is over: each refusal may lower the number of
+    // connections, which the warning states.
     setTimeout(() => this.#logRefusal(), burstMs).unref()
   }
 
@@ -279,16 +288,16 @@ interface Way extends Host {
 }
 
 /**
- * Chooses the way for each new connection, in the order of the connection string. Ways that failed
- * recently come last.
+ * Chooses the way to connect (a server, with or without TLS) for each new connection, in the order
+ * of the servers in the connection string. Ways that failed recently come last.
  */
 class Routes {
   readonly #ways: Arr.NonEmptyReadonlyArray<Way>
-  /** When the server of a way last failed, in milliseconds of `performance.now`. */
+  /** For each way to connect, when its server last failed, in milliseconds of `performance.now`. */
   readonly #failedAt = new Map<Way, number>()
   /**
-   * When the server refused a way with TLS or a way without TLS. In milliseconds of
-   * `performance.now`.
+   * For each way to connect, when it last failed because its server demands or refuses TLS, in
+   * milliseconds of `performance.now`.
    */
   readonly #refusedAt = new Map<Way, number>()
 
@@ -326,8 +335,8 @@ class Routes {
 const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
 
 /**
- * Returns what the error rules out: "way" for this server with this encryption (with or without
- * TLS), "server" for the whole server, undefined for neither.
+ * Returns what failed: "way" when the server refuses the choice of TLS or no TLS, "server" when the
+ * server cannot be used with either choice, undefined for any other error.
  */
 const extentOf = (error: unknown): "way" | "server" | undefined => {
   if (Failure.isEncryptionRefused(error)) return "way"
@@ -394,8 +403,9 @@ const ask = async (client: Pg.ClientBase, question: string) =>
 const decodeAnswer = Schema.decodeUnknownSync(Schema.Tuple(Schema.Tuple(Schema.String)))
 
 /**
- * Without this timeout, a dead network causes no error for about 15 minutes. After a query timeout
- * the driver would use the connection again, on which the late answer could arrive.
+ * Closes the connection after `silenceMs` without data. Otherwise, a dead network would cause no
+ * error for about 15 minutes. The driver's own query timeout is not safe: the driver would send the
+ * next query on the same connection, where the late answer could arrive.
  */
 const socketWithTimeout = (silenceMs: number) => {
   const socket = new Socket()
