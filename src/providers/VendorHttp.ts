@@ -1,7 +1,7 @@
 /**
  * Sends HTTP requests to vendors and decodes the responses; all vendors share this code. Secrets go
- * out in headers only and never appear in errors, logs or traces. The size of a response is limited.
- * Every failure is a ProviderError.
+ * out in headers only and never appear in errors, logs or traces. The size of a response is
+ * limited. Every failure is a ProviderError.
  */
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
