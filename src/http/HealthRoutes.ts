@@ -9,9 +9,8 @@ import { Listener } from "./NodeServer.ts"
 export const paths = ["/health/live", "/health/ready"] as const
 
 /**
- * An open circuit is reported but does not cause a 503. With a 503, the load balancer would stop
- * using all replicas at once, although cached figures and the next provider in the chain still
- * work.
+ * Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
+ * every replica out of service, although cached figures and the chain's next provider still work.
  */
 const stateOf = ({ openReason, provider }: Circuit) => [
   provider,
@@ -57,7 +56,8 @@ export const add = (router: HttpLayerRouter.HttpRouter) =>
           : HttpServerResponse.unsafeJson(
               {
                 success: false,
-                message: "The service is not ready for requests; the field parts says why.",
+                message:
+                  "The service is not ready for requests; the field 'parts' of this answer says why.",
                 parts,
               },
               { status: 503 },

@@ -12,13 +12,16 @@ import type { Report } from "../Report.ts"
 import type { RequestId } from "../RequestId.ts"
 import type { Current } from "./CurrentRequest.ts"
 
-/** Starts timing a request. The returned function logs the line with the status of the answer. */
+/**
+ * Starts timing a request. Returns a function that takes the status of the answer and logs the
+ * request's line.
+ */
 export type RequestLog = (
   endpoint: string | undefined,
   current: Current,
 ) => (status: number) => void
 
-/** Makes the request log. It does nothing when the log level excludes `debug`. */
+/** Makes the request log. The request log does nothing when the log level excludes `debug`. */
 export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
   const level = yield* FiberRef.get(FiberRef.currentMinimumLogLevel)
   if (LogLevel.greaterThan(level, LogLevel.Debug)) return silent
@@ -48,7 +51,7 @@ export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
 export const logFailure = (cause: Cause.Cause<unknown>, requestId: RequestId) =>
   Effect.annotateLogs(
     Effect.logError(
-      "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+      "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
       cause,
     ),
     { requestId },

@@ -1,4 +1,6 @@
-/** Holds and charges on an account's credits, and the errors of these operations. */
+/**
+ * The types of a hold and a charge on an account's credits, and the errors of holding and charging.
+ */
 import * as Data from "effect/Data"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
@@ -35,12 +37,12 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 
 /**
  * The hold has ended: its lease is over, another process took this process for dead, or another
- * request owns the idempotency key. The hold's credits are returned, and nothing is charged.
+ * request owns the idempotency key. The account gets the held credits back, and nothing is charged.
  */
 export class HoldExpired extends Data.TaggedError("HoldExpired")<{
   readonly requestId: RequestId
 }> {
   override get message() {
-    return `the hold of request ${this.requestId} ended before it was settled, so nothing was charged`
+    return `request ${this.requestId} was not charged, because its hold ended before the charge`
   }
 }

@@ -169,7 +169,7 @@ const Count = ({
 const announcement = (run: Run) => {
   if (!run.isActive) return `${standing(run)}. ${count(run.creditsUsed, "credit")} used.`
   const quarters = Math.floor(((run.checked + run.failed) / run.rows.length) * 4)
-  return `${standing(run)}. ${quarters * 25} percent.`
+  return `${standing(run)}. ${quarters * 25} percent of the addresses are processed.`
 }
 
 const Controls = ({ run }: { readonly run: Run }) => {

@@ -90,7 +90,7 @@ describe.each(modes)("faults with %s", (mode) => {
       assert.deepStrictEqual(rest, [])
       assert.deepInclude(failure, {
         message:
-          "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+          "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
         logLevel: "ERROR",
       })
       assert.include(failure.cause, "the disk is on fire")
@@ -119,7 +119,7 @@ describe.each(modes)("faults with %s", (mode) => {
         assert.strictEqual(answer.text, '{"success":false,"message":"Internal server error."}')
         assert.strictEqual(
           linesOf(log, answer)[0].message,
-          "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+          "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
         )
         assert.deepStrictEqual(yield* books, before)
         isAnsweredBy(mode, service, 2)

@@ -331,7 +331,7 @@ const routed = (ask: Ask, requestId: RequestId) =>
       if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
       const internal = new InternalServerError({ message: internalErrorMessage })
       const log = Effect.logError(
-        "The request failed with status 500. If the database works, please report the stack in 'cause'.",
+        "The request failed with status 500. If the database works, please report the stack trace that the field 'cause' contains.",
         cause,
       )
       return Effect.as(log, answerOf(errorAnswer.of(internal)))
