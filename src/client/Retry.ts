@@ -29,7 +29,8 @@ export const next = (
   }: { readonly now: number; readonly patienceMs: number; readonly random: number },
 ): { readonly waitMs: number; readonly failures: Failures } | undefined => {
   const isLimited = error instanceof ClientError.RateLimited
-  // After a 409 (request in progress), always wait for the shortest back-off.
+  // After a 409 (request in progress), the back-off does not grow. A longer `Retry-After` still
+  // wins.
   const steps = error instanceof ClientError.RequestInProgress ? 0 : failures.count
   const askedMs = "retryAfterMs" in error ? error.retryAfterMs : 0
   const waitMs = Math.max(askedMs, backoffMs(steps, random))

@@ -24,8 +24,8 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // The decoder reports invalid items and a violated limit together only for the first limit, so
-  // `maxItems` comes first. `minItems` can come second: an empty list has no invalid items.
+  // When a list has invalid items, the decoder checks only the first of these limits. `maxItems`
+  // comes first, because an empty list, which violates `minItems`, has no invalid items.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({

@@ -47,8 +47,8 @@ const failed = { success: Schema.Literal(false), message: Schema.String }
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
   /**
-   * Makes the error without validation. With validation, each example would compile a validator
-   * when the process starts, which is slow.
+   * Makes the error without validation. The example of this error for the OpenAPI document is made
+   * when the process starts, and validation would first compile a validator, which is slow.
    */
   make: (message: string) => E,
   status: number,
@@ -96,7 +96,7 @@ export class InvalidRequest extends Schema.TaggedError<InvalidRequest>()("Invali
   message: Schema.String,
   issues: Schema.Array(Issue),
 }) {
-  /** Makes the error of a 400 from the violations. */
+  /** Makes the error for status 400. Its message and its `issues` describe the violations. */
   static because(issues: ReadonlyArray<Issue>) {
     return new InvalidRequest({ message: invalidRequestMessage(issues), issues }, true)
   }

@@ -1,8 +1,8 @@
 /**
- * The issues in the body of a 400: every violation of the contract in a request, with its path. An
- * invalid body, `Content-Type` or `Idempotency-Key` fails with `Envelope.InvalidRequest`.
- * `http/HeaderCheck` answers requests with other invalid headers. `Envelope.invalidRequestBody`
- * makes the body of all these answers.
+ * The issues in the body of a 400: one for each violation of the contract, with the path to the
+ * violation. A request with an invalid body, `Content-Type` or `Idempotency-Key` fails with
+ * `Envelope.InvalidRequest`. A request with another invalid header is answered by
+ * `http/HeaderCheck`. In both cases, `Envelope.invalidRequestBody` makes the body of the 400.
  */
 import * as Option from "effect/Option"
 import type { ParseIssue } from "effect/ParseResult"

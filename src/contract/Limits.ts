@@ -13,7 +13,7 @@ export const maxUrlLength = 1000
 export const maxBodyBytes = 512 * 1024
 
 /**
- * Maximum number of items of one list that are validated. The number is larger than `maxUrls`,
- * because a list with more than `maxUrls` items must be refused.
+ * Maximum number of items of one list that are validated; the parser drops further items. Larger
+ * than `maxUrls`, so that a list that is too long is still too long after items were dropped.
  */
 export const maxJudgedItems = 100

@@ -7,7 +7,7 @@ import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 
 /**
  * Turns the document that the framework generates into the published one: removes the framework's
- * own parts, and adds the discriminator and the headers of the answers.
+ * own parts, and adds the response headers and the discriminator of the validation issues.
  */
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
@@ -20,7 +20,10 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   return document
 }
 
-/** Adds a discriminator, so that code generators distinguish the types of issue by `code`. */
+/**
+ * Adds a discriminator, so that code generators distinguish the types of validation issue by
+ * `code`.
+ */
 const addDiscriminator = (document: Record<string, unknown>) => {
   const schemas = recordOf(recordOf(document["components"])["schemas"])
   const union = recordOf(schemas["ValidationIssue"])
@@ -54,7 +57,7 @@ const strip = (generated: unknown): unknown => {
   }
   return Object.fromEntries(
     Object.entries(generated).flatMap(([key, value]) =>
-      isNoise(key, value, generated) ? [] : [[key, strip(value)]],
+      isLeftOut(key, value, generated) ? [] : [[key, strip(value)]],
     ),
   )
 }
@@ -65,18 +68,18 @@ const frameworkSchemas = ["HttpApiDecodeError", "Issue", "PropertyKey"]
 const isFrameworkError = (schema: unknown) =>
   Predicate.hasProperty(schema, "$ref") && schema.$ref === "#/components/schemas/HttpApiDecodeError"
 
-const isNoise = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
+const isLeftOut = (key: string, value: unknown, owner: Record<string, unknown>): boolean =>
   frameworkSchemas.includes(key) ||
-  // Removes a 400 if its only body is the framework's error.
+  // Leave out a response with status 400 whose only body is the framework's own error.
   (key === "400" &&
     /HttpApiDecodeError/.test(JSON.stringify(value)) &&
     !/anyOf/.test(JSON.stringify(value))) ||
-  // Removes titles such as `minLength(1)`: they are names of filters in the code. Removes
+  // Leave out titles such as `minLength(1)`, which name filters in the code. Leave out
   // `additionalProperties: false`, because the service ignores unknown fields.
   (key === "title" && "type" in owner) ||
   (key === "additionalProperties" && value === false) ||
-  // Removes empty lists. An empty `security` would mean that the endpoint needs no API key, but
-  // every endpoint needs one.
+  // Leave out empty lists. An empty `parameters` says nothing. An empty `security` would mean that
+  // no API key is needed, but every endpoint needs one.
   ((key === "security" || key === "parameters") && Array.isArray(value) && value.length === 0)
 
 const entries = (record: unknown): ReadonlyArray<[string, Record<string, unknown>]> =>

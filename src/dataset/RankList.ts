@@ -23,7 +23,7 @@ export type Format = typeof Format.Type
  */
 export class WrongFormat extends Data.TaggedError("WrongFormat")<{ readonly message: string }> {}
 
-/** The result of one chunk of the file. */
+/** The rows and the broken lines of one chunk of the file. */
 export interface Batch {
   readonly rows: ReadonlyArray<Ranked>
   /** Line numbers of the broken lines; the first line is 1. */
@@ -71,10 +71,11 @@ export const read = <E, R>(
   }
 
   return bytes.pipe(
-    // Names are ASCII, so latin1 decodes chunks correctly even when a chunk ends within a line.
+    // In latin1 each byte is one character, so a chunk can end after any byte. All valid names are
+    // ASCII, which latin1 decodes correctly.
     Stream.map((piece) => Buffer.from(piece.buffer, piece.byteOffset, piece.length)),
     Stream.map((piece) => piece.toString("latin1")),
-    // End the last line: the file may not end with a newline.
+    // End the last line, because some files have no newline at their end.
     Stream.concat(Stream.make("\n")),
     Stream.mapAccumEffect(start, step),
     Stream.takeUntil(({ isLast }) => isLast),
@@ -100,8 +101,8 @@ const isHeader = /^(?:#|[A-Za-z])/
 const lower = (name: string | undefined) => name?.toLowerCase()
 
 /**
- * For each format: the pattern of the first line, the column separator, and a function that reads
- * the name.
+ * For each format: the pattern of the file's first line, the column separator, and a function that
+ * returns the host or domain name from the cells of a line.
  */
 const formats = {
   "common-crawl": {

@@ -1,4 +1,4 @@
-/** The port to the imported ranking: a list of host and domain names with their ranks. */
+/** The port (interface) to the imported ranking, which lists host and domain names with ranks. */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -15,14 +15,16 @@ export interface Ranked {
 export class Rankings extends Context.Tag("authority/Rankings")<
   Rankings,
   {
-    /** Returns the rank of each name that is in the list. The map has no entry for other names. */
+    /**
+     * Returns the rank of each name that is in the ranking. The map has no entry for other names.
+     */
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>>
     /**
-     * Replaces the list. The old list stays in use until the new list is complete. If `rows` fails,
-     * `replace` fails with that error. After a failure or interruption, the old list remains. If a
-     * name occurs twice, the better rank counts.
+     * Replaces the ranking. The old ranking stays in use until the new ranking is complete. If
+     * `rows` fails, `replace` fails with the same error. After a failure or interruption, the old
+     * ranking remains. If a name occurs twice, the better rank counts.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,

@@ -59,8 +59,8 @@ export interface Options {
 }
 
 /**
- * Makes the fast path, which runs without a fiber. The fast path declines every request if the API
- * keys, the provider or the ledger can be used only from a fiber.
+ * Makes the fast path, which runs without a fiber. If the API keys, the provider or the ledger can
+ * be used only from a fiber, the fast path leaves every request to the router.
  */
 export const make = (
   options: Options,
@@ -70,9 +70,9 @@ export const make = (
     const recallFigures = recallOf(yield* MetricsProvider)
     const charge = SqlCreditLedger.chargerOf(yield* CreditLedger)
     if (recallKey === undefined || recallFigures === undefined || charge === undefined) {
-      return declineAll
+      return leaveAllToRouter
     }
-    if (options.corsOrigins.length > 0) return declineAll
+    if (options.corsOrigins.length > 0) return leaveAllToRouter
     const rateLimit = yield* RateLimit
     const clock = yield* Effect.clock
     const timeoutMs = Duration.toMillis(options.timeout)
@@ -86,7 +86,8 @@ export const make = (
       const { headers, method, url } = request
       if (method !== "POST" || url !== batchPath) return undefined
       const body = Body.isJson(headers["content-type"]) ? request.body : undefined
-      // Larger bodies are rare and slow to parse, so the router reads them.
+      // Leave a body above `maxPlainBytes` to the router. Such bodies are rare, and `JSON.parse`,
+      // which the fast path uses, could block the process for up to 100 ms.
       if (body === undefined || body.length > Body.maxPlainBytes) return undefined
       const now = clock.unsafeCurrentTimeMillis()
       const apiKey = recallKey(headers["x-api-key"]?.toString() ?? "", now)
@@ -100,8 +101,8 @@ export const make = (
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
-      // The router answers with the 429. The router counts this request a second time, which is
-      // harmless because the account is already above its limit.
+      // The router answers with status 429. The router counts this request against the rate limit a
+      // second time, which is harmless because the account is already above its limit.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs
@@ -185,7 +186,7 @@ const reportOf = (
   }
 }
 
-const declineAll: Shortcut = () => false
+const leaveAllToRouter: Shortcut = () => false
 
 const isBatch = TypeGuard.make(BatchRequest)
 

@@ -14,8 +14,9 @@ import * as JsonReader from "./JsonReader.ts"
 import { Request } from "./Request.ts"
 
 /**
- * Decodes a JSON body. Fails with PayloadTooLarge, or with InvalidRequest, which lists every
- * violation. The decoder checks only the length and the first `maxJudgedItems` items of a list.
+ * Decodes a JSON body. Fails with PayloadTooLarge or InvalidRequest. InvalidRequest lists every
+ * violation that the decoder finds. In a list, the decoder checks only the length and the first
+ * `maxJudgedItems` items.
  */
 export const decoder = <A>(schema: Schema.Schema<A>) => {
   const decode = bytesDecoder(schema)
@@ -81,8 +82,8 @@ const notJson = (problem: string) =>
 const tooLarge = () => new PayloadTooLarge({ message: payloadTooLargeMessage })
 
 /**
- * Reads the whole body. Fails with PayloadTooLarge. The fiber is interrupted when the client hangs
- * up.
+ * Reads the whole body. Fails with PayloadTooLarge when the body is larger than `maxBodyBytes`.
+ * When the client hangs up, the fiber is interrupted.
  */
 export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.suspend(() => {

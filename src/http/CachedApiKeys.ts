@@ -42,7 +42,7 @@ const recalls = new WeakMap<ApiKeys["Type"], Recall>()
  */
 export const recallOf = (keys: ApiKeys["Type"]): Recall | undefined => recalls.get(keys)
 
-/** Adds the cache to an existing ApiKeys. */
+/** Wraps another `ApiKeys` in a cache of the keys that were authenticated. */
 export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   ApiKeys,
   Effect.gen(function* () {
@@ -51,7 +51,8 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     let known = new Lru<string, Known>(capacity)
 
     /**
-     * Replaces the cache by an empty one, so that key changes in this process take effect at once.
+     * Replaces the cache by an empty cache, so that key changes in this process take effect at
+     * once.
      */
     const forgetAll = Effect.sync(() => {
       known = new Lru(capacity)

@@ -14,8 +14,9 @@ export interface Reading {
 }
 
 /**
- * Makes a parser that keeps at most `maxItems` items of a list and returns undefined for invalid
- * JSON. Where the schema declares a scalar, it replaces a list or object by an empty one.
+ * Makes a JSON parser. The parser returns undefined for invalid JSON, and keeps at most `maxItems`
+ * items of each list. If the text has a list or an object where the schema declares another type,
+ * the parser returns `[]` or `{}` in its place.
  */
 export const make = (
   { ast }: Schema.Schema.AnyNoContext,
@@ -146,8 +147,8 @@ const isLast = (cursor: Cursor, end: number): boolean => {
 }
 
 /**
- * A stack of the closing brackets that `skip` expects. All calls share the stack, because only one
- * call runs at a time.
+ * The closing brackets that `skip` still expects, as a stack. All calls of `skip` share this array,
+ * which saves allocations. That is safe, because only one call runs at a time.
  */
 let ends = new Uint8Array(64)
 

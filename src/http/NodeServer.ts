@@ -47,7 +47,10 @@ export interface Limits {
    * at most this time. A connection that closes at once could lose the answer.
    */
   readonly discardMs: number
-  /** After this many discarded bytes, the connection is destroyed. */
+  /**
+   * When the server has discarded more than this many bytes that a client sent after an early
+   * answer or an error, it destroys the connection.
+   */
   readonly discardBytes: number
 }
 
@@ -94,8 +97,8 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   let isDraining = false
   const endings = makeEndings(limits)
   /**
-   * Each response checks in `writeHead` whether its connection must close. So the server needs no
-   * `Set` of open responses: in V8, an old table of a `Set` can keep later entries in memory.
+   * Each response checks in `writeHead` whether its connection must close. A `Set` of open
+   * responses would cost memory: V8 could keep deleted entries until a major garbage collection.
    */
   class Response extends Http.ServerResponse<Request> {
     constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
@@ -122,7 +125,8 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
     headersTimeout: limits.headersMs,
     requestTimeout: limits.requestMs,
     keepAliveTimeout: limits.idleMs,
-    // How often Node checks these limits, in milliseconds.
+    // The interval, in milliseconds, at which Node looks for connections that exceed
+    // `headersTimeout` or `requestTimeout`.
     connectionsCheckingInterval: 1000,
     maxHeaderSize: 16 * 1024,
     requireHostHeader: false,
@@ -154,8 +158,9 @@ function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
 }
 
 /**
- * Closes connections before all data has arrived. Destroying a connection could discard an unread
- * answer, so it is half-closed first. Then data is discarded, up to a limit of time and bytes.
+ * Closes connections whose client still sends data. If the server destroyed the connection at once,
+ * the client could lose the answer. So the server only stops sending, discards the client's data,
+ * and destroys the connection at a limit of time or bytes.
  */
 const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** For each closing connection, the number of bytes received before the closing began. */
@@ -168,7 +173,7 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
     setTimeout(() => socket.destroy(), ms).unref()
   }
 
-  const destroyFlooded = (socket: Net.Socket) => {
+  const destroyIfFlooded = (socket: Net.Socket) => {
     if (socket.bytesRead - (endings.get(socket) ?? 0) > discardBytes) socket.destroy()
   }
 
@@ -176,18 +181,20 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)
-    // Reads and counts the rest of the body. If nothing reads the body, Node discards the rest
-    // after the answer, without counting it.
-    request.on("data", () => destroyFlooded(socket)).resume()
-    // Node calls this method after it has sent an answer with `Connection: close`.
+    // Read the rest of the body, and check the limit of bytes at each chunk. If nothing read the
+    // body, Node would discard the rest after the answer without a limit.
+    request.on("data", () => destroyIfFlooded(socket)).resume()
+    // Node calls `destroySoon` after it has sent an answer with `Connection: close`. Stop sending
+    // instead of destroying the connection, so that the client can read the answer.
     socket.destroySoon = () => halfClose(socket, discardMs)
   }
 
   /** Answers invalid HTTP directly on the socket, because Node makes no request object for it. */
   const refuse = (error: Error, socket: Duplex) => {
     if (!(socket instanceof Net.Socket)) socket.destroy(error)
-    // After a connection's first error, Node's parser reports another error for each further chunk.
-    else if (endings.has(socket)) destroyFlooded(socket)
+    // The connection is already closing. Node's parser reports an error for each further chunk, so
+    // check the limit of bytes.
+    else if (endings.has(socket)) destroyIfFlooded(socket)
     else if (!socket.writable) socket.destroy(error)
     else {
       begin(socket)
@@ -228,8 +235,9 @@ export const listen = (
   )
 
 /**
- * Drains the server when the scope ends. Waits until all connections are closed and `running()` is
- * 0. Closes the remaining connections after `timeout`, and then waits at most `cutOffGraceMs`.
+ * Drains the server when the scope ends: waits until all connections are closed and `running()`,
+ * the number of requests in flight, is 0. After `timeout`, closes the remaining connections, and
+ * waits at most `cutOffGraceMs` for their requests to end.
  */
 export const drain = (
   timeout: Duration.DurationInput,
@@ -249,7 +257,8 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
   // race would never end.
   Effect.async<void>((resume) => {
     const deadline = performance.now() + timeoutMs
-    // Idle connections stay open for 100 ms, for requests that are already on the wire.
+    // Close idle connections every 100 ms, but not at once, so that requests that are already on
+    // the wire are answered.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
     const closeAll = setTimeout(() => server.closeAllConnections(), timeoutMs)
     // `Http.Server.close` would close idle connections at once and reset requests on the wire.

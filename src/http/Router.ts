@@ -34,8 +34,8 @@ type Needed =
   ApiKeys | AuthorityCheck | CreditLedger | HttpLayerRouter.HttpRouter | RateLimit | Scope.Scope
 
 /**
- * The contract's routes. They are built with only the services that their handlers need, because
- * the framework copies all of those services several times per request.
+ * The contract's routes. They get only the services that their handlers need. The framework copies
+ * the services of a route several times per request, so each further service would cost time.
  */
 const contract = Layer.scopedContext(
   Effect.mapInputContext(
@@ -104,8 +104,8 @@ const operatorPaths = [metricsPath, ...HealthRoutes.paths]
 export const routes = Routes.make([openApiPath, ...operatorPaths, pages.rootPath, ...pages.paths])
 
 /**
- * True when requests for a URL are traced. A span records the URL, and a mistyped URL may contain
- * an API key, so only known URLs are traced.
+ * True when requests for a URL are traced. An unknown URL is not traced, because a span records the
+ * URL, and a mistyped URL may contain an API key. The URLs for operators are not traced either.
  */
 export const isTraced = (url: string) =>
   routes.of(url)?.path === url && !operatorPaths.includes(url)

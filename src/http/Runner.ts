@@ -91,7 +91,7 @@ export const make = (
         span.end(status, all)
         response.writeHead(status, all)
         if (method === "HEAD") response.end()
-        // When the body is a string, Node sends the headers and the body in one write.
+        // A `Raw` body is a string. Node sends a string together with the headers, in one write.
         else if (body._tag === "Uint8Array" || body._tag === "Raw") response.end(body.body)
         else response.end()
       }
@@ -123,8 +123,8 @@ export const make = (
   })
 
 /**
- * True for a URL of the contract. No cache may store the answers of these URLs. Ignores case and
- * extra slashes, as the router does.
+ * True for a URL under `/v1`. No cache may store the answers to requests for these URLs. Ignores
+ * case and extra slashes, as the router does.
  */
 const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
 
@@ -199,6 +199,6 @@ const noRoute = (method: string, url: string, routes: Routes) => {
   )
 }
 
-/** Makes the answer for an error that the contract does not declare, in the contract's envelope. */
+/** Makes an error answer whose body has the form of all error bodies: `success` and `message`. */
 const failure = (status: number, message: string) =>
   HttpServerResponse.unsafeJson({ success: false, message }, { status })

@@ -21,7 +21,7 @@ export interface Options extends NodeServer.Options, Router.Options {
   readonly requestTimeout: Duration.DurationInput
   /** The maximum duration of requests in flight after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
-  /** The rate limit of one account; undefined for no limit. */
+  /** The rate limit that applies to each account; undefined for no limit. */
   readonly rateLimit: RateLimit.Limit | undefined
   /**
    * True when requests are traced. Tracing costs time, so it is off when no exporter is configured.

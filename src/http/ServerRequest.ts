@@ -1,6 +1,7 @@
 /**
- * Implements the framework's request interface over a Node request, for `Runner`. The framework
- * does not export its own class. Its own runner would take most of the time of a request.
+ * Implements the framework's request interface over a Node request, for `Runner`. The framework has
+ * such a class, but does not export the class. `Runner` replaces the framework's own runner, which
+ * would take most of the time of a request.
  */
 import * as Cookies from "@effect/platform/Cookies"
 import * as Headers from "@effect/platform/Headers"

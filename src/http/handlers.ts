@@ -1,4 +1,7 @@
-/** The handlers of the contract's endpoints. They translate between HTTP and the use case. */
+/**
+ * The handlers of the endpoints in the API contract. They translate HTTP requests to calls of
+ * `AuthorityCheck` and `CreditLedger`, and the results to HTTP answers.
+ */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
 import { CurrentAccount } from "../Account.ts"

@@ -10,7 +10,7 @@ import type { AccountId } from "../Account.ts"
 import type { Balance } from "./Balance.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
-/** The most problems that one verification lists. */
+/** The maximum number of problems that one verification lists. */
 const maxProblems = 100
 
 /** The result of an audit. Each problem is a sentence that names the account. */

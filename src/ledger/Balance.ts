@@ -47,7 +47,7 @@ export const hold = (
     ? Either.left(new InsufficientCredits({ required: amount, available: available(balance) }))
     : Either.right({ ...balance, held: creditsOf(balance.held + amount) })
 
-/** Returns all credits of an open hold to the account. */
+/** Gives all credits of an open hold back to the account. */
 export const release = (balance: Balance, hold: Hold): Balance => ({
   ...balance,
   held: creditsOf(balance.held - hold.amount),
@@ -83,8 +83,8 @@ export const settle = (
 }
 
 /**
- * Adds credits. `at` is the time of the grant in epoch milliseconds. Throws when the sum of grants
- * exceeds 2^53 - 1.
+ * Adds credits. `at` is the time of the grant in epoch milliseconds. Throws when all grants of the
+ * account add up to more than 2^53 - 1 credits.
  */
 export const grant = (
   balance: Balance,

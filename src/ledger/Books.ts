@@ -29,8 +29,8 @@ export interface KeyRecord {
   /** Null until the request is settled. */
   readonly answer: string | null
   /**
-   * When the key expires, in epoch milliseconds: with the hold's lease, or 24 hours after the
-   * answer was stored.
+   * When the idempotency key expires, in epoch milliseconds: at the end of the hold's lease while
+   * there is no stored answer, afterwards 24 hours after the answer was stored.
    */
   readonly expiresAt: number
 }
@@ -79,12 +79,18 @@ export class Books {
     return this.holds.values()
   }
 
-  /** Current records of the keys that were taken or got an answer since this object was made. */
+  /**
+   * Current records of the idempotency keys that were taken or got an answer since this object was
+   * made.
+   */
   get writtenKeys(): ReadonlyArray<KeyRecord> {
     return Array.from(this.changedKeys.keys()).flatMap((id) => this.keys.get(id) ?? [])
   }
 
-  /** Keys that were deleted since this object was made, and that no request has taken since. */
+  /**
+   * Idempotency keys that were deleted since this object was made, and that no request has taken
+   * since.
+   */
   get freedKeys(): ReadonlyArray<Pick<KeyRecord, "accountId" | "key">> {
     return Array.from(this.changedKeys).flatMap(([id, key]) => (this.keys.has(id) ? [] : [key]))
   }
@@ -110,8 +116,9 @@ export class Books {
   }
 
   /**
-   * Charges a hold, ends it, and stores the answer under the hold's key. Fails and charges nothing
-   * when the hold has ended, or when another request owns the key and so pays for the answer.
+   * Charges a hold, ends it, and stores the answer under the hold's idempotency key. Fails and
+   * charges nothing when the hold has ended, or when another request owns the key and so pays for
+   * the answer.
    */
   settle(
     hold: Hold,
@@ -151,8 +158,8 @@ export class Books {
   }
 
   /**
-   * Returns all credits of a hold to the account, and deletes the hold's key unless the key has an
-   * answer. The result is true when the hold was open, and false when the hold had already ended.
+   * Gives all credits of a hold back to the account, and deletes the hold's idempotency key unless
+   * the key has a stored answer. The result is false when the hold had already ended, else true.
    */
   release(hold: Hold): Either.Either<boolean> {
     const record = this.keyOf(hold)
@@ -164,7 +171,10 @@ export class Books {
     return Either.right(isOpen)
   }
 
-  /** Adds credits to the account. Throws when the sum of grants exceeds 2^53 - 1. */
+  /**
+   * Adds credits to the account. Throws when all grants of the account add up to more than 2^53 - 1
+   * credits.
+   */
   grant(
     account: AccountId,
     amount: Credits,
@@ -177,14 +187,14 @@ export class Books {
     return Either.right(balance)
   }
 
-  /** Deletes the keys and stored answers that have expired. */
+  /** Deletes the idempotency keys and stored answers that have expired. */
   forgetKeys(now: number) {
     for (const record of this.keys.values()) if (record.expiresAt <= now) this.deleteKey(record)
   }
 
   /**
-   * Finds the stored answer of the hold's key. Callers check the key before the balance, because a
-   * replay needs no credits.
+   * Finds the answer that is stored under the hold's idempotency key. Callers look for this answer
+   * before they check the balance, because a replay needs no credits.
    */
   private storedAnswer(
     hold: Hold,
@@ -237,7 +247,10 @@ export class Books {
   }
 }
 
-/** U+0000 separates the two parts, because neither an account id nor a key contains it. */
+/**
+ * U+0000 separates the two parts, because neither an account id nor an idempotency key contains
+ * U+0000.
+ */
 const idOf = (accountId: AccountId, key: string) => `${accountId}\u0000${key}`
 
 const nothingStored = Either.right(Option.none<string>())

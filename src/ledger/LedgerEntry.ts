@@ -23,7 +23,7 @@ export const LedgerEntry = Schema.Struct({
   urls: Schema.NullOr(Schema.NonNegativeInt),
   /** The operator's note; null for a charge, or for a grant without a note. */
   note: Schema.NullOr(Schema.String),
-  /** Epoch milliseconds. */
+  /** The time of the grant or charge, in epoch milliseconds. */
   at: Schema.Int,
   /** SHA-256 over the previous entry's hash and every field above, in hexadecimal. */
   hash: Schema.String,

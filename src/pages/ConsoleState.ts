@@ -49,7 +49,7 @@ export const activeRun = computed(findActive)
 const wrongKey =
   "This key is not accepted. It may be mistyped, expired or revoked; ask your operator."
 
-/** Uses the key if the service accepts it. Otherwise returns false and sets `keyProblem`. */
+/** Uses the API key if the service accepts it. Otherwise returns false and sets `keyProblem`. */
 export const enterKey = async (text: string): Promise<boolean> => {
   const entered = text.trim()
   if (!ApiClient.isKeyLike(entered)) {
@@ -107,7 +107,10 @@ export const forgetKey = () => {
   keyProblem.value = undefined
 }
 
-/** Starts a run over the list and shows it. Returns false when no key is entered. */
+/**
+ * Starts a run over the list and shows the run. Without an API key, only sets `keyProblem` and
+ * returns false.
+ */
 export const check = (list: List) =>
   withKey((entered) => {
     const run: Run = Run.of(
@@ -119,7 +122,7 @@ export const check = (list: List) =>
     go(run, entered)
   })
 
-/** Continues a run. Returns false when no key is entered. */
+/** Continues a run. Without an API key, only sets `keyProblem` and returns false. */
 export const goOn = (run: Run) => withKey((entered) => go(run, entered))
 
 const withKey = (start: (entered: string) => void) => {

@@ -5,7 +5,7 @@ import type { Row } from "./Row.ts"
 export interface Results {
   readonly rows: ReadonlyArray<Row>
   /**
-   * The names of the table's columns, except the column with the addresses. Each array in
+   * The names of the columns of the user's table, except the column with the URLs. Each array in
    * `Row.lines` has one cell for each name.
    */
   readonly others: ReadonlyArray<string>
@@ -13,15 +13,15 @@ export interface Results {
 
 const columns = ["url", "domainAuthority", "pageAuthority", "spamScore", "reason"]
 
-/** CSV as in RFC 4180, with a byte order mark so that spreadsheets detect UTF-8. */
+/** Returns CSV as in RFC 4180, with a byte order mark so that spreadsheets detect UTF-8. */
 export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\r\n")}\r\n`
 
-/** Cells separated by tabs, to be pasted into a spreadsheet. */
+/** Returns cells separated by tabs, which can be pasted into a spreadsheet. */
 export const tsv = (results: Results): string => table(results, "\t", "\n")
 
 /**
- * Returns a table with one line for each line of the list. A leading apostrophe protects cells that
- * a spreadsheet would treat as a formula, because lists are untrusted input.
+ * Returns a table with one line for each line of the user's list. Lists are untrusted input, so a
+ * cell that a spreadsheet would treat as a formula gets a leading apostrophe.
  */
 const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
   Papa.unparse(
@@ -53,8 +53,8 @@ const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) =>
 }
 
 /**
- * Returns a JSON array with one object for each line of the list. An object without figures and
- * without a `reason` was not checked yet.
+ * Returns a JSON array with one object for each line of the user's list. If an object has neither
+ * figures nor a `reason`, its URL is not checked yet.
  */
 export const json = ({ others, rows }: Results): string => {
   const names = distinct(others, [])

@@ -1,4 +1,7 @@
-/** The schemas of a stored run: a summary, and parcels of rows. A parcel is sent as one batch. */
+/**
+ * The schemas of a stored run: a summary, and parcels. A parcel is a group of rows that is sent as
+ * one batch.
+ */
 import * as v from "valibot"
 import { Figure, Reason } from "./ApiClient.ts"
 
@@ -6,14 +9,14 @@ const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const Summary = v.object({
   id: v.string(),
-  /** When the run was created, in epoch milliseconds. */
+  /** When the run was first started, in epoch milliseconds. */
   startedAt: v.pipe(v.number(), v.integer()),
   total: Count,
   checked: Count,
   failed: Count,
   creditsUsed: v.pipe(v.number(), v.minValue(0)),
   /**
-   * The names of the table's columns, except the column with the addresses. Each array in
+   * The names of the columns of the user's table, except the column with the URLs. Each array in
    * `Row.lines` has one cell for each name.
    */
   others: v.array(v.string()),
@@ -47,13 +50,19 @@ export interface KeptRun {
   readonly parcels: ReadonlyArray<v.InferOutput<typeof Parcel>>
 }
 
-/** The changes to write for one run. A parcel replaces the stored parcel with the same number. */
+/**
+ * The changes of one run to write to the store. If a parcel (a group of rows) with the same number
+ * is already stored, the new parcel replaces it.
+ */
 export interface Change {
   readonly summary: Summary
   readonly parcels: ReadonlyArray<{ readonly number: number }>
   /** True when `parcels` has all parcels of the run, not only the changed ones. */
   readonly isWhole: boolean
-  /** The number of a parcel to delete. */
+  /**
+   * The `number` of a parcel (a group of rows) to delete, because it was split into two new
+   * parcels.
+   */
   readonly removed?: number
 }
 
@@ -63,7 +72,7 @@ export const readRun = (value: unknown): KeptRun | undefined => {
   return read.success && isComplete(read.output) ? read.output : undefined
 }
 
-/** True when the parcels contain each position of the list exactly once. */
+/** True when the parcels (groups of rows) together have each position of the list exactly once. */
 const isComplete = ({ parcels, summary }: KeptRun): boolean => {
   const places = new Set(parcels.flatMap(({ rows }) => rows.map(({ place }) => place)))
   const rows = parcels.reduce((sum, { rows }) => sum + rows.length, 0)

@@ -12,7 +12,10 @@ const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
-/** Where the addresses are, as chosen by the user. Undefined when the console must detect this. */
+/**
+ * The part of the text that has the URLs, as chosen by the user. Undefined when the console must
+ * detect the part.
+ */
 const reading = signal<UrlList.Reading | undefined>(undefined)
 
 const list = computed(() =>
@@ -87,8 +90,8 @@ const sample = [
 ].join("\n")
 
 /**
- * Fills the list with the sample. Moves the focus to the key field, or to the list when a key is
- * entered.
+ * Fills the list with the sample. Then moves the focus to the API key field if the user has not
+ * entered an API key, else to the list.
  */
 export const useSample = () => {
   setText(sample)

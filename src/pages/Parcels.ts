@@ -8,7 +8,7 @@ export interface Parcel {
   readonly rows: ReadonlyArray<Row>
 }
 
-/** Cuts a list into parcels. Parcel 0 has the addresses that are too long to be sent. */
+/** Cuts a list into parcels. Parcel 0 has the URLs that are too long to be sent. */
 export const cut = (rows: ReadonlyArray<Row>): ReadonlyArray<Parcel> => {
   const sendable = rows.filter(({ url }) => url.length <= maxUrlLength)
   const tooLong = rows.filter(({ url }) => url.length > maxUrlLength)
@@ -47,8 +47,8 @@ export class Parcels {
   }
 
   /**
-   * Replaces the first parcel of the queue by two new parcels. The first new parcel has `size`
-   * rows.
+   * Replaces the given parcel, which must be the first of the queue, by two new parcels: one with
+   * the first `size` rows, and one with the remaining rows.
    */
   split({ number, rows }: Parcel, size: number): ReadonlyArray<Parcel> {
     const parts = [rows.slice(0, size), rows.slice(size)].map((rows) => ({

@@ -1,9 +1,12 @@
-/** An address of the list and its result. */
+/** A row of the console's results: a URL of the user's list, and its result. */
 import type { FailureReason, Metrics } from "../Metrics.ts"
 import type { Batch } from "./ApiClient.ts"
 import type { Item } from "./UrlList.ts"
 
-/** One address of the list. The address is waiting while it has neither figures nor a reason. */
+/**
+ * A URL of the user's list. The URL waits to be checked while the row has neither figures nor a
+ * reason.
+ */
 export interface Row {
   /** The position in the list, from 1. */
   readonly place: number
@@ -14,7 +17,8 @@ export interface Row {
 }
 
 /**
- * Why an address has no figures: a reason of the API, or TOO_LONG for an address that is not sent.
+ * Why a URL has no figures: a reason of the API, or TOO_LONG for a URL that the console does not
+ * send.
  */
 export type Reason = FailureReason | "TOO_LONG"
 

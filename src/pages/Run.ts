@@ -10,10 +10,7 @@ import { type Delay, delayAfter } from "./Retry.ts"
 import { fill, type Row } from "./Row.ts"
 import type { UrlList } from "./UrlList.ts"
 
-/**
- * The list to check: the addresses, and the names of all columns except the column with the
- * addresses.
- */
+/** The list to check: the URLs, and the names of all columns except the column with the URLs. */
 export type List = Pick<UrlList, "items" | "others">
 
 /** Why a run stopped. */
@@ -60,7 +57,7 @@ const maxAtOnce = 4
 export class Run {
   readonly startedAt: Date
   /**
-   * The names of the table's columns, except the column with the addresses. Each array in
+   * The names of the columns of the user's table, except the column with the URLs. Each array in
    * `Row.lines` has one cell for each name.
    */
   readonly others: ReadonlyArray<string>
@@ -169,7 +166,9 @@ export class Run {
     return this.#rows.length - this.checked - this.failed
   }
 
-  /** The delay of the batch that waits longest for its retry; undefined when no batch waits. */
+  /**
+   * The delay of the batch whose retry is the latest; undefined when no batch waits for a retry.
+   */
   get delay(): Delay | undefined {
     this.#surroundings.onRead()
     return [...this.#delays.values()].sort((a, b) => b.until - a.until)[0]
@@ -316,7 +315,8 @@ export class Run {
     const available = credits.value
     const size = Math.min(
       Math.floor(available / this.#price),
-      // Halve the batch while the price is unknown.
+      // While no URL of the run is checked, the price of a check is unknown: try at most half of
+      // the batch.
       Math.floor(parcel.rows.length / (this.checked === 0 ? 2 : 1)),
     )
     if (size < 1 || size === parcel.rows.length) {
@@ -350,7 +350,10 @@ export class Run {
   }
 }
 
-/** Returns a random id. Browsers offer `randomUUID` only to pages that were loaded over TLS. */
+/**
+ * Returns a random id. Does not use `randomUUID`, because browsers offer `randomUUID` only to pages
+ * that were loaded over TLS.
+ */
 const randomName = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) =>
     byte.toString(16).padStart(2, "0"),

@@ -1,6 +1,7 @@
 /**
- * Stores runs in the browser's IndexedDB, so that a reload loses no result that was paid for. A run
- * is a summary and its batches. The API key is never stored.
+ * Stores runs in the browser's IndexedDB, so that a reload of the page loses no result that was
+ * paid for. Each run is stored as one summary and one record for each parcel, which is a group of
+ * rows. The API key is never stored.
  */
 import { type DBSchema, openDB } from "idb"
 import * as v from "valibot"

@@ -18,12 +18,15 @@ export interface Range {
 }
 
 export interface Filter {
-  /** A part of the address. Upper and lower case are the same. */
+  /** Selects the rows whose URL contains this text, in upper or lower case. */
   readonly text: string
   readonly outcome: "all" | "checked" | "failed" | "waiting" | Reason
-  /** Selects rows with a figure in this tenth of the scale. Tenth 0 contains 0 to below 10. */
+  /**
+   * Selects the rows in which this figure lies in this tenth of the scale. Tenth 0 contains 0 to
+   * below 10.
+   */
   readonly tenth: { readonly figure: Figure; readonly number: number } | undefined
-  /** Selects rows with figures in all these ranges. */
+  /** Selects the rows in which each figure lies in its own range. */
   readonly ranges: Readonly<Record<Figure, Range>>
 }
 

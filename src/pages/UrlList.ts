@@ -1,31 +1,31 @@
-/** Reads the addresses from a pasted text or a file. */
+/** Reads the URLs from a pasted text or a file. */
 import Papa from "papaparse"
 
 /**
- * Where the addresses are: in one column of the table (its index), in every cell of the table
- * (`cells`), or one address in each line of plain text (`lines`).
+ * The part of the text that has the URLs: one column of the table (its index), every cell of the
+ * table (`cells`), or every line of plain text, with one URL in each (`lines`).
  */
 export type Reading = number | "cells" | "lines"
 
-/** An address of the list. */
+/** A URL of the list. */
 export interface Item {
   readonly url: string
   /**
-   * One array for each table line that contains this address: the cells of the line without the
-   * cell of the address.
+   * One array for each table line that contains this URL: the cells of the line without the cell of
+   * the URL.
    */
   readonly lines?: ReadonlyArray<ReadonlyArray<string>>
 }
 
 export interface UrlList {
   readonly items: ReadonlyArray<Item>
-  /** How many repeated addresses were left out. */
+  /** How many repeated URLs were left out. */
   readonly duplicates: number
   /** The names of all columns of the table; empty when the text is not a table. */
   readonly columns: ReadonlyArray<string>
   readonly reading: Reading
   /**
-   * The names of the table's columns, except the column with the addresses. Each array in
+   * The names of the columns of the user's table, except the column with the URLs. Each array in
    * `Item.lines` has one cell for each name.
    */
   readonly others: ReadonlyArray<string>
@@ -33,13 +33,16 @@ export interface UrlList {
 
 export interface Options {
   readonly keepsDuplicates: boolean
-  /** Where the addresses are. Default: detected from the names and the cells of the columns. */
+  /**
+   * The part of the text that has the URLs. Default: detected from the names and the cells of the
+   * columns.
+   */
   readonly reading?: Reading | undefined
 }
 
 /**
- * Reads a list with one address per line, or a table from a spreadsheet. Skips blank lines. In a
- * list, also skips lines that start with `#`.
+ * Reads a list with one URL per line, or a table from a spreadsheet. Skips blank lines. In a list,
+ * also skips lines that start with `#`.
  */
 export const read = (text: string, options: Options): UrlList => {
   const { columns, items, others, reading } = itemsOf(text.replace(/^\uFEFF/, ""), options.reading)
@@ -48,9 +51,7 @@ export const read = (text: string, options: Options): UrlList => {
   return { items: kept, duplicates: all.length - kept.length, columns, reading, others }
 }
 
-/**
- * Removes repeated addresses. The first occurrence gets the table lines of all later occurrences.
- */
+/** Removes repeated URLs. The first occurrence gets the table lines of all later occurrences. */
 const withoutDuplicates = (items: ReadonlyArray<Item>): ReadonlyArray<Item> => {
   const linesOf = new Map<string, Array<ReadonlyArray<string>>>()
   for (const { lines = [], url } of items) {
@@ -71,9 +72,9 @@ const itemsOf = (
   }
   const [first = [], ...rest] = table
   const titled = first.findIndex((cell) => title.test(cell.trim()))
-  const found = titled !== -1 ? titled : hasOnlyAddresses(table) ? "cells" : mostAddresses(table)
+  const found = titled !== -1 ? titled : hasOnlyUrls(table) ? "cells" : mostUrls(table)
   const isHead =
-    rest.length > 0 && found !== "cells" && (titled !== -1 || !isAddressLike(first[found] ?? ""))
+    rest.length > 0 && found !== "cells" && (titled !== -1 || !isUrlLike(first[found] ?? ""))
   const columns = first.map((cell, index) => (isHead && cell.trim()) || `column ${index + 1}`)
   const reading = typeof asked === "number" && asked >= columns.length ? found : (asked ?? found)
   if (reading === "lines")
@@ -104,25 +105,25 @@ const lines = (text: string): ReadonlyArray<string> => {
 }
 
 /**
- * Splits a line into its addresses. Does not split at a comma or semicolon that may be part of an
- * address.
+ * Splits a line of plain text into its URLs, at tabs, commas and semicolons. Does not split at a
+ * comma or semicolon that may be part of a URL, as in `example.com/a,b`.
  */
 const cellsOf = (line: string): ReadonlyArray<string> => {
   if (!/[\t,;]/.test(line)) return [line]
   const wide = line.split(/\t|[,;]\s+/).filter((cell) => cell.trim() !== "")
-  if (!wide.every(isAddressLike)) return [line]
+  if (!wide.every(isUrlLike)) return [line]
   const narrow = wide.flatMap((cell) => cell.split(/[,;]/)).filter((cell) => cell.trim() !== "")
   const isSafe =
-    narrow.every((cell) => isAddressLike(cell) && !/[/?#]/.test(cell)) ||
+    narrow.every((cell) => isUrlLike(cell) && !/[/?#]/.test(cell)) ||
     narrow.every((cell) => /^\s*https?:\/\//i.test(cell))
   return isSafe ? narrow : wide
 }
 
-/** Matches the usual names of a column of addresses. */
+/** Matches the usual names of a column of URLs. */
 const title =
   /^(urls?|domains?|(web ?)?sites?|(web ?)?(page|address)(es)?|links?|hosts?|host ?names?|targets?)$/i
 
-const isAddressLike = (cell: string) => /^\s*\S+\.\S{2,}\s*$/.test(cell)
+const isUrlLike = (cell: string) => /^\s*\S+\.\S{2,}\s*$/.test(cell)
 
 const delimiters = ["\t", ";", ","]
 const sampled = 50
@@ -144,17 +145,17 @@ const tableOf = (text: string): ReadonlyArray<ReadonlyArray<string>> | undefined
 const parse = (text: string, delimiter: string, preview: number) =>
   Papa.parse<Array<string>>(text, { delimiter, preview, skipEmptyLines: "greedy" }).data
 
-const hasOnlyAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): boolean =>
-  table.slice(0, sampled).every((row) => row.every((cell) => cell === "" || isAddress(cell)))
+const hasOnlyUrls = (table: ReadonlyArray<ReadonlyArray<string>>): boolean =>
+  table.slice(0, sampled).every((row) => row.every((cell) => cell === "" || isUrl(cell)))
 
-/** True for an address. `isAddressLike` also accepts numbers such as 2.35; this function does not. */
-const isAddress = (cell: string) => isAddressLike(cell) && /\.\p{L}/u.test(cell)
+/** True for a URL. `isUrlLike` also accepts numbers such as 2.35; this function does not. */
+const isUrl = (cell: string) => isUrlLike(cell) && /\.\p{L}/u.test(cell)
 
-const mostAddresses = (table: ReadonlyArray<ReadonlyArray<string>>): number => {
+const mostUrls = (table: ReadonlyArray<ReadonlyArray<string>>): number => {
   const counts: Array<number> = []
   for (const row of table.slice(0, sampled)) {
     row.forEach((cell, column) => {
-      if (isAddressLike(cell)) counts[column] = (counts[column] ?? 0) + 1
+      if (isUrlLike(cell)) counts[column] = (counts[column] ?? 0) + 1
     })
   }
   const most = Math.max(...Array.from(counts, (count = 0) => count), 1)

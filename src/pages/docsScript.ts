@@ -1,4 +1,7 @@
-/** Completes the API reference in the browser: the service's address, and buttons to copy. */
+/**
+ * Completes the page of the API reference in the browser: writes the service's address into the
+ * examples, and adds to each example a button that copies the example.
+ */
 const base = new URL(".", location.href).href.replace(/\/$/, "")
 
 const copyButton = (pre: HTMLElement) => {
