@@ -1,7 +1,8 @@
 /**
- * Measures request coalescing: 100,000 checks of one host each, over 10,000 hosts with a Zipf
- * distribution. A fake vendor on real HTTP takes 50 ms per call. Fails unless each host is bought
- * exactly once. Prints the latency that coalescing adds to the vendor's call.
+ * Measures request coalescing with 100,000 checks. Each check is for one of 10,000 hosts, drawn
+ * from a Zipf distribution. A fake vendor on real HTTP takes 50 ms per call. Fails unless the
+ * vendor is asked for each drawn host exactly once. Prints the latency that coalescing adds to the
+ * vendor's call.
  *
  *     node scripts/bench-coalescing.ts [CLIENTS]
  */
@@ -113,7 +114,11 @@ const bench = Effect.gen(function* () {
   console.log(`${seen.size} hosts, ${moz.rows()} rows in ${moz.calls.length} calls`)
   print("first check of a host", bought)
   print("cached or in flight", remembered)
-  if (moz.rows() !== seen.size) throw new Error("rows bought and hosts asked for differ")
+  if (moz.rows() !== seen.size) {
+    throw new Error(
+      `the vendor was asked for ${moz.rows()} hosts, but ${seen.size} hosts were drawn`,
+    )
+  }
 })
 
 await Effect.runPromise(Effect.scoped(bench))

@@ -1,8 +1,10 @@
 /**
- * Compares the cost of a request on a ledger with ten million entries and on an empty ledger. Runs
- * hold/settle pairs on the two databases alternately, so that other load affects both equally. Half
- * of the entries belong to the measured account. The hashes of the entries do not form a chain, so
- * `credits verify` would fail on this ledger. Requests do not read the hashes of earlier entries.
+ * Compares the duration of a hold/settle pair on a ledger with `--entries` entries and on an empty
+ * ledger, which is in another database. Measures `--pairs` pairs on each ledger in turn, `--turns`
+ * times, so that other load affects both equally. Half of the entries belong to the measured
+ * account. The hashes of the entries do not form a chain, so `credits verify` would fail on this
+ * ledger. The duration does not depend on them, because requests do not read the hashes of earlier
+ * entries.
  *
  *     node scripts/bench-large-ledger.ts [--entries 10000000] [--database sqlite|postgres]
  *       [--pairs 2000] [--turns 20]
@@ -47,8 +49,8 @@ const inSql = <E>(client: Layer.Layer<SqlClient.SqlClient, E>) =>
   )
 
 /**
- * Inserts the entries 2 to `count` of an account. Their request ids are counted up from `before`,
- * instead of UUIDs.
+ * Inserts the entries 2 to `count` of an account. The request id of entry n is not a UUID but the
+ * number `before` + n in hexadecimal.
  */
 const fill = (account: AccountId, count: number, before: number) =>
   Effect.gen(function* () {
@@ -86,14 +88,14 @@ const fill = (account: AccountId, count: number, before: number) =>
 const credit = 1_000_000_000_000
 const otherAccounts = 1000
 
-/** Fills a ledger with `count` entries. Returns the account that owns half of them. */
+/** Inserts `count` entries into a ledger. Returns the account that owns half of them. */
 const prepare = (count: number) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const quickly = sql.onDialectOrElse({
       sqlite: () => ({
         begin: sql`PRAGMA synchronous = OFF`,
-        // Checkpoint now, so that the turns do not wait for the disk to write the filled entries.
+        // Checkpoint now, so that no checkpoint writes the inserted entries during a measurement.
         end: Effect.zip(sql`PRAGMA synchronous = FULL`, sql`PRAGMA wal_checkpoint(TRUNCATE)`),
       }),
       orElse: () => ({
@@ -148,8 +150,8 @@ const compare = <E>(empty: Layer.Layer<Stores, E>, large: Layer.Layer<Stores, E>
     yield* Effect.all([none, many])
     const times: Array<readonly [none: number, many: number]> = []
     for (let i = 0; i < turns; i++) {
-      // Alternate the order of the two databases, because the first measurement may affect the
-      // second one.
+      // Alternate the order of the two ledgers, because the first measurement may affect the second
+      // one.
       if (i % 2 === 0) times.push([yield* none, yield* many])
       else times.push(yield* Effect.map(Effect.all([many, none]), ([b, a]) => [a, b] as const))
     }
@@ -158,9 +160,9 @@ const compare = <E>(empty: Layer.Layer<Stores, E>, large: Layer.Layer<Stores, E>
       times.reduce((sum, pair) => sum + (pair[i] ?? 0), 0),
     )
     console.log(
-      `${options.database}: a pair costs ${ratio.toFixed(3)} times as much with ${entries} ` +
-        `entries as with none (median of ${turns} turns of ${pairs}; ` +
-        `${((sumMany ?? 0) / (sumNone ?? 1)).toFixed(3)} over all)`,
+      `${options.database}: a pair takes ${ratio.toFixed(3)} times as long with ${entries} ` +
+        `entries as with none (median of ${turns} turns of ${pairs} pairs; ` +
+        `${((sumMany ?? 0) / (sumNone ?? 1)).toFixed(3)} over all turns)`,
     )
   }).pipe(Effect.scoped, Effect.runPromise)
 

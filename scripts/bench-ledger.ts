@@ -1,8 +1,9 @@
 /**
- * Measures concurrent hold/settle pairs on a single account, on each store. The final balance must
- * be exact. Before and after these pairs, measures pairs with one transaction per operation on the
- * same database. Prints the ratio of the two speeds. If the computer has other load, only this
- * ratio is meaningful.
+ * Measures how many hold and settle operations per second each store completes for one account,
+ * when `--concurrency` hold/settle pairs run at a time and can share transactions. Fails unless the
+ * final balance is exact and the ledger passes its audit. Before and after, measures a baseline on
+ * the same store: one operation at a time, each in its own transaction. Prints the ratio of the two
+ * speeds. If the computer has other load, only this ratio is meaningful.
  *
  *     node scripts/bench-ledger.ts [--pairs 1000000] [--concurrency 64]
  *       [--stores memory,sqlite,postgres] [--slow-disk]
@@ -44,8 +45,8 @@ const { values: options } = parseArgs({
 const pairs = Number(options.pairs)
 const concurrency = Number(options.concurrency)
 /**
- * The number of pairs in the baseline, which uses one transaction per operation. Half of the
- * baseline runs before the measured pairs, half after.
+ * The number of hold/settle pairs in the baseline, which runs one operation at a time, each in its
+ * own transaction. Half of these pairs run before the concurrent pairs, half after.
  */
 const baselinePairs = Math.min(2000, Math.max(100, Math.floor(pairs / 50)))
 /** The number of holds that are charged in `count` hold/settle pairs: every second hold. */
@@ -108,9 +109,9 @@ const run = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
     assert.deepEqual(yield* problemsOf(account), [])
     console.log(
-      `${name}: ${pairs} pairs, ${concurrency} at a time: exact, and verified; ` +
+      `${name}: ${pairs} pairs, ${concurrency} at a time: balance exact, ledger verified; ` +
         `${together.toFixed(0)} operations/s, ${alone.toFixed(0)} with one transaction each: ` +
-        `${(together / alone).toFixed(1)} times the rate`,
+        `ratio ${(together / alone).toFixed(1)}`,
     )
   }).pipe(Effect.provide(store), Effect.runPromise)
 
@@ -155,7 +156,10 @@ int fsync(int fd) { return slowly("fsync", fd); }
 int fdatasync(int fd) { return slowly("fdatasync", fd); }
 `
 
-/** Runs this program again with the slow disk. Returns its exit code. */
+/**
+ * Runs this program again with a preloaded library that makes each fsync 1 ms slower. Returns the
+ * exit code of that run.
+ */
 const onSlowDisk = (folder: string) => {
   const [source, library] = [join(folder, "slow.c"), join(folder, "slow.so")]
   writeFileSync(source, slowDisk)

@@ -1,17 +1,18 @@
 /**
- * Measures what each trick is worth: builds the program whole and once without each trick, and
- * prints a Markdown table of ratios to the whole program. README.md beside this file explains the
- * table. Needs Linux and wrk.
+ * Measures the gain of each trick, which is an optimisation in `tricks.ts`. Builds the program with
+ * all tricks, and once more without each trick. Prints a Markdown table: the CPU time, the memory
+ * and the start time without each trick, divided by those of the program with all tricks. README.md
+ * beside this file explains the table. Needs Linux and wrk.
  *
  *     npm run bench:ablation -- [OPTION]…
  *
  *     --only TRICK       measure only this trick; may be given several times
  *     --list             print the names of the tricks
  *     --rounds N         rounds of each workload (default: 9)
- *     --seconds N        seconds of each round and build (default: 1)
- *     --warm-up N        seconds of each workload and build before the rounds (default: 4)
- *     --rss-seconds N    seconds of load before memory is read (default: 15; 0: do not read)
- *     --starts N         starts of each build (default: 11; 0: none)
+ *     --seconds N        seconds of load on each build in each round (default: 1)
+ *     --warm-up N        seconds of load on each build before a workload's first round (default: 4)
+ *     --rss-seconds N    seconds of load while memory is measured (default: 15; 0: do not measure)
+ *     --starts N         how often the start of each build is measured (default: 11; 0: never)
  */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
@@ -66,8 +67,8 @@ const rssSeconds = Number(values["rss-seconds"])
 const starts = Number(values.starts)
 
 /**
- * A build of the program. `trick` is the trick that this build lacks; undefined for the whole
- * program.
+ * A build of the program with all tricks in `tricks.ts`, or with all but one. `trick` is the trick
+ * that is left out; undefined for the build with all tricks.
  */
 interface Build {
   readonly name: string
@@ -99,7 +100,8 @@ const make = async (name: string, trick: Trick | undefined): Promise<Build> => {
 const chosen = tricks.filter(({ name }) => values.only.length === 0 || values.only.includes(name))
 const whole = await make("whole", undefined)
 /**
- * The whole program, measured a second time. Its ratios to the first measurement show the noise.
+ * The program with all tricks, measured a second time. Its ratios to the first measurement show the
+ * noise.
  */
 const wholeAgain: Build = { ...whole, name: "(nothing)" }
 const builds = [whole, wholeAgain]

@@ -1,4 +1,6 @@
-/** The requests of the benchmark. Every server of a run gets the same accounts and requests. */
+/** Makes the requests of the benchmark, which are the same for every server of a run. */
+
+/** The number of accounts that send requests. */
 export const accounts = 5
 
 /** Credits of each account: more than any run can spend. */
@@ -7,7 +9,7 @@ export const credits = 1_000_000_000_000
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const creditsPath = "/v1/quota/available-credits"
 
-/** URLs in four usual forms, each with a different domain. */
+/** Returns `count` URLs, each with another domain. The URLs have four common forms in turn. */
 const urlsOf = (kind: string, count: number) =>
   Array.from({ length: count }, (_, i) => {
     const name = `${kind}-${i}`
@@ -23,18 +25,19 @@ const urlsOf = (kind: string, count: number) =>
     }
   })
 
-/** The URLs for the rows *known* and *sandbox* of the benchmark's table. */
+/** The URLs that the requests of the benchmark's rows *known* and *sandbox* contain. */
 export const knownUrls = urlsOf("known", 5_000)
 
 /**
- * The URLs for the rows *bought* of the table. They are so many that no two requests in flight
- * contain the same URL: 64 requests of 50 URLs use 3,200 consecutive URLs.
+ * The URLs that the requests of the benchmark's rows *bought* contain. There are so many that no
+ * two requests in flight contain the same URL: 64 requests of 50 URLs use 3,200 consecutive URLs.
  */
 export const boughtUrls = urlsOf("bought", 50_000)
 
 export interface Request {
   readonly method: "GET" | "POST"
   readonly path: string
+  /** Whether the request has an `Idempotency-Key`. */
   readonly isNamed: boolean
   readonly body: string
 }
@@ -47,7 +50,8 @@ export const batches = (
   { count, isNamed }: { readonly count: number; readonly isNamed: boolean },
 ): ReadonlyArray<Request> =>
   Array.from({ length: count === 1 ? urls.length : differentBatches }, (_, i) => {
-    // Shift each pass over the URLs by 5 URLs, so that its batches differ from the previous pass.
+    // Start each pass over the URLs 5 URLs later, so that its batches differ from those of the
+    // previous pass.
     const first = i * count + 5 * Math.floor((i * count) / urls.length)
     const batch = Array.from({ length: count }, (_, j) => urls[(first + j) % urls.length])
     return { method: "POST", path: batchPath, isNamed, body: JSON.stringify({ urls: batch }) }
@@ -56,8 +60,8 @@ export const batches = (
 export const balance: Request = { method: "GET", path: creditsPath, isNamed: false, body: "" }
 
 /**
- * Derives figures from 0 to 100 from a text with the hash FNV-1a. The same text gives the same
- * figures.
+ * Hashes a text with FNV-1a, and derives figures between 0 and 100 from the hash. The same text
+ * always gives the same figures.
  */
 export const figuresOf = (text: string) => {
   let hash = 0x811c9dc5

@@ -1,11 +1,13 @@
 /**
- * A second, hand-written server that does the same as the service, to compare their speed. Uses
- * Fastify with compiled schemas, and better-sqlite3 with prepared statements. One durable
- * transaction holds credits, and a second one settles the hold. A request with an idempotency key
- * takes the key in the first transaction and stores its answer in the second one. Prints its
- * address and its API keys.
+ * A hand-written server that does the same as the service. The benchmark compares the speed of the
+ * two. This server uses Fastify with compiled schemas, and better-sqlite3 with prepared statements.
+ * One durable transaction holds credits, and a second one settles the hold. A request with an
+ * idempotency key takes the key in the first transaction and stores its answer in the second one.
+ * Prints its address and its API keys.
  *
- *     node peer.ts known|bought|sandbox [VENDOR]
+ *     node peer.ts known         has the figures of all `knownUrls` in memory
+ *     node peer.ts bought URL    buys figures from the fake vendor at URL
+ *     node peer.ts sandbox       computes figures from a hash
  */
 import { createHash, randomBytes, randomUUID } from "node:crypto"
 import Database from "better-sqlite3"
@@ -39,7 +41,7 @@ interface Receipt {
   readonly answer: string | null
 }
 
-/** The idempotency key of a request. */
+/** The idempotency key of a request, and the hash of the request's URLs. */
 interface Name {
   readonly key: string
   readonly fingerprint: string
@@ -67,8 +69,9 @@ const storeAnswer = database.prepare("UPDATE receipts SET answer = ? WHERE accou
 const balances = new Map<string, number>()
 
 /**
- * Holds credits. If an earlier request had the same idempotency key, returns the receipt of that
- * request. Otherwise returns whether the account has enough credits.
+ * Returns the receipt of the earlier request with the same idempotency key, if there is one.
+ * Otherwise holds the credits and returns true, or returns false if the account has too few
+ * credits.
  */
 const hold = database.transaction(
   (request: string, account: string, amount: number, name: Name | undefined) => {
@@ -111,7 +114,7 @@ const keys = Array.from({ length: accounts }, (_, i) => {
   return key
 })
 
-/** Returns host, path and query of a public web address; undefined when it cannot be checked. */
+/** Returns the host, path and query of `url`; undefined when `url` is not a public web address. */
 const pageOf = (url: string) => {
   const address = url.includes("://") ? url : `https://${url}`
   if (!URL.canParse(address)) return undefined

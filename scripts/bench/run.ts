@@ -1,16 +1,18 @@
 /**
- * Compares the built service with the server in `peer.ts` and prints a Markdown table. README.md
- * beside this file explains rows and ratios. Needs Linux, wrk and a C compiler.
+ * Compares the speed of the built service with the server in `peer.ts` and prints a Markdown table.
+ * Each row of the table measures one kind of request. README.md beside this file explains the rows
+ * and the ratios. Needs Linux, wrk and a C compiler.
  *
  *     npm run bench -- [OPTION]…
  *
  *     --rows PATTERN     measure only the rows whose names match (a regular expression)
  *     --list             print the names of the rows
- *     --rounds N         rounds of each row (default: 3)
- *     --seconds N        seconds of each round and server (default: 4)
- *     --warm-up N        seconds of each row and server before the rounds (default: 4)
- *     --rss-seconds N    least seconds of load before memory is read (default: 60; 0: do not read)
- *     --against FILE     another build's authority.cjs in place of the peer
+ *     --rounds N         how often each row is measured (default: 3)
+ *     --seconds N        seconds of load on each server in each round of a row (default: 4)
+ *     --warm-up N        seconds of load on each server before a row's first round (default: 4)
+ *     --rss-seconds N    minimum seconds of load on each server, from its start until its memory is
+ *                        known (default: 60; 0: do not measure memory)
+ *     --against FILE     compare with another build's authority.cjs instead of with `peer.ts`
  *     --json FILE        also write all figures of all rounds to FILE
  */
 import assert from "node:assert/strict"
@@ -111,8 +113,9 @@ const postgres = async (cwd: string) =>
   (await start("PostgreSQL", cwd, [script("start-postgres.ts")])).url
 
 /**
- * Measures one row of the table. Fails unless every URL was charged. Also fails unless the rows
- * *bought* bought every URL from the vendor, and all other rows bought none.
+ * Measures one row of the benchmark's table on one server. Fails when a URL was not charged, when
+ * the server did not ask the vendor for every URL of a *bought* row, or when it asked the vendor
+ * for a URL of any other row.
  */
 const measure = async (
   contender: Contender,
@@ -140,7 +143,10 @@ const measure = async (
   return figures
 }
 
-/** Measures the memory of a server under load, with requests of all its rows in turn. */
+/**
+ * Measures the memory of a server under load. `file` contains the requests of all rows of the
+ * server's group.
+ */
 const memoryOf = async (contender: Contender, file: string): Promise<Memory> => {
   if (rssSeconds === 0) return { rssMb: Number.NaN, peakMb: Number.NaN, loadSeconds: 0 }
   const window = Math.min(10, rssSeconds)
@@ -155,7 +161,7 @@ const memoryOf = async (contender: Contender, file: string): Promise<Memory> => 
   return { ...memory, loadSeconds: contender.loadSeconds }
 }
 
-/** Takes requests from several rows in turn. */
+/** Returns requests of several rows: one request of each row in turn, 1,000 times. */
 const mixed = (rows: ReadonlyArray<Row>) =>
   Array.from({ length: 1000 }, (_, i) =>
     rows.flatMap(({ requests }) => requests[i % requests.length] ?? []),
@@ -187,7 +193,7 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
   }
   for (let round = 0; round < rounds; round++) {
     for (const row of rows) {
-      // Swap the order of the two servers in every second round.
+      // Measure the two servers in the opposite order in every second round.
       const order = round % 2 === 0 ? contenders : contenders.toReversed()
       for (const contender of order) {
         const figures = await measure(contender, { ...row, seconds }, helpers)

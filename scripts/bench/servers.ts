@@ -14,7 +14,10 @@ export interface Server {
   readonly url: string
   /** API keys, one for each account. */
   readonly keys: ReadonlyArray<string>
-  /** Sends SIGTERM, and SIGKILL after 15 s. Waits until the process has ended. */
+  /**
+   * Sends SIGTERM, and SIGKILL if the process has not ended after 15 s. Waits until the process has
+   * ended.
+   */
   readonly stop: () => Promise<void>
 }
 
@@ -105,7 +108,7 @@ interface ServiceOptions {
   readonly name: string
   /** The working directory, which contains the SQLite database. */
   readonly cwd: string
-  /** The built program. */
+  /** The path of the built program. */
   readonly program: string
   readonly settings: NodeJS.ProcessEnv
 }
@@ -121,7 +124,7 @@ export const startService = async ({
   return { ...(await serve({ cwd, name, program, settings })), keys }
 }
 
-/** Starts the service on a database that already has the accounts. */
+/** Starts the service. Its database must already contain the benchmark's accounts. */
 export const serve = ({ cwd, name, program, settings }: ServiceOptions) =>
   start(name, cwd, [program, "serve", "--json"], {
     AUTHORITY_PORT: "0",
@@ -202,8 +205,8 @@ const assertAllChecked = (
 }
 
 /**
- * Fails unless the server checks URLs, replays a stored answer, and refuses another request with
- * the same idempotency key with 422.
+ * Fails unless the server checks URLs, replays the stored answer when the request is repeated, and
+ * answers 422 to a request that has the same idempotency key but other URLs.
  */
 export const assertHonest = async (server: Server, urls: ReadonlyArray<string>) => {
   const [first = { body: "" }, second = { body: "" }] = batches(urls, { count: 50, isNamed: true })

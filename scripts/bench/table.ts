@@ -3,11 +3,20 @@ import { type Measure, medians } from "./measure.ts"
 import type { Group } from "./workloads.ts"
 
 export interface Memory {
-  /** The median memory of the server's processes over the last seconds of load, in MB. */
+  /**
+   * The resident memory of the server's process and its child processes together, in MB: the median
+   * over at most the last 10 s of load.
+   */
   readonly rssMb: number
-  /** The highest measured memory of the server's processes, in MB. */
+  /**
+   * The highest measured resident memory of the server's process and its child processes together,
+   * in MB.
+   */
   readonly peakMb: number
-  /** How long the server was under load: the seconds of all rounds together. */
+  /**
+   * How many seconds the server was under load in total: warm-ups, rounds and the measurement of
+   * memory.
+   */
   readonly loadSeconds: number
 }
 

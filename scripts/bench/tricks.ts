@@ -1,4 +1,7 @@
-/** The tricks that improve speed, memory or start time. Defines how a build omits each trick. */
+/**
+ * The tricks: optimisations of speed, memory or start time. Defines how the ablation benchmark
+ * builds the program without each trick.
+ */
 import assert from "node:assert/strict"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
@@ -6,7 +9,10 @@ import type { Plugin } from "esbuild"
 import type { Step } from "../build-binary.ts"
 import { root } from "../bundle.ts"
 
-/** The workloads of the ablation benchmark. They are rows of the main benchmark. */
+/**
+ * The workloads of the ablation benchmark. Each value is the name of the main benchmark's row that
+ * has this workload.
+ */
 export const workloads = {
   named1: "known, named, 1 URL",
   named50: "known, named, 50 URLs",
@@ -22,20 +28,26 @@ export interface Trick {
   readonly workloads: ReadonlyArray<keyof typeof workloads>
   /** The build step that is omitted to remove the trick. */
   readonly step?: Step
-  /** Modules that contain the trick. The bundler replaces each module with plain code. */
+  /**
+   * The modules that contain the trick. To omit the trick, the bundler replaces each module with a
+   * file in `plain/` that does the same in plain code.
+   */
   readonly twins?: ReadonlyArray<Twin>
   /** The part of a module that contains the trick, and the plain code that replaces this part. */
   readonly edit?: { readonly module: string; readonly piece: RegExp; readonly plain: string }
-  /** Settings of the service that turn the trick off. */
+  /** Environment variables of the service that turn the trick off. */
   readonly settings?: NodeJS.ProcessEnv
 }
 
 interface Twin {
-  /** Matches the import path of the module. */
+  /** Matches the import path of the module that contains the trick. */
   readonly module: RegExp
-  /** The file in `plain/` with the plain code. */
+  /** The file in `plain/` that replaces the module: it has the same exports, without the trick. */
   readonly file: string
-  /** The only module that imports the plain code. Default: every module does. */
+  /**
+   * The path of the only module whose imports are changed to `file`. Default: all modules in
+   * `src/`.
+   */
   readonly importer?: string
 }
 
@@ -99,13 +111,14 @@ export const tricks: ReadonlyArray<Trick> = [
   { name: "code cache", workloads: [], step: "code cache" },
 ]
 
-/** Makes the plugins that replace the trick with plain code. */
+/** Makes the esbuild plugins that replace the code of a trick with plain code. */
 export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plugin> => [
   ...twins.map(({ file, importer, module }): Plugin => ({
     name: `${name}: ${file}`,
     setup: ({ onResolve }) =>
       onResolve({ filter: module }, (found) => {
-        // Replace only imports from `src/`, because plain code may import the replaced module.
+        // Replace only imports that a module in `src/` makes, because the files in `plain/` may
+        // import the module that they replace.
         const isOurs = found.importer.startsWith(join(root, importer ?? "src/"))
         return isOurs ? { path: join(import.meta.dirname, "plain", file) } : undefined
       }),

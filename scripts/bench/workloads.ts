@@ -1,4 +1,7 @@
-/** The rows of the benchmark, in groups that share their servers. */
+/**
+ * The rows of the benchmark's table, in groups. The rows of one group are measured on the same
+ * servers.
+ */
 import { balance, batches, boughtUrls, knownUrls, type Request } from "./load.ts"
 
 export interface Row {
@@ -10,18 +13,22 @@ export interface Row {
 
 export interface Group {
   readonly name: string
-  /** The source of the figures. */
+  /**
+   * Where the figures of the URLs come from: the cache ("known"), a fake vendor ("bought") or a
+   * computation ("sandbox").
+   */
   readonly source: "known" | "bought" | "sandbox"
   /** Explains what this group measures. The text is printed in the list below the table. */
   readonly meaning: string
-  /** Settings of the service. The peer has no settings. */
+  /** Environment variables of the service. The server in `peer.ts` has no settings. */
   readonly settings?: NodeJS.ProcessEnv
+  /** True if the service traces every request and exports the traces with OTLP. */
   readonly isTraced?: boolean
-  /** Each fsync of both servers takes 1 ms longer. */
+  /** True if each fsync of the two compared servers takes 1 ms longer. */
   readonly hasSlowDisk?: boolean
   /**
-   * Compares the service on PostgreSQL with the service on SQLite, because the peer has only
-   * SQLite.
+   * True if the service runs on PostgreSQL. It is compared with the service on SQLite, because the
+   * server in `peer.ts` supports only SQLite.
    */
   readonly isOnPostgres?: boolean
   readonly rows: ReadonlyArray<Row>
@@ -64,19 +71,21 @@ const known = group("known", "known", {
 export const groups: ReadonlyArray<Group> = [
   { ...known, rows: [...known.rows, { name: "known, balance", urls: 0, requests: [balance] }] },
   group("bought", "bought", {
-    meaning: "no cache: every request buys its figures from a vendor in a process of its own",
+    meaning:
+      "no cache: every request buys its figures from a fake vendor, which is another process",
     settings: { AUTHORITY_CACHE_TTL: "0s" },
   }),
   group("sandbox", "sandbox", {
-    meaning: "the default provider; the peer computes its figures with one hash a URL",
+    meaning: "the default provider; the peer computes its figures with one hash per URL",
   }),
   group("known, rate limit", "known", {
-    meaning: "as *known*, with a rate limit that refuses nothing; the peer has none",
+    meaning: "as *known*, with a rate limit that is never reached; the peer has no rate limit",
     settings: { AUTHORITY_RATE_LIMIT: "100000000/1m" },
     named: "always",
   }),
   group("known, OTLP", "known", {
-    meaning: "as *known*, every request traced and sent to a receiver; the peer traces nothing",
+    meaning:
+      "as *known*; the service traces every request and exports the traces; the peer does not",
     isTraced: true,
   }),
   group("known, express off", "known", {
@@ -84,18 +93,18 @@ export const groups: ReadonlyArray<Group> = [
     settings: { AUTHORITY_EXPRESS: "off" },
   }),
   group("known, slow disk", "known", {
-    meaning: "as *known*, each fsync of both takes 1 ms longer",
+    meaning: "as *known*; each fsync of both servers takes 1 ms longer",
     hasSlowDisk: true,
     named: "always",
   }),
   group("bought, slow disk", "bought", {
-    meaning: "as *bought*, each fsync of both takes 1 ms longer",
+    meaning: "as *bought*; each fsync of both servers takes 1 ms longer",
     settings: { AUTHORITY_CACHE_TTL: "0s" },
     hasSlowDisk: true,
     named: "always",
   }),
   group("known, PostgreSQL", "known", {
-    meaning: "as *known*, the service on PostgreSQL beside the service on SQLite",
+    meaning: "as *known*; compares the service on PostgreSQL with the service on SQLite",
     isOnPostgres: true,
   }),
 ]
