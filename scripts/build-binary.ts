@@ -34,8 +34,9 @@ interface Target {
 }
 
 /**
- * The packages contain Node 24. Node 26 needs libatomic.so.1. A plain Debian and the image of
- * `deploy/Dockerfile` lack this library, so an executable with Node 26 would not start there.
+ * The platforms for which the build can make an executable. The npm packages `node-*` contain Node
+ * 24. Node 26 needs the library libatomic.so.1, which a plain Debian and the image of
+ * `deploy/Dockerfile` lack, so an executable with Node 26 would not start there.
  */
 const targets: Record<string, Target> = {
   "linux-x64": {
@@ -94,7 +95,7 @@ const baseOf = ({ base, node }: Target): string => {
   return join(cache, node)
 }
 
-/** A build step that `bench/ablation.ts` can leave out. */
+/** A build step that `bench/ablation.ts` can leave out, to measure the gain of the step. */
 export type Step = "code cache" | BundleStep
 
 export interface Options {

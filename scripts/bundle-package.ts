@@ -51,7 +51,8 @@ const packageOf = ({
   license,
   type: "module",
   sideEffects: ["./server.js", "./testing.js", "./chunks/*"],
-  // The clients need Node 20. The service needs a newer Node, and reports this when it is imported.
+  // Node 20 is enough for the clients. The service needs a newer Node: when it is imported on an
+  // older Node, it prints the required version and ends the process.
   engines,
   exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
   files: ["client.js", "client-effect.js", ...files, "provider", "types"],

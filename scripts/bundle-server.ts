@@ -15,9 +15,10 @@ export const serverEntries = {
 }
 
 /**
- * The packages that are not bundled: an application needs a single copy of Effect, and SQLite's
- * addon is not JavaScript. All other libraries are bundled, because npm ignores the `overrides` of
- * a dependency and would install an SQLite that does not load on every platform.
+ * The packages that are not bundled: an application needs a single copy of Effect, and the addon of
+ * better-sqlite3 is not JavaScript. All other libraries are bundled. If npm installed them, it
+ * would ignore our `overrides`, and `@effect/sql-sqlite-node` would get an older better-sqlite3.
+ * That version does not load on every platform.
  */
 const external = ["effect", "@effect/platform", "better-sqlite3"]
 

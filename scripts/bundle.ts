@@ -1,4 +1,7 @@
-/** Bundles the program and its libraries into one JavaScript file that contains its commit. */
+/**
+ * Bundles the program and its libraries into one JavaScript file. The bundler inserts the program's
+ * version and the hash of the Git commit, which `--version` prints.
+ */
 import { execFileSync } from "node:child_process"
 import { join } from "node:path"
 import { readFile, writeFile } from "node:fs/promises"
@@ -13,7 +16,7 @@ export const dist = join(root, "dist")
 /** The name of SQLite's addon for a platform, for example `linux-x64`. */
 export type Addon = `${string}-${string}`
 
-/** A build step that `bench/ablation.ts` can leave out. */
+/** A build step that `bench/ablation.ts` can leave out. "young functions" is `allocateYoung`. */
 export type Step = "young functions"
 
 export const bundle = async (options: {
@@ -22,8 +25,8 @@ export const bundle = async (options: {
   /** Build steps to omit. Names of steps that only `build-binary.ts` has are ignored. */
   readonly without?: ReadonlyArray<string>
   /**
-   * Options of esbuild: how to bundle the addon, which is not JavaScript, and code before and after
-   * the program.
+   * Further options of esbuild: how to bundle SQLite's addon, plugins, and code to insert before
+   * the program (`banner`) and after it (`footer`).
    */
   readonly rest: Pick<BuildOptions, "assetNames" | "banner" | "footer" | "loader" | "plugins">
 }) => {
@@ -47,7 +50,7 @@ export const bundle = async (options: {
     ...options.rest,
   })
   if (!has("young functions")) return
-  // This must be the last step, because the bundler would change `(0, () => …)` back to `() => …`.
+  // `allocateYoung` must run after esbuild, which would change `(0, () => …)` back to `() => …`.
   await writeFile(options.outfile, allocateYoung(await readFile(options.outfile, "utf8")))
 }
 

@@ -1,9 +1,11 @@
 /**
- * Writes V8's code cache for a script: the compiled code of the functions that the program runs at
- * its start. To find these functions, it runs the program, which prints the help, serves a batch
- * and stops.
+ * Writes V8's code cache for the program: the compiled code of the functions that it runs at its
+ * start and for its first requests. To find these functions, this script runs the program: it
+ * prints the help, starts the service, sends requests and stops the service. SCRIPT is the bundled
+ * program, CACHE the file to write, and ADDON the path of SQLite's addon. FLAGS are the exported
+ * `flags`.
  *
- *     code-cache.ts SCRIPT CACHE ADDON    (run with `flags`)
+ *     node FLAGS code-cache.ts SCRIPT CACHE ADDON
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -21,8 +23,9 @@ import { freePort } from "./free-port.ts"
 export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
 
 /**
- * These V8 flags are off while the program runs, so that V8 neither discards nor optimises code.
- * They are on again before the cache is written, because V8 rejects a cache made with other flags.
+ * The V8 flags that are off while the program runs, so that V8 neither discards nor optimises code.
+ * They are on again when the cache is made, because V8 rejects a cache that was made with other
+ * flags than those of the process that loads it.
  */
 const changing = ["flush-bytecode", "opt", "maglev", "sparkplug"]
 
@@ -41,8 +44,8 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "authority-start-"))
   process.chdir(folder)
-  // Delete the shell's settings. With the default settings, the program uses the sandbox and a new
-  // database in this folder.
+  // Ignore the settings in the shell's environment variables. With the default settings, the
+  // program uses the sandbox and a new database in `folder`.
   for (const name of Object.keys(process.env)) {
     if (/^(AUTHORITY|OTEL)_/.test(name)) delete process.env[name]
   }
@@ -56,7 +59,8 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   start("serve", "--json")
   const url = `http://127.0.0.1:${port}`
   await answered(`${url}/health/ready`)
-  // The first request makes the program load its remaining modules.
+  // Send requests to both endpoints under `/v1`, so that the code cache also contains the functions
+  // that answer these requests.
   await fetch(`${url}/v1/quota/available-credits`)
   const { demoKey } = JSON.parse(await output("demoKey"))
   await fetch(`${url}/v1/metrics/da-pa/batch`, {
@@ -67,7 +71,8 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.on("exit", () => {
     rmSync(folder, { recursive: true })
     for (const flag of changing) setFlagsFromString(`--${flag}`)
-    // Reset what `cli/Heap.ts` has changed, because V8 rejects a cache made with other values.
+    // Reset the V8 flags that `cli/Heap.ts` has changed to their defaults. V8 rejects a code cache
+    // that was made with other flags than those of the process that loads it.
     setFlagsFromString("--semi-space-growth-factor=2")
     setFlagsFromString("--heap-growing-percent=0")
     writeFileSync(cache, compiled.createCachedData())

@@ -2,8 +2,8 @@
  * Tests crashes: starts the program, puts load on it, kills it with SIGKILL at a random moment, and
  * restarts it on the same database. On PostgreSQL, two processes run at the same time. At the end,
  * every answered request must be charged exactly once, every unanswered request at most once, and
- * all holds must be released. Requests for cached figures charge in one commit, other requests hold
- * and settle in two commits.
+ * all holds must be released. A request whose figures are all cached is charged with one commit.
+ * Any other request needs two commits: one to hold credits and one to settle the hold.
  */
 import assert from "node:assert/strict"
 import { randomUUID } from "node:crypto"
@@ -30,19 +30,25 @@ export interface Options {
 
 export interface Outcome {
   readonly kills: number
+  /** The number of answered requests, without replays. */
   readonly acknowledged: number
   /**
-   * The number of answered requests that charged in one commit, because their figures were cached.
+   * The number of answered requests without an idempotency key that were charged with one commit
+   * each, because their figures were cached.
    */
   readonly atOnce: number
   /**
-   * The number of answered requests that held credits in one commit and settled in a second commit.
+   * The number of answered requests that had an idempotency key or a new host. A request with a new
+   * host needs two commits: one to hold credits, and one to settle the hold.
    */
   readonly inTwoSteps: number
   readonly inFlight: number
   /** The number of requests that were charged although their client got no answer. */
   readonly unacknowledged: number
-  /** The number of unacknowledged requests whose stored answer was returned to a later repeat. */
+  /**
+   * The number of requests that were charged without an answer to their client, and whose client
+   * got the stored answer when it repeated the request.
+   */
   readonly collected: number
   /** The credits that were held after the last process was killed. */
   readonly heldAtLast: number
@@ -56,7 +62,7 @@ const requestTimeoutMs = 1000
  */
 const returnMs = 20_000
 
-/** Runs the test. Throws when a charge is lost or doubled, or a hold is not returned. */
+/** Runs the test. Throws when a charge is lost or doubled, or a hold is not released. */
 export const crash = async (options: Options): Promise<Outcome> => {
   const folder = mkdtempSync(join(tmpdir(), "authority-crash-"))
   const scope = Effect.runSync(Scope.make())
@@ -83,7 +89,7 @@ interface Request {
 /** One process of the program, from its start until it is killed. */
 interface Life {
   readonly url: string
-  /** Hosts whose figures are in the cache of this process. */
+  /** The hosts whose figures are in the cache of the process, because it has answered with them. */
   readonly known: Set<string>
   isOver: boolean
 }
@@ -105,7 +111,7 @@ const crashOn = async (
   })
   const apiKey = await program.newKey("load")
 
-  /** Credits by the id of each request that was answered. */
+  /** Maps the id of each answered request to its `creditsUsed`. Replayed answers are left out. */
   const acknowledged = new Map<string, number>()
   /** The requests without an answer when their process was killed. */
   const inFlight: Array<Request> = []
@@ -130,7 +136,8 @@ const crashOn = async (
   }
 
   /**
-   * A request with an idempotency key or a new host takes two commits. Any other request takes one.
+   * Sends a request. Counts it in `inTwoSteps` if it has an idempotency key or a new host, else in
+   * `atOnce` if the figures of all its hosts are cached.
    */
   const ask = async (life: Life, request: Request) => {
     const isKnown = request.urls.every((host) => life.known.has(host))
@@ -165,8 +172,7 @@ const crashOn = async (
     )
     // Kill the process at a random moment, while requests are in flight.
     await Promise.race([clients, sleep(50 + Math.random() * 1500)])
-    // In the last round, wait until both paths have occurred: a request that was charged in a
-    // single commit, and a request that needed two commits.
+    // In the last round, wait until both counters are above 0.
     while (isLast && (atOnce === 0 || inTwoSteps === 0)) await Promise.race([clients, sleep(20)])
     life.isOver = true
     await running.kill()
@@ -184,8 +190,8 @@ const crashOn = async (
   let collected = 0
   try {
     await heldIsReturned(program, returnMs)
-    // All holds are released, so no other request owns these idempotency keys. Each repeat is
-    // charged or replayed.
+    // Send the unanswered requests again, with their idempotency keys. No hold owns these keys any
+    // more, so the service charges each request or replays its stored answer.
     for (const request of inFlight.filter(({ key }) => key !== undefined)) {
       const { creditsUsed, isReplay } = await send(running.url, request)
       if (isReplay && creditsUsed > 0) collected++

@@ -21,7 +21,8 @@ import * as Traffic from "./traffic.ts"
 
 export interface Options {
   /**
-   * The seconds of load before the primary is killed, and after the time limit for the recovery.
+   * The duration of each of two periods of load, in seconds: one before the primary is killed, and
+   * one after the time limit for the recovery has passed.
    */
   readonly seconds: number
 }

@@ -1,6 +1,7 @@
 /**
- * The ordinary client of `hostile.ts`, which runs in a worker thread. It sends up to 50 requests
- * per second on one keep-alive connection.
+ * A well-behaved client, which `hostile.ts` runs in a worker thread to measure the service's
+ * latency during the attacks. The client sends up to 50 requests per second on one keep-alive
+ * connection.
  */
 import { Agent, request } from "node:http"
 import { setTimeout as sleep } from "node:timers/promises"

@@ -8,8 +8,9 @@ export interface Document {
 }
 
 /**
- * Converts Markdown to HTML. `linkOf` returns the address of a link in the service. When it returns
- * undefined, only the link's text remains.
+ * Converts Markdown to HTML. `linkOf` maps the address of a link in the Markdown to the address of
+ * that page in the service. When `linkOf` returns undefined, the HTML contains only the link's
+ * text.
  */
 export const toHtml = (
   markdown: string,

@@ -1,9 +1,9 @@
 /**
- * Measures the time from the start of the executable to its first answer with an account's balance.
- * Prints the ratio to a bare `node:http` server on the same Node. The two programs are measured in
- * turn, so that other load slows both of them. Also measures the idle memory and the duration of
- * `--help`. Fails when a measurement exceeds its limit. `--first-answer` and `--idle-mib` change
- * the limits.
+ * Measures the time from the start of the executable to its first answer with an account's balance,
+ * and the time from the start of a bare `node:http` server to its first answer. The two programs
+ * are measured in turn, so that other load slows both of them. Also measures the idle memory of the
+ * executable and the duration of `--help`. Fails when the ratio of the two times exceeds
+ * `--first-answer` (default: 2.5), or the idle memory exceeds `--idle-mib` (default: 120 MiB).
  */
 import assert from "node:assert/strict"
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process"

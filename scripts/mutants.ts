@@ -41,7 +41,10 @@ const plant = (patch: string): string => {
   return copy
 }
 
-/** Runs the simulator in the copy. Returns the first failing seed and its problem, or undefined. */
+/**
+ * Runs the simulator in a copy of the sources. Returns the first seed that fails and its problem,
+ * or undefined when no seed fails.
+ */
 const find = (copy: string, seeds: string) => {
   const simulator = join(copy, "test/simulation/simulate.ts")
   const { output, status } = run(copy, process.execPath, simulator, "--seeds", seeds, "--terse")

@@ -1,15 +1,19 @@
-/** Writes the types of the package. */
+/** Writes the TypeScript declarations (`.d.ts` files) of the npm package. */
 import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
 import { dirname, join } from "node:path"
 import { root } from "./bundle.ts"
 
 /**
- * The clients have a separate TypeScript project, because they must run in browsers and on Node 20.
+ * The TypeScript projects of the package. The clients have their own project, because they must run
+ * in browsers and on Node 20.
  */
 const projects = ["scripts/client-types.json", "scripts/server-types.json"]
 
-/** Writes the types of the given sources and of all files that they import to `dist/types`. */
+/**
+ * Writes to `dist/types` the declarations of the given sources and of all files that these sources
+ * import.
+ */
 export const writeTypes = (dist: string, sources: ReadonlyArray<string>) => {
   const types = join(dist, "types")
   rmSync(types, { recursive: true, force: true })

@@ -66,7 +66,7 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
       await verb("account", "create", account, "--credits", "100000000")
       return decodeKey(await verb("key", "create", "--account", account)).key
     },
-    /** Returns the credits that the account holds. */
+    /** Returns the number of the account's credits that open holds have set aside. */
     held: async (account: string) =>
       decodeBalance(await verb("credits", "balance", "--account", account)).held,
     /**

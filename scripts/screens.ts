@@ -67,8 +67,8 @@ const takeConsole = async (browser: Browser, { key, url }: Program) => {
 }
 
 /**
- * Runs a command in a terminal. Returns each drawn progress bar, and the end of the command's
- * output.
+ * Runs a command in a terminal. Returns every drawn state of the progress bar (`drawn`), and the
+ * last 100,000 characters of the output (`last`).
  */
 const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) => {
   const command = [process.execPath, join(root, "src/main.ts"), ...args].join(" ")
@@ -82,8 +82,8 @@ const onTerminal = (cwd: string, key: string, ...args: ReadonlyArray<string>) =>
 }
 
 /**
- * Takes a screenshot of two runs of `authority check`: a short one to the terminal, a longer one to
- * a file.
+ * Takes one screenshot of two runs of `authority check`: a short run that prints its results, and
+ * the progress bar of a longer run that writes its results to a file.
  */
 const takeCheck = async (browser: Browser, { key, url }: Program) => {
   const cwd = mkdtempSync(join(tmpdir(), "authority-check-"))

@@ -1,7 +1,9 @@
 /**
  * Starts the built program in an empty folder, sends a batch over HTTP, opens the pages and stops
- * the program. The default command is `node dist/authority.cjs`; arguments replace it. An executable
- * is copied to the folder. There it runs without root's rights, and V8 must accept its code cache.
+ * the program. The default command is `node dist/authority.cjs`; the arguments of this script
+ * replace it. A single argument is the path of the executable `authority`: this script copies it to
+ * the empty folder, runs it there without root's rights, and fails unless V8 accepts its code
+ * cache.
  */
 import assert from "node:assert/strict"
 import { spawn, spawnSync } from "node:child_process"
@@ -31,7 +33,7 @@ const child = spawn(program, [...args, "serve", "--json"], {
   ...user,
   env: {
     AUTHORITY_PORT: "0",
-    // An executable must ignore NODE_OPTIONS, so set an invalid one.
+    // Node would reject this invalid option. The executable `authority` must ignore NODE_OPTIONS.
     ...(program === process.execPath ? {} : { NODE_OPTIONS: "--no-such-option" }),
     NODE_DEBUG: "authority",
   },

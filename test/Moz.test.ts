@@ -269,7 +269,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("a Moz answer that arrives byte by byte is read", () =>
+  it.scoped("a Moz answer that arrives in many small pieces is read", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeVendor.drip, FakeVendor.delay(1))

@@ -56,14 +56,14 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** A fault: only the pages that `isKept` accepts have a result. */
+/** A fault: a result only for the pages for which `isKept` returns true. */
 export const partial = (isKept: (page: string) => boolean) =>
   changeResult("partial", ({ errors_by_site, results_by_site }) => ({
     results_by_site: results_by_site.filter((item) => isKept(pageOf(echoOf(item)))),
     errors_by_site,
   }))
 
-/** A fault: an error for each page that `isRefused` accepts. */
+/** A fault: an error for each page for which `isRefused` returns true. */
 export const siteError = (isRefused: (page: string) => boolean) =>
   changeResult("site error", ({ results_by_site }) => ({
     results_by_site: results_by_site.filter((item) => !isRefused(pageOf(echoOf(item)))),

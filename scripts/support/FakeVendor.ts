@@ -121,9 +121,9 @@ const cut: Fault = {
   },
 }
 
-/** Sends the correct answer in pieces of a few bytes. */
+/** Sends the correct answer in pieces of 7 bytes. */
 export const drip: Fault = {
-  name: "answer byte by byte",
+  name: "answer in pieces of 7 bytes",
   apply: (response, { body, headers, status }) => {
     response.writeHead(status, { "content-type": "application/json", ...headers })
     const bytes = Buffer.from(body)

