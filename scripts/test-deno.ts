@@ -10,9 +10,11 @@ const tests = [
   // Deno's server does not answer some of the requests that these property tests generate.
   "with and without the fast path",
   "get only answers that the router could give",
-  // Deno's client retries a request when a keep-alive connection is reset.
+  // When a keep-alive connection is reset, Deno's HTTP client repeats the request. The fake Moz API
+  // then gets more requests than this test expects.
   "no error, log or trace contains the Moz token",
-  // Deno's server sometimes closes a connection with an unread body while the client writes.
+  // If a server leaves a request body unread, Deno sometimes closes the connection while the client
+  // is still sending the body.
   "a long unread body",
 ]
 

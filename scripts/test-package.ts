@@ -70,22 +70,22 @@ const checkTypes = async (folder: string) => {
 }
 
 /**
- * A program with type errors. If a type of the package were missing, TypeScript would not find
- * these errors.
+ * A program in which TypeScript must find every marked error. If a type of the package were
+ * missing, it would count as `any`, and TypeScript would not find these errors.
  */
 const wrong = `
 import { Outcome, vendor } from "authority-metrics/provider"
 import { layer } from "authority-metrics/server"
 import { start } from "authority-metrics/testing"
-// @ts-expect-error
+// @ts-expect-error: lookup must return an Effect
 vendor({ name: "ours", lookup: () => 7 })
-// @ts-expect-error
+// @ts-expect-error: domainAuthority must be a number
 Outcome.Checked({ metrics: { domainAuthority: "91", pageAuthority: 74 } })
-// @ts-expect-error
+// @ts-expect-error: provider must be a Layer
 layer({ provider: 7 })
-// @ts-expect-error
+// @ts-expect-error: the option provider or vendor is required
 layer({})
-// @ts-expect-error
+// @ts-expect-error: figures must contain a Metrics object for each URL
 start({ figures: { "example.com": 91 } })
 `
 

@@ -1,7 +1,7 @@
 /**
  * Runs concurrent clients against several replicas of the service. Half of the requests have an
- * idempotency key, and half of the hosts are new. The clients use the retry rules of the service's
- * own client.
+ * idempotency key. Half of the requests check a host that no earlier request has checked. The
+ * clients use the retry rules of the service's own client.
  */
 import { randomUUID } from "node:crypto"
 import { setTimeout as sleep } from "node:timers/promises"
@@ -19,6 +19,7 @@ export interface Options {
 
 /** The result of one request with all its attempts. */
 export interface Outcome {
+  /** True when the request has an idempotency key. */
   readonly isNamed: boolean
   /** The status of each attempt; 0 when no answer came. */
   readonly statuses: ReadonlyArray<number>
@@ -104,30 +105,33 @@ const post = async (url: string, init: RequestInit) => {
 
 const decode = Schema.decodeUnknownSync(BatchResponse)
 
-/** Compares the answered requests with the charges in the statement. */
+/** Numbers of requests by outcome, compared with the charges in the account's statement. */
 export interface Tally {
-  /** Requests that were answered with 200. */
+  /** The number of requests that were answered with 200. */
   readonly acknowledged: number
-  /** The number of charges in the statement. */
+  /** The number of charges in the account's statement. */
   readonly charged: number
   /**
-   * Requests that were answered with 200, but were charged fewer credits than the answer says, or
-   * none.
+   * The number of requests that were answered with 200, but were charged fewer credits than the
+   * answer says, or none.
    */
   readonly lost: number
-  /** Requests that were charged more than once, or for more credits than the answer says. */
+  /**
+   * The number of requests that were charged more than once, or more credits than their answer
+   * says.
+   */
   readonly doubled: number
-  /** Requests that were charged, but not answered with 200. */
+  /** The number of requests that were charged, but not answered with 200. */
   readonly unacknowledged: number
-  /** Requests that were answered with 200 at the first attempt. */
+  /** The number of requests that were answered with 200 at the first attempt. */
   readonly atOnce: number
   /** The number of attempts by failing status. `{ "503": 2 }` means that two attempts got a 503. */
   readonly failures: Readonly<Record<string, number>>
 }
 
 /**
- * Counts the outcomes of all requests. `charges` contains the request id and the credits of each
- * charge in the statement.
+ * Counts the requests by outcome. `charges` lists the charges in the account's statement, each with
+ * the id of the charged request and the credits.
  */
 export const tally = (
   outcomes: ReadonlyArray<Outcome>,

@@ -1,4 +1,7 @@
-/** An account calls the service and owns credits. `Accounts` is the port that stores accounts. */
+/**
+ * An account is a customer of the service: it has API keys and credits. `Accounts` is the port
+ * (interface) to the store of accounts.
+ */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
@@ -57,7 +60,7 @@ export class AccountExists extends Data.TaggedError("AccountExists")<{
   }
 }
 
-/** The port to the accounts. Every method may die with StoreFailure. */
+/** The port (interface) to the store of accounts. Every method may die with StoreFailure. */
 export class Accounts extends Context.Tag("authority/Accounts")<
   Accounts,
   {

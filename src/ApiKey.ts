@@ -22,7 +22,7 @@ export const ApiKey = Schema.Struct({
   /** The first characters of the key, by which people recognize it. */
   start: Schema.String,
   createdAt: Schema.Int,
-  /** Null for a key that does not expire. */
+  /** When the key expires, in epoch milliseconds; null for a key that does not expire. */
   expiresAt: Schema.NullOr(Schema.Int),
   /**
    * The lifetime from the creation of the key, in milliseconds; null for a key that does not

@@ -1,4 +1,4 @@
-/** The port to the API keys. */
+/** The port (interface) to the store of API keys. */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -19,7 +19,7 @@ export class InvalidApiKey extends Data.TaggedError("InvalidApiKey") {
   }
 }
 
-/** No key has this id, or the key has already ended. */
+/** No key has this id, or the key has expired or was revoked. */
 export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
   readonly id: string
 }> {
@@ -47,7 +47,7 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
     }) => Effect.Effect<IssuedKey>
     /**
      * Issues a key with the same account, label and lifetime, and ends the old key after `grace`.
-     * Fails with ApiKeyNotFound when the old key does not exist or has already ended.
+     * Fails with ApiKeyNotFound when the old key does not exist, has expired or was revoked.
      */
     readonly rotate: (
       id: ApiKeyId,

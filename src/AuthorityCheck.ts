@@ -1,13 +1,13 @@
 /**
- * Checks submitted URLs at an account's expense: the use case of the service. Each valid URL
- * becomes a target. When the cache has the figures of every target, one commit charges the credits.
- * Otherwise `check` holds the credits, looks up each distinct target once, charges the successful
- * checks and returns the unused credits. When a request fails or is interrupted, the account gets
- * the held credits back.
+ * Checks submitted URLs at the expense of an account. Other modules call this the use case. Each
+ * valid URL becomes a target. When the cache has the figures of every target, one commit charges
+ * the account. Otherwise `check` holds credits, looks up each distinct target once, charges the
+ * account for the successful checks and gives the other held credits back. When a request fails or
+ * is interrupted, the account gets all held credits back.
  *
- * `http/handlers` calls `check` with the `Idempotency-Key`. `Batch.holdOf` puts the key into the
- * hold. `CreditLedger` charges, or returns the stored answer of the key, and `Report.replay`
- * decodes that answer.
+ * How a repeated request gets the answer of the first: `http/handlers` passes the `Idempotency-Key`
+ * to `check`, and `Batch.holdOf` puts the key into the hold. If the key has a stored answer,
+ * `CreditLedger` returns this answer and charges nothing. `Report.replay` decodes the answer.
  */
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
@@ -44,7 +44,10 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   }
 >() {}
 
-/** Creates the use case. `price` is in whole credits per successful check. */
+/**
+ * Makes the layer of AuthorityCheck. `price` is the number of whole credits for one successful
+ * check.
+ */
 export const layer = (options: {
   readonly price: Credits
 }): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
@@ -103,8 +106,8 @@ export const layer = (options: {
       }
 
       /**
-       * Charges a request in one commit, without a lookup. A repeated request gets the stored
-       * answer.
+       * Charges a request that needs no lookup, because the provider already knows all outcomes.
+       * Holds and charges the credits in one commit. A repeated request gets the stored answer.
        */
       const charge = Effect.fnUntraced(function* (hold: Hold, report: Report.Report) {
         const stored = yield* ledger.charge(
@@ -147,7 +150,7 @@ export const layer = (options: {
         )
       })
 
-      /** Runs the use case. Only the lookup can be interrupted. */
+      /** Implements the method `check` of AuthorityCheck. Only the lookup can be interrupted. */
       const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
         const { accountId, requestId, urls } = batch
         const parsed = Batch.parse(urls)

@@ -1,13 +1,15 @@
 /**
- * The port to the credits of all accounts. A request first holds credits. Settling the hold charges
- * at most the hold's amount and returns the uncharged credits. When the process that opened a hold
- * dies, the hold ends at the end of its lease or earlier. A repeated request with the same
- * idempotency key gets the stored answer and is not charged again.
+ * The port (interface) to the credits of all accounts. `open` holds credits for a request. `settle`
+ * ends the hold: it charges at most the held credits, and gives the other held credits back to the
+ * account. `charge` does both in one commit. When the process that opened a hold dies, the hold
+ * ends at the end of its lease or earlier. A repeated request with the same idempotency key gets
+ * the stored answer and is not charged again.
  *
- * The rules are in `ledger/Books`. `open` and `charge` first look for a stored answer of the key.
- * `settle` and `charge` charge the credits and store the answer. `sql/CreditLedger` submits these
- * changes, and `sql/LedgerCommit` writes the result. `sql/Heartbeat` detects dead processes.
- * `server/sweeper` calls `sql/HoldExpiry`, which ends the holds of dead processes.
+ * `ledger/Books` has the rules of these methods. `open` and `charge` first look for an answer that
+ * is stored under the idempotency key. `settle` and `charge` store the answer. `sql/CreditLedger`
+ * makes a command of each call. `sql/LedgerCommit` applies the commands to `Books` and writes the
+ * changes to the database. `sql/Heartbeat` detects dead processes. `server/sweeper` calls
+ * `sql/HoldExpiry`, which ends the holds of dead processes.
  */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
@@ -36,10 +38,11 @@ export interface Period {
 }
 
 /**
- * Amounts are whole credits. A change is durable when its method returns, and cannot be
- * interrupted. Every method except `release` may die with StoreFailure. After a StoreFailure it is
- * unknown whether the change was committed. `open`, `settle` and `charge` fail with StoreTimeout
- * about one second after the Deadline, `balance` at the Deadline.
+ * Amounts are whole credits. A method that changes the ledger cannot be interrupted; when it
+ * succeeds, its change is durable. Every method except `release` may die with StoreFailure. After a
+ * StoreFailure it is unknown whether the change was committed. A method that takes too long fails
+ * with StoreTimeout: `balance` at the Deadline of the request, `open`, `settle` and `charge` about
+ * one second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
@@ -47,15 +50,15 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /** Returns the account's current balance. */
     readonly balance: (account: AccountId) => Effect.Effect<Balance, StoreTimeout>
     /**
-     * Sets credits aside and takes the hold's idempotency key, if any, in one commit. When the key
-     * has a stored answer, returns that answer instead. Fails with InsufficientCredits, with
-     * IdempotencyKeyReused when the key was used for other URLs, or with IdempotencyKeyInUse when
-     * the first request with the key has no answer yet. In these cases nothing changes. After
+     * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
+     * key has a stored answer, returns that answer and changes nothing. Fails and changes nothing
+     * with InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or
+     * with IdempotencyKeyInUse when the first request with the key has no answer yet. After
      * StoreFailure or StoreTimeout the ledger releases the hold if the hold was committed.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Ends a hold in one commit: charges the credits, returns the uncharged credits of the hold,
+     * Ends a hold in one commit: charges the account, gives the uncharged credits of the hold back,
      * and stores the answer under the hold's idempotency key for 24 hours. When the hold has ended
      * or another request owns the key, `settle` releases the hold, charges nothing, stores nothing
      * and fails with HoldExpired. Dies when the charge exceeds the hold.
@@ -76,10 +79,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       answer?: string | undefined,
     ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
-     * Returns all credits of a hold and frees its idempotency key, in one commit. Does nothing when
-     * the hold was settled. Keeps a key that has an answer or belongs to another request. Ignores
-     * the Deadline, and commits after all earlier changes of this process. When the store fails,
-     * `release` returns nevertheless, and `expire` releases the hold later.
+     * Gives all credits of a hold back to the account and deletes the idempotency key of the hold,
+     * in one commit. Does nothing when the hold was settled. Does not delete a key that has an
+     * answer or belongs to another request. Ignores the Deadline, and commits after all earlier
+     * changes of this process. Succeeds even when the store fails; `expire` then releases the hold
+     * later.
      */
     readonly release: (hold: Hold) => Effect.Effect<void>
     /** Adds credits and returns the balance. Dies when the sum of grants exceeds 2^53 - 1. */
@@ -90,11 +94,14 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     ) => Effect.Effect<Balance>
     /**
      * Releases every hold whose lease has ended, whose process has died or whose release failed,
-     * and frees their idempotency keys. Deletes expired stored answers. Returns the number of
-     * released holds.
+     * and deletes the idempotency keys of these holds. Deletes expired stored answers. Returns the
+     * number of released holds.
      */
     readonly expire: Effect.Effect<number>
-    /** Adds up the balances of all accounts. `amounts` are in credits. */
+    /**
+     * Sums the held credits of all accounts. For each of the `amounts`, in credits, counts the
+     * accounts with fewer available credits.
+     */
     readonly totals: (amounts: ReadonlyArray<Credits>) => Effect.Effect<Totals>
     /** Streams the entries of an account, oldest first. */
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<LedgerEntry>

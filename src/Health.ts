@@ -1,4 +1,4 @@
-/** The port to the health of the stores. */
+/** The port (interface) to the state of the stores: whether they answer and accept writes. */
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
 import type { StoreFailure } from "./StoreFailure.ts"

@@ -1,4 +1,7 @@
-/** The port to a provider of figures. */
+/**
+ * The port (interface) to a provider of figures: the domain authority, page authority and spam
+ * score of a page.
+ */
 import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
@@ -45,7 +48,10 @@ export interface Quota {
   readonly unit: string
   readonly allotted: number
   readonly used: number
-  /** When the period ends, in epoch milliseconds; null when the vendor does not report it. */
+  /**
+   * When the current period of the subscription ends, in epoch milliseconds; null when the vendor
+   * does not report it.
+   */
   readonly resetsAt: number | null
 }
 
@@ -63,7 +69,10 @@ export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succe
 export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
   MetricsProvider,
   {
-    /** The name in the setting AUTHORITY_PROVIDER, for logs and metrics. */
+    /**
+     * The name of the provider in logs and metrics. The providers of the service itself have the
+     * names that the setting AUTHORITY_PROVIDER accepts.
+     */
     readonly name: string
     /**
      * Returns one outcome for each target, in order. The targets must be distinct. A target that

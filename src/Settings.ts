@@ -9,11 +9,13 @@ import * as Schema from "effect/Schema"
 import { nearestName } from "./nearestName.ts"
 import { TimeSpan } from "./TimeSpan.ts"
 
-/** Describes a setting for people. `authority doctor` prints the setting's name and value. */
+/**
+ * The name, default and description of a setting. `authority doctor` hides the value of a secret.
+ */
 export interface About {
   readonly name: string
   /**
-   * The default, written as in the environment variable. Undefined when the setting is optional.
+   * The default, as text of the environment variable; undefined for a setting without a default.
    */
   readonly default: string | undefined
   readonly description: string

@@ -2,10 +2,11 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 
 /**
- * The store failed: for example it is full, locked, missing or damaged. The caller of a port cannot
- * fix the store, so the methods of ports die with this error as a defect. Only the methods of
- * `Health` fail with it as a typed error, because their callers report the failure. `message` says
- * what to do. A command that fails prints `message`; the HTTP API answers with status 500.
+ * The store failed: for example it is full, locked, missing or damaged. A caller cannot repair the
+ * store, so methods of the stores die with this error as a defect. Exception: the methods of
+ * `Health` fail with it as a typed error, because their callers report the state of the store.
+ * `message` says what to do. A command that fails prints `message`; the HTTP API answers with
+ * status 500.
  */
 export class StoreFailure extends Data.TaggedError("StoreFailure")<{
   readonly message: string

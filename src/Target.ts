@@ -86,7 +86,10 @@ export class Target {
  */
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-/** Maximum number of cached URLs. A full cache takes about 5 MB and is then cleared. */
+/**
+ * Maximum number of cached URLs, which take about 5 MB. Before one more URL is cached, all cached
+ * URLs are deleted.
+ */
 const maxKept = 10_000
 
 /** Maximum length of a cached URL, in UTF-16 code units. */
@@ -134,8 +137,8 @@ const withScheme = (text: string): string | undefined => {
 }
 
 /**
- * True when the URL has a user name. Reads the text, because WHATWG URL silently removes an empty
- * user name.
+ * True when the URL has an `@` before the host, even without a user name. Reads the text, because
+ * WHATWG URL silently removes an empty user name.
  */
 const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
@@ -152,7 +155,9 @@ const isLabel = (label: string) =>
   label.length <= 63 && /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label)
 
 /**
- * True for public suffixes without web pages (RFC 7686, RFC 3172). The names `.test`, `.invalid`,
- * `.local`, `.internal`, `.localhost` and `.example` need no check: they are not public suffixes.
+ * True for a host under `.onion` or `.arpa`: these suffixes are in the Public Suffix List, but have
+ * no public web pages (RFC 7686, RFC 3172). `.test`, `.invalid`, `.local`, `.internal`,
+ * `.localhost` and `.example` are not in the list, so `read` rejects their hosts without this
+ * check.
  */
 const isSpecialUse = (host: string) => host.endsWith(".onion") || host.endsWith(".arpa")

@@ -134,7 +134,7 @@ describe("wrong usage", () => {
       "an unknown subcommand",
       "lists all subcommands",
       ["account", "frobnicate"],
-      /^there is no verb "account frobnicate": the verbs are account create, account list$/,
+      /^there is no verb "account frobnicate"\. The verbs are account create, account list$/,
     ],
     [
       "a mistyped option",
@@ -146,7 +146,7 @@ describe("wrong usage", () => {
       "an unknown option",
       "lists all options",
       ["account", "list", "--frobnicate=1"],
-      /^there is no option --frobnicate: the options are --json, --help$/,
+      /^there is no option --frobnicate\. The options are --json, --help$/,
     ],
     [
       "a missing API key",

@@ -87,13 +87,16 @@ export const make = (database: Redacted.Redacted) =>
         fate = next
         isLast = last
       },
-      /** From now on, drops the answer to every `every`-th COMMIT. */
+      /**
+       * From now on, breaks the connection instead of forwarding the answer to every `every`-th
+       * COMMIT.
+       */
       loseAnswers: (every: number) => void (interval = every),
       /** Returns how many COMMITs the proxy has seen. */
       commits: () => commits,
       /**
-       * Returns true if no COMMIT is due to fail: the COMMIT after the last call of `doom` has
-       * happened.
+       * Returns false from a call of `doom` until the COMMIT that must fail has arrived at the
+       * proxy. Otherwise returns true.
        */
       isFulfilled: () => fate === undefined,
       /**
@@ -114,8 +117,8 @@ export const make = (database: Redacted.Redacted) =>
       /** Breaks all connections. */
       cut: () => lines.forEach(cut),
       /**
-       * True: drops all data on all connections, but keeps the connections open. False: transmits
-       * data again.
+       * True: discards all data on all connections, but keeps the connections open. False: forwards
+       * new data again. The discarded data stays lost.
        */
       setSilent: (silent: boolean) => void (isSilent = silent),
       lines: () => lines.size,

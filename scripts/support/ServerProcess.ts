@@ -11,13 +11,15 @@ export interface Options {
   readonly readyText: string
   readonly stopSignal: "INT" | "KILL"
   readonly cwd: string
-  /** The user of the server; empty for the user of this process. */
+  /**
+   * The operating-system user that runs the server. An empty object: the user of this Node process.
+   */
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 
 /**
- * A shell script that stops the server when stdin closes. Stdin also closes when this process is
- * killed.
+ * A shell script that starts the server, and stops the server when the script's stdin closes. Stdin
+ * is a pipe from this Node process, so it also closes when this Node process is killed.
  */
 const untilInputEnds = (signal: "INT" | "KILL") => `exec 3<&0
 "$@" & server=$!

@@ -20,7 +20,7 @@ export interface Options extends Postgres.Options {
   readonly synchronous: boolean
 }
 
-/** Starts both servers. Each can be stopped, killed and started again. */
+/** Starts a primary and its standby. Each of the two can be stopped, killed and started again. */
 export const start = async ({ synchronous, ...options }: Options): Promise<Pair> => {
   const parameters = options.parameters ?? []
   const primary = await Postgres.start({

@@ -28,20 +28,23 @@ export const newHold = (
 export const hold = (account: AccountId, amount: number) =>
   Effect.suspend(() => {
     const hold = newHold(account, amount)
-    return Effect.as(Effect.catchTags(open(hold), keyErrors), hold)
+    return Effect.as(Effect.catchTags(open(hold), impossibleErrors), hold)
   })
 
 /**
- * Handles errors that need an idempotency key or a deadline. The requests of `hold` have neither,
- * so these errors cannot occur.
+ * Errors that `hold` cannot get: they occur only for a request with an idempotency key or a
+ * deadline, and `hold` sets neither. If one of these errors occurs nevertheless, `hold` dies.
  */
-const keyErrors = {
+const impossibleErrors = {
   IdempotencyKeyReused: Effect.die,
   IdempotencyKeyInUse: Effect.die,
   StoreTimeout: Effect.die,
 } as const
 
-/** Opens a hold. Returns the stored answer, if there is one. */
+/**
+ * Opens a hold. If the idempotency key of the hold has a stored answer, returns this answer
+ * instead.
+ */
 export const open = (hold: Hold) =>
   Effect.map(
     Effect.flatMap(CreditLedger, (ledger) => ledger.open(hold)),
@@ -52,7 +55,7 @@ export const open = (hold: Hold) =>
 export const settle = (hold: Hold, amount: number, answer?: string) =>
   Effect.flatMap(CreditLedger, (ledger) => ledger.settle(hold, chargeOf(amount), answer))
 
-/** Calls the ledger's `charge`. Returns the stored answer, if there is one. */
+/** Calls the ledger's `charge`. Returns the stored answer of the hold's idempotency key, if any. */
 export const chargeAtOnce = (hold: Hold, amount: number, answer?: string) =>
   Effect.map(
     Effect.flatMap(CreditLedger, (ledger) => ledger.charge(hold, chargeOf(amount), answer)),

@@ -61,8 +61,8 @@ export async function* batches(
 }
 
 /**
- * Decodes bytes that begin with a UTF-16 byte order mark, which Windows programs write, as UTF-16.
- * Decodes all other bytes as UTF-8.
+ * Decodes bytes to text. Uses UTF-16 when the bytes begin with a UTF-16 byte order mark, which some
+ * Windows programs write. Otherwise uses UTF-8.
  */
 async function* decoded(bytes: AsyncIterable<Uint8Array>) {
   let decoder: TextDecoder | undefined
@@ -178,9 +178,11 @@ const found = (sample: ReadonlyArray<ReadonlyArray<string>>): Column => {
   const [only, second] = candidates
   if (only !== undefined && second === undefined) return only
   const [problem, choice] =
-    only === undefined ? ["no column with", columns] : ["more than one column with", candidates]
+    only === undefined
+      ? ["has no column with URLs", columns]
+      : ["has more than one column with URLs", candidates]
   throw new UnreadableList({
-    message: `has ${problem} URLs; choose a column with --column: ${choice.map(({ label }) => label).join(" or ")}`,
+    message: `${problem}; choose a column with --column: ${choice.map(({ label }) => label).join(" or ")}`,
   })
 }
 

@@ -49,7 +49,7 @@ const backup = Command.make(
   "backup",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("Path of the copy of the database to create"),
+      Args.withDescription("Path for the new copy of the database"),
     ),
     json,
   },
@@ -58,7 +58,11 @@ const backup = Command.make(
       Effect.promise(() => import("./backup.ts")),
       ({ backup }) => backup(options),
     ),
-).pipe(Command.withDescription("Copy a SQLite database in use, and verify the copy"))
+).pipe(
+  Command.withDescription(
+    "Copy a SQLite database, even while the service uses it, and verify the copy",
+  ),
+)
 
 const restore = Command.make(
   "restore",
@@ -115,7 +119,7 @@ const check = Command.make(
     output: Options.text("output").pipe(
       Options.withPseudoName("FILE"),
       Options.optional,
-      Options.withDescription("File for the outcomes (default: stdout)"),
+      Options.withDescription("File for the outcome of each URL (default: stdout)"),
     ),
     format: Options.choice("format", OutcomeFormat.names).pipe(
       Options.optional,
@@ -139,7 +143,7 @@ const check = Command.make(
       Effect.promise(() => import("./check.ts")),
       ({ check }) => check(options),
     ),
-).pipe(Command.withDescription("Check a list of any length through the HTTP API"))
+).pipe(Command.withDescription("Check a list of URLs, of any length, through the HTTP API"))
 
 /** Provides the stores when the verb runs. The verb fails when the database does not exist. */
 const needsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
@@ -186,8 +190,8 @@ const dataset = Command.make("dataset").pipe(
 )
 
 /**
- * The program with all its verbs. `serve`, `doctor`, `backup` and `restore` import the stores
- * themselves, when they run.
+ * The program with all its verbs. `serve`, `doctor`, `backup` and `restore` get no stores from this
+ * module: the modules of these verbs open the database.
  */
 export const authority = Command.make("authority").pipe(
   Command.withDescription("Serve and check authority metrics of domains and pages"),

@@ -105,7 +105,10 @@ const verbOf = (all: ReadonlyArray<Help.Verb>, words: ReadonlyArray<string>) => 
   return { verb, path, parts }
 }
 
-/** Parses the arguments. `problem` is the usage error: one sentence that says what to do. */
+/**
+ * Parses the arguments. For valid arguments, returns a `directive`, which says what to run.
+ * Otherwise returns a `problem`: a usage error that says how to correct the arguments.
+ */
 const parse = <E, R, A>(
   program: Program<E, R, A>,
   all: ReadonlyArray<Help.Verb>,
@@ -140,11 +143,16 @@ const unknownVerb = (name: string, siblings: ReadonlyArray<Help.Verb>) => {
   const last = (text: string) => text.split(" ").at(-1) ?? text
   const nearest = nearestName(last(name), names.map(last))
   const suggested = names.find((sibling) => last(sibling) === nearest)
-  return `there is no verb "${name}"${suggestion(suggested)}he verbs are ${names.join(", ")}`
+  return `there is no verb "${name}"${suggestion(suggested)} The verbs are ${names.join(", ")}`
 }
 
-/** Options that @effect/cli adds to every verb. */
+/** The option of every verb. Usage errors list it after the verb's own options. */
 const common = ["--help"]
+
+/**
+ * Further options of @effect/cli. The program does not report them as unknown, but usage errors do
+ * not list them.
+ */
 const libraryOptions = ["--version", "--completions", "--log-level", "--wizard"]
 
 const unknownOption = (words: ReadonlyArray<string>, options: ReadonlyArray<Help.Parameter>) => {
@@ -159,11 +167,12 @@ const unknownOption = (words: ReadonlyArray<string>, options: ReadonlyArray<Help
     .find((word) => !names.includes(word) && !libraryOptions.includes(word))
   return unknown === undefined
     ? undefined
-    : `there is no option ${unknown}${suggestion(nearestName(unknown, names))}he options are ${names.join(", ")}`
+    : `there is no option ${unknown}${suggestion(nearestName(unknown, names))} The options are ${names.join(", ")}`
 }
 
+/** Ends the sentence of a usage error, with a suggestion if there is a similar name. */
 const suggestion = (nearest: string | undefined) =>
-  nearest === undefined ? ": t" : `: did you mean ${nearest}? T`
+  nearest === undefined ? "." : `: did you mean ${nearest}?`
 
 /** Rewrites a message of @effect/cli in plain words. Messages of this program stay unchanged. */
 const plainly = (message: string, options: ReadonlyArray<Help.Parameter>): string => {

@@ -69,8 +69,8 @@ const parameter = ([span, doc]: readonly [Span, HelpDoc.HelpDoc]): Parameter => 
   const [name = "", placeholder] = withoutChoices(plain(HelpDoc.p(span)))
     .replaceAll(/[<>[\]]/g, "")
     .split(" ")
-  // The text of @effect/cli has a sentence about the type, then our description. If the option may
-  // be omitted, one more sentence follows.
+  // The help of @effect/cli describes an option or argument in paragraphs: the type of its value,
+  // then our description. A further paragraph follows only if the option or argument is optional.
   const [, description, ...others] = leaves(doc).map(plain)
   return { name, placeholder, description: description ?? "", isOptional: others.length > 0 }
 }
@@ -91,7 +91,7 @@ export const plain = (doc: HelpDoc.HelpDoc): string =>
 
 type Row = readonly [left: string, right: string]
 
-/** Formats the help of a verb that can run. */
+/** Formats the help of a verb without subcommands, such as `check` or `account create`. */
 export const ofLeaf = (
   { description, path }: Verb,
   { args, options, usage }: VerbHelp,
@@ -157,19 +157,19 @@ const usageLine = (usage: string) => {
 }
 
 /**
- * Appends the words to `first` in lines of at most `maxColumns` characters. Indents all lines after
- * the first, so that they start below the first word.
+ * Appends the words to `start`, and breaks lines between words so that a line has at most
+ * `maxColumns` characters. Further lines are indented by the length of `start`.
  */
-const wrapped = (first: string, words: ReadonlyArray<string>) => {
+const wrapped = (start: string, words: ReadonlyArray<string>) => {
   const lines: Array<string> = []
   for (const word of words) {
     const longer = [...lines.slice(-1), word].join(" ")
-    if (lines.length === 0 || first.length + longer.length > maxColumns) lines.push(word)
+    if (lines.length === 0 || start.length + longer.length > maxColumns) lines.push(word)
     else lines[lines.length - 1] = longer
   }
   return [
-    first + (lines[0] ?? ""),
-    ...lines.slice(1).map((line) => " ".repeat(first.length) + line),
+    start + (lines[0] ?? ""),
+    ...lines.slice(1).map((line) => " ".repeat(start.length) + line),
   ]
     .map((line) => line.trimEnd())
     .join("\n")

@@ -38,7 +38,8 @@ const withoutEmpty = (fields: object) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => present(value) !== undefined))
 
 /**
- * Replaces null and an object without fields with undefined. JSON omits a field that is undefined.
+ * Returns undefined for null and for an object without fields. Returns any other value unchanged.
+ * The JSON of an object omits the fields that are undefined.
  */
 const present = (value: unknown): unknown =>
   value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)

@@ -12,7 +12,7 @@ export interface Progress {
    * most every 100 ms on a terminal; elsewhere prints a line at most every 10 seconds.
    */
   readonly show: (share: number | undefined, rows: number, details?: string) => Effect.Effect<void>
-  /** Prints a separate line immediately. */
+  /** Erases the progress line, and prints `text` on a line of its own without delay. */
   readonly report: (text: string) => Effect.Effect<void>
   /** Erases the progress line until the next `show`. */
   readonly clear: Effect.Effect<void>
@@ -23,7 +23,10 @@ interface Options {
   readonly unit: string
   /** When stderr is not a terminal: true prints a line every ten seconds, false prints nothing. */
   readonly isLogged: boolean
-  /** False when the rows themselves are printed on the same terminal. */
+  /**
+   * True draws the progress line when stderr is a terminal. False draws nothing: for a task that
+   * prints its results on the same terminal.
+   */
   readonly isDrawn: boolean
 }
 
@@ -47,7 +50,7 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
           ...(share === undefined ? [] : [`${Math.floor(share * 100)} %`]),
           `${rows.toLocaleString("en")} ${unit}`,
           ...(details === undefined ? [] : [details]),
-          pace(samples),
+          pace(samples, unit),
           ...(share === undefined ? [] : [timeLeft(samples)]),
         ].join(", ")
         if (isTerminal && isDrawn) stderr.write(`${eraseLine}${drawn(share, facts)}`)
@@ -91,9 +94,9 @@ const passed = (samples: ReadonlyArray<Sample>) => {
   }
 }
 
-const pace = (samples: ReadonlyArray<Sample>) => {
+const pace = (samples: ReadonlyArray<Sample>, unit: string) => {
   const { rows, seconds } = passed(samples)
-  return `${Math.round(rows / seconds).toLocaleString("en")}/s`
+  return `${Math.round(rows / seconds).toLocaleString("en")} ${unit}/s`
 }
 
 const timeLeft = (samples: ReadonlyArray<Sample>) => {

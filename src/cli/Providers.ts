@@ -24,8 +24,8 @@ type ProviderLayer = Layer.Layer<
 >
 
 /**
- * Builds the chain of providers from the settings. Each vendor gets its decorators, such as a
- * cache.
+ * Builds the providers that AUTHORITY_PROVIDER names: several providers become a fallback chain.
+ * Each provider that calls an API gets decorators, such as a cache.
  */
 export const layer = Effect.gen(function* () {
   const [first, ...others] = (yield* Settings.Settings).providers
@@ -56,7 +56,8 @@ export const named = (name: Settings.ProviderName): ProviderLayer => {
 }
 
 /**
- * Builds a vendor without decorators. Loads the vendor's module only when the vendor's settings are
+ * Builds the provider of a vendor without the decorators: cache, queue, timeout, retries and
+ * circuit breaker. Loads the vendor's module only when all settings that the vendor needs are
  * present.
  */
 const vendor = (name: Exclude<Settings.ProviderName, "sandbox" | "dataset">) =>

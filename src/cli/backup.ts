@@ -67,7 +67,9 @@ export const booksOf = (file: string) =>
       }),
     )
     if (problems.length > 0) {
-      return yield* new BooksBroken({ message: `its ledger has errors: ${problems.join("; ")}` })
+      return yield* new BooksBroken({
+        message: `the ledger in this file has errors: ${problems.join("; ")}`,
+      })
     }
     return { accounts, entries }
   }).pipe(failWithStoreFailure)

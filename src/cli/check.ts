@@ -1,8 +1,8 @@
 /**
- * Checks a list of any length through the HTTP API, a few batches at a time. A journal stores every
- * answer. After an interrupted run, the same command resumes the run. After a finished run, the
- * same command costs nothing. A run without an input file and without an output file has no
- * journal.
+ * Checks a list of URLs of any length through the HTTP API, a few batches at a time. A journal
+ * stores every answer. After an interrupted run, the same command resumes the run. After a finished
+ * run, the same command sends no request and costs no credits. A run that reads stdin and writes
+ * the outcomes to stdout has no journal.
  */
 import { existsSync, realpathSync } from "node:fs"
 import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
@@ -141,7 +141,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
 
 const anotherList = (journal: string | undefined, isFinished: boolean) =>
   new CheckStopped({
-    message: `the list differs from the list of the journal ${journal}; use the list of the journal, or ${isFinished ? "check and pay for the new list with --again" : "delete the journal to start a new run"}`,
+    message: `the list is not the list for which the journal ${journal} was created; use that earlier list, or ${isFinished ? "check and pay for the new list with --again" : "delete the journal to start a new run"}`,
   })
 
 interface Run {
@@ -200,7 +200,10 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
     ),
   )
 
-/** Chooses the format: the option, else the output file's extension, else a table. */
+/**
+ * Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
+ * the format of `--format`, else of the extension of the output file, else a table.
+ */
 const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeFormat =>
   json && Option.isNone(output)
     ? OutcomeFormat.document

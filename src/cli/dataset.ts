@@ -32,7 +32,9 @@ export const load = Command.make(
       Options.withPseudoName("N"),
       Options.mapEffect(decoded("--top", wholeNumber(1, ""))),
       Options.optional,
-      Options.withDescription("Import only the top N names (default: all)"),
+      Options.withDescription(
+        "Import only the N highest-ranked domain or host names (default: all)",
+      ),
     ),
     json,
   },

@@ -1,4 +1,7 @@
-/** The demo account. The first start of the sandbox creates it. */
+/**
+ * The demo account, to try the service. `demoKey` creates it when the service starts, if no account
+ * exists and the sandbox is the only provider.
+ */
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../Account.ts"
@@ -11,7 +14,10 @@ export const demoName = AccountName.make("demo")
 
 export const demoCredits = Credits.make(1000)
 
-/** On the sandbox's first start, creates the demo account with its credits and returns its key. */
+/**
+ * Creates the demo account with its credits, and returns its key. Returns none when an account
+ * exists or another provider than the sandbox is set.
+ */
 export const demoKey = Effect.gen(function* () {
   const { providers } = yield* Settings.Settings
   const accounts = yield* Accounts

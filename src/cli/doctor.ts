@@ -1,4 +1,7 @@
-/** Checks what the service needs. Prints one line per finding, with the fix for each failure. */
+/**
+ * Checks the settings, database, ledger, API keys and providers of the service. Prints one line for
+ * each result, and says how to fix each failure.
+ */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
@@ -87,7 +90,10 @@ const shown = ({ isSecret, name }: Settings.About, value: string | undefined): s
     : Secrets.hideIn(value)
 }
 
-/** Turns an error or a StoreFailure into a finding with the state `failure`. */
+/**
+ * Turns an error of `findings`, or a StoreFailure with which `findings` dies, into a finding with
+ * the state `failure`.
+ */
 const orFailure = <E extends { readonly message: string }, R>(
   subject: string,
   findings: Effect.Effect<ReadonlyArray<Finding>, E, R>,
@@ -194,9 +200,9 @@ const findPrimary =
   "set AUTHORITY_DATABASE_URL to the primary, or to all hosts with target_session_attrs=read-write"
 
 const tlsOf = ({ isServerEncrypted, pooler, tls }: PostgresServer) => {
-  const own = tls === undefined ? "not in use" : `in use, ${tls}`
-  if (pooler === "none" || isServerEncrypted === undefined) return own
-  return `${own} (to the pooler); ${isServerEncrypted ? "in use" : "not in use"} (from the pooler to the server)`
+  const ownTls = tls === undefined ? "not in use" : `in use, ${tls}`
+  if (pooler === "none" || isServerEncrypted === undefined) return ownTls
+  return `${ownTls} (from this program to the pooler); TLS is ${isServerEncrypted ? "in use" : "not in use"} from the pooler to the server`
 }
 
 const poolers: Record<PostgresServer["pooler"], string> = {
@@ -238,7 +244,7 @@ const examineProvider = Effect.gen(function* () {
   if (name === "sandbox")
     return warning(
       subject,
-      "its figures are synthetic; for real figures set AUTHORITY_PROVIDER and its token",
+      "its figures are synthetic; for real figures, set AUTHORITY_PROVIDER to another provider, and set the token or password of that provider",
     )
   if (quota === undefined) {
     if (check === undefined) return ok(subject, "configured; it reports no quota")

@@ -1,6 +1,6 @@
 /**
  * Logs the address when the server listens, and warns of settings that the operator should change.
- * The first start of the sandbox also prints the demo key.
+ * When this start has created the demo account, also prints its key.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -15,8 +15,9 @@ import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
 /**
- * Runs when the server listens. `json` makes it print the address, the provider and the demo key as
- * one JSON document on stdout.
+ * When the server listens, logs its address and the warnings, then prints the key of a new demo
+ * account on stdout. With `json`, prints a JSON document with the address, the provider and the key
+ * instead.
  */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
@@ -35,7 +36,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
     if (isSandbox(providers)) {
       yield* Effect.logWarning(
-        "The sandbox's figures are synthetic. For real figures set AUTHORITY_PROVIDER and its token.",
+        "The sandbox's figures are synthetic. For real figures, set AUTHORITY_PROVIDER to another provider, and set the token or password of that provider.",
       )
     }
     if ((yield* (yield* Accounts).list).length === 0) {
@@ -45,7 +46,7 @@ export const layer = ({ json }: { readonly json: boolean }) =>
     }
     if (yield* isExposed(host)) {
       yield* Effect.logWarning(
-        `The account ${demoName} exists, and other machines can connect to ${host}. Revoke the account's keys, or set AUTHORITY_HOST to 127.0.0.1.`,
+        `The account ${demoName} exists. Other machines can connect to ${host} and, with the account's key, spend credits that nobody paid for. Revoke the account's keys, or set AUTHORITY_HOST to 127.0.0.1.`,
       )
     }
     const secret = Option.map(key, (issued) => Redacted.value(issued.key))

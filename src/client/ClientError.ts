@@ -98,8 +98,8 @@ export class RateLimited extends ClientError {
 }
 
 /**
- * The service failed or is not ready: a status of 500 or more. Either nothing was charged, or a
- * retry with the same idempotency key gets the answer.
+ * The service failed or is not ready: a status of 500 or more. Nothing was charged, or a retry with
+ * the same idempotency key gets the stored answer and is not charged again.
  */
 export class ServiceFailed extends ClientError {
   readonly _tag = "ServiceFailed"

@@ -71,7 +71,10 @@ export const lenient = (urls: ReadonlyArray<string>) => ({
 const isAdmissible = (url: string) =>
   typeof url === "string" && url.length > 0 && url.length <= maxUrlLength
 
-/** The result of a batch in which every URL is empty or too long, so that nothing is sent. */
+/**
+ * The result without a request, for a batch in which every URL is empty or too long. `complete`
+ * adds the outcomes of these URLs.
+ */
 export const unsent: CheckResult = {
   outcomes: [],
   creditsUsed: 0,

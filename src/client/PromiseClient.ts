@@ -58,7 +58,10 @@ export interface CheckAllOptions extends CheckOptions {
   readonly onProgress?: ((progress: Progress) => void) | undefined
 }
 
-/** The sums over all batches that `checkAll` has yielded. */
+/**
+ * The number of outcomes and the number of credits used, over all batches that `checkAll` has
+ * yielded so far.
+ */
 export interface Progress {
   readonly outcomes: number
   readonly creditsUsed: number

@@ -22,7 +22,7 @@ describe("a backup of a database whose books are wrong", () => {
         assert.strictEqual(code, 1)
         assert.match(
           stderr,
-          /^authority: the copy copy\.db was made, but its ledger has errors: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
+          /^authority: the copy copy\.db was made, but the ledger in this file has errors: [^\n]+; run 'authority credits verify' on the database, and keep your older backups\n$/,
         )
         assert.isTrue(existsSync(join(cwd, "copy.db")))
       }),

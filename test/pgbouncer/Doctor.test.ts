@@ -46,7 +46,7 @@ it.scopedLive.each<[mode: PgBouncer.Options["poolMode"], code: number, line: Reg
       assert.match(doctor.stdout, line)
       assert.match(
         doctor.stdout,
-        /TLS: not in use \(to the pooler\); not in use \(from the pooler to the server\)\n/,
+        /TLS: not in use \(from this program to the pooler\); TLS is not in use from the pooler to the server\n/,
       )
       if (poolMode === "statement") {
         assert.match(

@@ -197,7 +197,7 @@ describe("a bulk check that is stopped", () => {
           list(other)
           const { code, stderr } = yield* toEnd(cwd, args)
           assert.strictEqual(code, 1)
-          assert.match(stderr, /authority: the list differs from the list of the journal [^\n]+;/)
+          assert.match(stderr, /authority: the list is not the list for which the journal [^\n]+;/)
         }
         assert.strictEqual((yield* books).charged, 100)
         list(urls)
@@ -255,7 +255,7 @@ describe("a bulk check that finished", () => {
         assert.strictEqual(other.code, 1)
         assert.match(
           other.stderr,
-          /^authority: the list differs from [^\n]+; use the list of the journal, or check and pay for the new list with --again\n$/,
+          /^authority: the list is not the list for which the journal [^\n]+ was created; use that earlier list, or check and pay for the new list with --again\n$/,
         )
         assert.strictEqual((yield* books).charged, 120)
 

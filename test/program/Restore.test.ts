@@ -281,7 +281,7 @@ describe("restore refuses a file and changes nothing", () => {
     ],
     [
       "a ledger with errors",
-      /\/file\.db cannot be restored: .*ledger has errors/,
+      /\/file\.db cannot be restored: .*the ledger in this file has errors/,
       (cwd, file) => changed(cwd, file, "UPDATE entries SET amount = amount + 1"),
     ],
     [
