@@ -84,7 +84,7 @@ export const layer = (options: {
           Effect.catchAllDefect((defect) =>
             Effect.as(
               Effect.logError(
-                "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack in 'cause'.",
+                "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
                 Cause.die(defect),
               ),
               targets.map(() => broken),
