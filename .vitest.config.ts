@@ -7,17 +7,21 @@ const builtProgram = "test/support/BuiltProgram.ts"
 const builtPackage = "test/support/BuiltPackage.ts"
 const chromium = "test/support/Chromium.ts"
 
-/** Tests on PostgreSQL that start no program. A new one outside the folders below is added here. */
+/**
+ * Tests on PostgreSQL or with the CLI verbs, which start no program. A new test on PostgreSQL outside
+ * the folders below is added here.
+ */
 const stores = [
-  "test/{Accounts,ApiKeys,Audit,CrashAndReplay,CreditLedger,Heartbeat}.test.ts",
-  "test/{IdempotencyKeys,MetricsCache,PostgresErrors,Rankings,Transaction}.test.ts",
+  "test/{Accounts,ApiKeys,CreditLedger,MetricsCache}.test.ts",
+  "test/{cli,ledger}/**/*.test.ts",
+  "test/dataset/Rankings.test.ts",
+  "test/sql/{Heartbeat,PostgresErrors,Transaction}.test.ts",
   "test/http/Idempotency.test.ts",
-  "test/cli/Postgres.test.ts",
   "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]
 
-/** The service over HTTP in the process of the test, and all that a vendor's HTTP can do to it. */
-const http = ["test/{http,express}/**/*.test.ts", "test/Composed.test.ts"]
+/** The service over HTTP in the process of the test: its paths, its clients and all its vendors. */
+const http = ["test/{client,express,http,server}/**/*.test.ts", "test/providers/Composed.test.ts"]
 
 /** The program that ships, in a process of its own. */
 const program = ["test/program/**/*.test.ts"]

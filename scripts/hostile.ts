@@ -24,7 +24,7 @@ import { BatchResponse } from "../src/contract/Api.ts"
 import { maxBodyBytes } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import { rssMb } from "./bench/measure.ts"
-import type { Report } from "./hostile-client.ts"
+import type { Report } from "./ordinary-client.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
@@ -307,7 +307,7 @@ const attacks = [
 ]
 
 // The ordinary client runs in its own thread, so that the attacks do not delay it.
-const client = new Worker(join(import.meta.dirname, "hostile-client.ts"), {
+const client = new Worker(join(import.meta.dirname, "ordinary-client.ts"), {
   workerData: { apiKey, url },
 })
 const ordinary = async (): Promise<Report> => {

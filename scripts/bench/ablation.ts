@@ -22,7 +22,7 @@ import { parseArgs } from "node:util"
 import { makeExecutable } from "../build-binary.ts"
 import { bundle, dist } from "../bundle.ts"
 import { firstAnswer, kill } from "../support/first-answer.ts"
-import { creditsPath } from "./load.ts"
+import { creditsPath } from "./requests.ts"
 import { load, quartile, rssUnderLoad, writeRequests } from "./measure.ts"
 import { matching } from "./workloads.ts"
 import {

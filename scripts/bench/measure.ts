@@ -4,7 +4,7 @@ import { execFile, execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import { promisify } from "node:util"
-import type { Request } from "./load.ts"
+import type { Request } from "./requests.ts"
 import { script, type Server } from "./servers.ts"
 
 const run = promisify(execFile)

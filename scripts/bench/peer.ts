@@ -13,7 +13,7 @@ import { createHash, randomBytes, randomUUID } from "node:crypto"
 import Database from "better-sqlite3"
 import Fastify, { type FastifyError } from "fastify"
 import { getDomain } from "tldts"
-import { accounts, batchPath, credits, creditsPath, figuresOf, knownUrls } from "./load.ts"
+import { accounts, batchPath, credits, creditsPath, figuresOf, knownUrls } from "./requests.ts"
 
 const [source = "known", vendor = ""] = process.argv.slice(2)
 

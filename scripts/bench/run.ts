@@ -21,7 +21,7 @@ import { writeFileSync } from "node:fs"
 import { cpus } from "node:os"
 import { join, resolve } from "node:path"
 import { parseArgs } from "node:util"
-import { boughtUrls, knownUrls } from "./load.ts"
+import { boughtUrls, knownUrls } from "./requests.ts"
 import { defaultConnections, load, type Measure, rssUnderLoad, writeRequests } from "./measure.ts"
 import { type Group, matching, type Row } from "./workloads.ts"
 import {

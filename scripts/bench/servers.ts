@@ -5,7 +5,7 @@ import { once } from "node:events"
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
-import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./load.ts"
+import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./requests.ts"
 import type { Group } from "./workloads.ts"
 
 export interface Server {

@@ -5,7 +5,7 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
-import { figuresOf } from "./load.ts"
+import { figuresOf } from "./requests.ts"
 
 interface Question {
   readonly id: string

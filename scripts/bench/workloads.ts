@@ -2,7 +2,7 @@
  * The rows of the benchmark's table, in groups. The rows of one group are measured on the same
  * servers.
  */
-import { balance, batches, boughtUrls, knownUrls, type Request } from "./load.ts"
+import { balance, batches, boughtUrls, knownUrls, type Request } from "./requests.ts"
 
 export interface Row {
   readonly name: string

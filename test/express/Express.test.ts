@@ -19,7 +19,7 @@ import {
   newProvider,
   plain,
   requestOf,
-} from "../support/requests.ts"
+} from "../support/randomRequests.ts"
 import type { Answer } from "../../scripts/support/RawHttp.ts"
 
 /** The parts of an answer that must be equal: everything but the request id and the date. */

@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
 import { type Mode, modes, type Service, start, type Transactions } from "../support/Modes.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
-import { type Ask, newProvider, plain, requestOf } from "../support/requests.ts"
+import { type Ask, newProvider, plain, requestOf } from "../support/randomRequests.ts"
 import { type Answer, eventually } from "../../scripts/support/RawHttp.ts"
 
 /** Starts a service with a client whose API key is cached, so that the fast path can answer. */

@@ -14,7 +14,7 @@ import { RequestId } from "../../src/RequestId.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
 import { start } from "../support/Modes.ts"
 import { forAll } from "../support/properties.ts"
-import { newProvider, plain, requestOf } from "../support/requests.ts"
+import { newProvider, plain, requestOf } from "../support/randomRequests.ts"
 
 /** Without an idempotency key, so that no message contains a request id. */
 const request = { requestId: RequestId.make("request-1"), idempotencyKey: undefined }

@@ -1,3 +1,3 @@
-import { testSeeds } from "./seeds.ts"
+import { testSeeds } from "./seedSuite.ts"
 
 testSeeds([101, 126, 151, 176])

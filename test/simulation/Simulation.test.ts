@@ -8,7 +8,7 @@ import { join } from "node:path"
 import { promisify } from "node:util"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { simulate } from "./Simulation.ts"
-import { testSeeds } from "./seeds.ts"
+import { testSeeds } from "./seedSuite.ts"
 import * as Template from "./Template.ts"
 
 testSeeds([1, 26, 51, 76])

@@ -1,0 +1,78 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as Provider from "../../src/cli/Providers.ts"
+import { Outcome } from "../../src/Metrics.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import { Rankings } from "../../src/dataset/Rankings.ts"
+import * as Settings from "../../src/Settings.ts"
+import * as Migrations from "../../src/sql/Migrations.ts"
+import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
+import * as SqlRankings from "../../src/sql/Rankings.ts"
+import * as Sqlite from "../../src/sql/Sqlite.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import { targets } from "../support/lookup.ts"
+
+/** Makes the provider of a program with these environment variables. */
+const started = (environment: Readonly<Record<string, string>>) =>
+  Provider.layer.pipe(
+    Layer.provide(Settings.from(environment)),
+    Layer.provideMerge(Layer.merge(SqlRankings.layer, SqlMetricsCache.layer)),
+    Layer.provide(Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))),
+  )
+
+describe("the provider that the settings name", () => {
+  const needs = {
+    moz: "AUTHORITY_MOZ_TOKEN",
+    "moz-links-v2": "AUTHORITY_MOZ_LINKS_V2_TOKEN",
+    "open-page-rank": "AUTHORITY_OPEN_PAGE_RANK_KEY",
+    dataforseo: "AUTHORITY_DATAFORSEO_LOGIN",
+    http: "AUTHORITY_HTTP_URL",
+    "sandbox,moz": "AUTHORITY_MOZ_TOKEN",
+  }
+  for (const [names, variable] of Object.entries(needs)) {
+    it.effect(`the provider ${names} does not start without ${variable}`, () =>
+      Effect.gen(function* () {
+        const layer = started({ AUTHORITY_PROVIDER: names })
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+        assert.include(error.message, `${variable} is not set`)
+        assert.notInclude(error.message, "\n")
+      }),
+    )
+  }
+
+  for (const names of [",", "moz,", "alexa", "moz,moz"]) {
+    it.effect(`the provider list "${names}" is refused`, () =>
+      Effect.gen(function* () {
+        const layer = started({ AUTHORITY_PROVIDER: names, AUTHORITY_MOZ_TOKEN: "x" })
+        const error = yield* Effect.flip(Effect.scoped(Layer.build(layer)))
+        assert.match(error.message, /^AUTHORITY_PROVIDER: expected one or more of sandbox, moz/)
+      }),
+    )
+  }
+
+  it.scopedLive(
+    'the provider list "moz, dataset" takes the figures that Moz lacks from the dataset',
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(FakeMoz.partial((page) => page !== "example.org/"))
+        const layer = started({
+          AUTHORITY_PROVIDER: "moz, dataset",
+          AUTHORITY_MOZ_TOKEN: FakeMoz.token,
+          AUTHORITY_MOZ_URL: moz.url,
+        })
+        yield* Effect.gen(function* () {
+          const provider = yield* MetricsProvider
+          const rankings = yield* Rankings
+          yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]))
+          assert.deepStrictEqual(yield* provider.lookup(targets("example.org", "example.com")), [
+            Outcome.Checked({ metrics: { domainAuthority: 75, pageAuthority: 75 } }),
+            Outcome.Checked({ metrics: FakeMoz.figures("example.com/") }),
+          ])
+          assert.strictEqual(provider.name, "moz,dataset")
+        }).pipe(Effect.provide(layer))
+      }),
+  )
+})

@@ -1,0 +1,475 @@
+/** Tests the promise client, for programs without Effect, against the service. */
+import { inspect } from "node:util"
+import { assert, describe, it, vi } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { bodyOf } from "../../src/client/Answer.ts"
+import {
+  AuthorityMetrics,
+  ChargeUndecided,
+  type CheckAllOptions,
+  type CheckResult,
+  ClientError,
+  InsufficientCredits,
+  InvalidBaseUrl,
+  type Options,
+  type Progress,
+  ServiceFailed,
+  TimedOut,
+  Unauthorized,
+  UnexpectedAnswer,
+  ValidationError,
+} from "../../src/client/PromiseClient.ts"
+import * as Envelope from "../../src/contract/Envelope.ts"
+import { final, good, refused, type Scripted } from "../support/serviceAnswers.ts"
+import { batchPath, start } from "../support/TestServer.ts"
+
+const make = (server: { readonly url: string; readonly key: string }) =>
+  AuthorityMetrics({ baseUrl: server.url, apiKey: server.key, patienceMs: 0 })
+
+/** Returns the error that a promise rejects with. */
+const rejection = (promise: Promise<unknown>) =>
+  Effect.promise(() =>
+    promise.then(
+      () => undefined,
+      (error: unknown) => error,
+    ),
+  )
+
+describe("the promise client", () => {
+  it.scopedLive("the promise client checks a batch and returns the available credits", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = make(server)
+      const options = { idempotencyKey: "one" }
+      const report = yield* Effect.promise(() => client.check(["example.com", "a"], options))
+      assert.deepStrictEqual(report.outcomes, [
+        { url: "example.com", domainAuthority: 92, pageAuthority: 88, spamScore: 1 },
+        { url: "a", reason: "INVALID_URL" },
+      ])
+      assert.strictEqual(yield* Effect.promise(() => client.availableCredits()), 999)
+      const again = yield* Effect.promise(() => client.check(["example.com", "a"], options))
+      assert.isTrue(again.isReplay)
+    }),
+  )
+
+  it.scopedLive("the promise client rejects with a specific error class for each failure", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ credits: 0 })
+      const client = make(server)
+      const poor = yield* rejection(client.check(["example.com"]))
+      assert.instanceOf(poor, InsufficientCredits)
+      assert.isTrue(poor instanceof ClientError && poor instanceof Error)
+      assert.deepStrictEqual([poor.status, poor.name], [402, "InsufficientCredits"])
+      const none = yield* rejection(client.check([]))
+      assert.instanceOf(none, ValidationError)
+      assert.deepStrictEqual(
+        none.issues.map(({ code }) => code),
+        ["too_small"],
+      )
+    }),
+  )
+
+  it.scopedLive("an abort signal ends a call of the promise client with the signal's reason", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = make(server)
+      const reason = new Error("enough")
+      const early = AbortSignal.abort(reason)
+      assert.strictEqual(yield* rejection(client.check(["a"], { signal: early })), reason)
+      assert.strictEqual(yield* rejection(client.availableCredits({ signal: early })), reason)
+      const { abort, signal } = aborter()
+      const call = rejection(client.check(["slow.example.com"], { signal }))
+      abort(reason)
+      assert.strictEqual(yield* call, reason)
+      const list = async () => {
+        const { abort, signal } = aborter()
+        const all = client.checkAll(["example.com", "slow.example.com"], { signal })
+        abort(reason)
+        for await (const { outcomes } of all) assert.fail(String(outcomes))
+      }
+      assert.strictEqual(yield* rejection(list()), reason)
+      assert.strictEqual((yield* server.books).charged, 0)
+    }),
+  )
+
+  it.scopedLive(
+    "the promise client reads a list only as fast as the caller reads the results",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        let read = 0
+        let isClosed = false
+        async function* endless() {
+          try {
+            for (;;) yield `site${read++}.example.com`
+          } finally {
+            isClosed = true
+          }
+        }
+        const urls: Array<string> = []
+        yield* Effect.promise(async () => {
+          for await (const { outcomes } of client.checkAll(endless(), { concurrency: 2 })) {
+            urls.push(...outcomes.map(({ url }) => url))
+            if (urls.length === 150) break
+          }
+        })
+        assert.deepStrictEqual(
+          urls,
+          Array.from({ length: 150 }, (_, i) => `site${i}.example.com`),
+        )
+        assert.isBelow(read, 500)
+        assert.isTrue(isClosed)
+      }),
+  )
+
+  it.scopedLive("the promise client reports the credits of each batch and their sum", () =>
+    Effect.gen(function* () {
+      const server = yield* start()
+      const client = make(server)
+      const urls = Array.from({ length: 170 }, (_, i) => `site${i}.example.com`)
+      urls[3] = ""
+      urls[60] = "x".repeat(1001)
+      urls.fill("", 100, 150)
+      const progress: Array<Progress> = []
+      const options: CheckAllOptions = {
+        idempotencyKey: "list",
+        onProgress: (sums) => progress.push(sums),
+      }
+      const results = yield* collected(client.checkAll(urls, options))
+      assert.deepStrictEqual(
+        results.flatMap(({ outcomes }) => outcomes.map(({ url }) => url)),
+        urls,
+      )
+      assert.deepStrictEqual(
+        progress.map(({ creditsUsed, outcomes }) => [outcomes, creditsUsed]),
+        [
+          [50, 49],
+          [100, 98],
+          [150, 98],
+          [170, 118],
+        ],
+      )
+      const ids = (yield* server.charges).map(({ requestId }) => requestId)
+      assert.sameMembers(
+        results.map(({ requestId }) => requestId),
+        [...ids, undefined],
+      )
+      const again = yield* collected(client.checkAll(urls, options))
+      assert.deepStrictEqual(
+        again.map(({ isReplay }) => isReplay),
+        [true, true, false, true],
+      )
+      assert.strictEqual((yield* server.books).charged, 118)
+    }),
+  )
+
+  it.scopedLive(
+    "if the caller's list of URLs throws an error, the promise client first yields the results of the batches that it has sent",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        const results: Array<CheckResult> = []
+        const broken = async () => {
+          for await (const result of client.checkAll(failing())) results.push(result)
+        }
+        assert.deepStrictEqual(yield* rejection(broken()), new Error("the list broke"))
+        assert.deepStrictEqual(
+          results.map(({ outcomes }) => outcomes.length),
+          [50],
+        )
+        assert.strictEqual((yield* server.books).charged, 50)
+      }),
+  )
+
+  it.scopedLive(
+    "the promise client yields the first result before it has read the whole list of URLs",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        const { promise, resolve } = Promise.withResolvers<void>()
+        async function* slow() {
+          yield* batch
+          await promise
+          yield "example.com"
+        }
+        const sizes: Array<number> = []
+        yield* Effect.promise(async () => {
+          for await (const { outcomes } of client.checkAll(slow())) {
+            sizes.push(outcomes.length)
+            resolve()
+          }
+        })
+        assert.deepStrictEqual(sizes, [50, 1])
+      }),
+  )
+})
+
+/** Makes a client whose service makes the moves in order, and then stays silent. */
+const scripted = (
+  moves: ReadonlyArray<Scripted | "reset" | "cut">,
+  options: Partial<Options> = {},
+) => {
+  const requests: Array<{ readonly url: string; readonly request: RequestInit }> = []
+  const client = AuthorityMetrics({
+    baseUrl: "http://service/prefix/",
+    apiKey: "am_secret",
+    fetch: async (url, request) => {
+      const move = moves[requests.length]
+      requests.push({ url, request })
+      if (move === undefined) return new Promise(() => {})
+      if (move === "reset") throw new TypeError("fetch failed", { cause: new Error("reset") })
+      if (move === "cut") return new Response(cutOff(), { headers: { "x-request-id": "7" } })
+      const { body = "", headers = {}, status } = move
+      return new Response(body, { status, headers })
+    },
+    ...options,
+  })
+  return { client, requests, header: (name: string) => headersOf(requests).map((h) => h.get(name)) }
+}
+
+const headersOf = (requests: ReadonlyArray<{ readonly request: RequestInit }>) =>
+  requests.map(({ request }) => new Headers(request.headers))
+
+const cutOff = () =>
+  new ReadableStream({
+    start: (controller) => controller.error(new Error("cut off")),
+  })
+
+/** Runs with a clock that the test sets. */
+const onTestClock = (test: () => Promise<void>) => async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] })
+  try {
+    await test()
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+const hourMs = 3_600_000
+
+/** What the promise resolves or rejects with, within an hour. */
+const ended = async <A>(promise: Promise<A>) => {
+  const end = promise.catch((error: unknown) => error)
+  await vi.advanceTimersByTimeAsync(hourMs)
+  return end
+}
+
+describe("the promise client when the service fails", () => {
+  it(
+    "the promise client sends a failed request again with the same idempotency key until it succeeds",
+    onTestClock(async () => {
+      const moves = [refused(500), "reset", refused(409), { status: 503 }, "cut", good] as const
+      const retries: Array<string> = []
+      const { client, header, requests } = scripted(moves, {
+        patienceMs: 300_000,
+        onRetry: ({ _tag }) => void retries.push(_tag),
+      })
+      const result = await ended(client.check(["a"]))
+      assert.deepNestedInclude(result, { "outcomes[0].reason": "INVALID_URL" })
+      assert.deepStrictEqual(retries, [
+        "ServiceFailed",
+        "ConnectionFailed",
+        "RequestInProgress",
+        "ServiceFailed",
+        "ConnectionFailed",
+      ])
+      const keys = header("idempotency-key")
+      assert.strictEqual(new Set(keys).size, 1)
+      assert.match(keys[0] ?? "", /^"[0-9a-f-]{36}"$/)
+      const sent = requests.map(({ request, url }) => [url, request.method, request.body])
+      const url = `http://service/prefix${batchPath}`
+      assert.deepStrictEqual(sent, Array(6).fill([url, "POST", '{"urls":["a"]}']))
+    }),
+  )
+
+  it(
+    "the promise client waits for the Retry-After before a retry, and rejects if that wait would exceed the option patienceMs",
+    onTestClock(async () => {
+      const busy = refused(503, { "retry-after": "20" })
+      const { client, requests } = scripted([busy, good])
+      const result = client.check(["a"])
+      await vi.advanceTimersByTimeAsync(19_999)
+      assert.lengthOf(requests, 1)
+      await vi.advanceTimersByTimeAsync(1)
+      await result
+      assert.lengthOf(requests, 2)
+
+      const impatient = scripted([busy, good], { patienceMs: 19_999 })
+      assert.instanceOf(await ended(impatient.client.check(["a"])), ServiceFailed)
+      assert.lengthOf(impatient.requests, 1)
+    }),
+  )
+
+  it(
+    "the promise client gives up an attempt that gets no answer within the option timeoutMs",
+    onTestClock(async () => {
+      const { client, requests } = scripted([], { timeoutMs: 1000, patienceMs: 0 })
+      assert.instanceOf(await ended(client.check(["a"])), TimedOut)
+      assert.lengthOf(requests, 1)
+      assert.strictEqual(vi.getTimerCount(), 0)
+    }),
+  )
+
+  it(
+    "an abort signal ends the promise client's wait for a retry",
+    onTestClock(async () => {
+      const { abort, signal } = aborter()
+      const { client, requests } = scripted([refused(503, { "retry-after": "20" })])
+      const end = client.check(["a"], { signal }).catch((error: unknown) => error)
+      await vi.advanceTimersByTimeAsync(1000)
+      const reason = new Error("enough")
+      abort(reason)
+      assert.strictEqual(await end, reason)
+      assert.lengthOf(requests, 1)
+      assert.strictEqual(vi.getTimerCount(), 0)
+    }),
+  )
+
+  it("the promise client sends a request once if a retry cannot help, and its error contains the answer", async () => {
+    for (const [move, expected] of final) {
+      const { client, requests } = scripted([move])
+      const error = await client.check(["a"]).catch((error: unknown) => error)
+      if (!(error instanceof ClientError)) return assert.fail(String(error))
+      assert.deepStrictEqual([error.name, error.answer], [expected, bodyOf(move.body ?? "")])
+      assert.lengthOf(requests, 1)
+      assert.notInclude(inspect(error, { depth: 20 }) + JSON.stringify(error), "secret")
+    }
+  })
+
+  it("the promise client does not retry a request without an idempotency key that may have been charged", async () => {
+    const message = Envelope.undecidedChargeMessage("request-1")
+    const { client } = scripted([refused(500, {}, message), good])
+    const error = await client.check(["a"]).catch((error: unknown) => error)
+    assert.instanceOf(error, ChargeUndecided)
+    assert.include(error.message, "request-1")
+  })
+
+  it("the promise client yields the results of the batches before a failed batch, then rejects", async () => {
+    const signals: Array<AbortSignal | null | undefined> = []
+    const allSent = Promise.withResolvers<void>()
+    const { client } = scripted([], {
+      fetch: async (_, { body, signal }) => {
+        const { urls } = JSON.parse(String(body))
+        signals.push(signal)
+        if (signals.length === 3) allSent.resolve()
+        if (urls[0] === "c") return new Promise(() => {})
+        await allSent.promise
+        if (urls[0] === "b") return new Response(refused(402).body, { status: 402 })
+        const failedUrls = urls.map((url: string) => ({ url, reason: "PROVIDER_ERROR" }))
+        const data = { successUrls: [], failedUrls }
+        const quota = { creditsUsed: 0 }
+        return new Response(JSON.stringify({ success: true, data, quota }))
+      },
+    })
+    const results: Array<CheckResult> = []
+    const list = async () => {
+      const urls = ["a", "b", "c"].flatMap((url) => Array<string>(50).fill(url))
+      for await (const result of client.checkAll(urls)) results.push(result)
+    }
+    const error = await list().catch((error: unknown) => error)
+    assert.instanceOf(error, InsufficientCredits)
+    assert.lengthOf(results, 1)
+    assert.deepStrictEqual(
+      signals.map((signal) => signal?.aborted),
+      [false, false, true],
+    )
+  })
+
+  it("an error of the promise client about an unusable answer contains that answer", async () => {
+    const response = new Response(good.body)
+    vi.spyOn(response.headers, "get").mockImplementation((name) => {
+      if (name === "idempotent-replayed") throw new TypeError("a defect of the runtime")
+      return null
+    })
+    const { client } = scripted([], { fetch: () => Promise.resolve(response) })
+    const error = await client.check(["a"]).catch((error: unknown) => error)
+    assert.instanceOf(error, UnexpectedAnswer)
+    assert.deepStrictEqual(error.answer, JSON.parse(good.body))
+    assert.instanceOf(error.cause, TypeError)
+    assert.strictEqual(error.status, 200)
+  })
+})
+
+describe("the options of the promise client", () => {
+  it("the promise client cannot be created with an invalid base URL", () => {
+    const wrong = [
+      "",
+      "localhost:8080",
+      "/api",
+      "ftp://a.example",
+      "http://u:pass@a.example",
+      "http://a.example?b",
+    ]
+    for (const baseUrl of wrong) {
+      const make = () => AuthorityMetrics({ baseUrl, apiKey: "am_1" })
+      assert.throws(make, InvalidBaseUrl, /write an address like https:\/\/authority\.example\.com/)
+      assert.throws(make, baseUrl.includes("pass") ? "…@a.example" : baseUrl)
+    }
+    assert.doesNotThrow(() => scripted([], { baseUrl: new URL("https://a.example/b/") }))
+  })
+
+  it("every request of the promise client contains the client's version and the caller's headers", async () => {
+    const headers = { "X-Team": "seo", "x-api-key": "am_other", "User-Agent": "mine" }
+    const { client, header } = scripted([good], { headers })
+    await client.check(["a"])
+    assert.deepStrictEqual(header("x-team"), ["seo"])
+    assert.deepStrictEqual(header("x-api-key"), ["am_secret"])
+    assert.deepStrictEqual(header("user-agent"), ["mine"])
+    const plain = scripted([good])
+    await plain.client.check(["a"])
+    assert.match(plain.header("user-agent")[0] ?? "", /^authority-metrics\/\S+$/)
+  })
+
+  it("in a browser, the promise client sets no User-Agent header, because the service's CORS rules do not allow that header", async () => {
+    vi.stubGlobal("navigator", { userAgent: "Mozilla/5.0 (X11; Linux x86_64)" })
+    const { client, header } = scripted([good])
+    await client.check(["a"]).finally(() => vi.unstubAllGlobals())
+    assert.deepStrictEqual(header("user-agent"), [null])
+  })
+
+  it("a call of the promise client rejects with the error that a callback throws", async () => {
+    const stop = () => {
+      throw new Error("stop")
+    }
+    const { client, requests } = scripted([refused(503)], { onRetry: stop })
+    const error = await client.check(["a"]).catch((error: unknown) => error)
+    assert.deepStrictEqual(error, new Error("stop"))
+    assert.lengthOf(requests, 1)
+  })
+
+  it("the promise client refuses an invalid API key or list before it sends anything", async () => {
+    const odd = scripted([], { apiKey: "am_1\nsecret" })
+    const refusal = await odd.client.check(["a"]).catch((error: unknown) => error)
+    assert.instanceOf(refusal, Unauthorized)
+    assert.notInclude(inspect(refusal), "secret")
+    const { client, requests } = scripted([])
+    const text = async () => {
+      for await (const { outcomes } of client.checkAll("example.com")) assert.fail(String(outcomes))
+    }
+    assert.instanceOf(await text().catch((error: unknown) => error), ValidationError)
+    assert.lengthOf([...odd.requests, ...requests], 0)
+  })
+})
+
+const aborter = () => {
+  const controller = new AbortController()
+  return { signal: controller.signal, abort: (reason: Error) => controller.abort(reason) }
+}
+
+const collected = (results: AsyncIterable<CheckResult>) =>
+  Effect.promise(async () => {
+    const all: Array<CheckResult> = []
+    for await (const result of results) all.push(result)
+    return all
+  })
+
+const batch = Array.from({ length: 50 }, (_, i) => `site${i}.example.com`)
+
+function* failing() {
+  yield* batch
+  yield "example.com"
+  throw new Error("the list broke")
+}

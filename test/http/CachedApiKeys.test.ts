@@ -1,0 +1,221 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Deferred from "effect/Deferred"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
+import { AccountId } from "../../src/Account.ts"
+import { ApiKeys, InvalidApiKey } from "../../src/ApiKeys.ts"
+import * as CachedApiKeys from "../../src/http/CachedApiKeys.ts"
+import { Deadline } from "../../src/Deadline.ts"
+import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
+import { StoreTimeout } from "../../src/StoreTimeout.ts"
+import { settable } from "../support/SettableClock.ts"
+
+const account = AccountId.make("account")
+
+/**
+ * Two processes on one store: `local` has a cache, and `remote` has none. `queries` counts the
+ * queries of the cache to the store.
+ */
+const processes = (before: Effect.Effect<void> = Effect.void) =>
+  Effect.gen(function* () {
+    const remote = Context.get(yield* Layer.build(MemoryApiKeys.layer), ApiKeys)
+    let queries = 0
+    const counted = ApiKeys.of({
+      ...remote,
+      authenticate: (key) =>
+        Effect.tap(remote.authenticate(key), () => {
+          queries++
+          return before
+        }),
+    })
+    const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, counted))
+    const local = Context.get(yield* Layer.build(cached), ApiKeys)
+    return { local, remote, queries: () => queries }
+  })
+
+describe("a cached API key", () => {
+  it.scoped("a cached API key is authenticated without a query for five seconds", () =>
+    Effect.gen(function* () {
+      const { local, queries } = yield* processes()
+      const { key, record } = yield* local.issue({ account })
+      for (let i = 0; i < 10; i++) {
+        assert.deepStrictEqual(
+          { ...(yield* local.authenticate(key)), lastUsedAt: null },
+          { ...record, lastUsedAt: null },
+        )
+      }
+      assert.strictEqual(queries(), 1)
+      yield* TestClock.adjust("5 seconds")
+      yield* local.authenticate(key)
+      assert.strictEqual(queries(), 2)
+    }),
+  )
+
+  it.scoped(
+    "a cached API key is checked again after five seconds even if the clock is set back",
+    () =>
+      Effect.gen(function* () {
+        const { adjust, clock, putBack } = yield* settable
+        yield* Effect.gen(function* () {
+          const { local, queries, remote } = yield* processes()
+          const { key, record } = yield* local.issue({ account })
+          yield* local.authenticate(key)
+          putBack("1 hour")
+          yield* local.authenticate(key)
+          assert.strictEqual(queries(), 1)
+          yield* remote.revoke(record.id)
+          yield* adjust("5 seconds")
+          assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+        }).pipe(Effect.withClock(clock))
+      }),
+  )
+
+  it.scoped("a cached API key is rejected when it expires, even before its cache entry ends", () =>
+    Effect.gen(function* () {
+      const { local } = yield* processes()
+      const { key } = yield* local.issue({ account, expiresIn: Duration.seconds(1) })
+      yield* local.authenticate(key)
+      yield* TestClock.adjust("999 millis")
+      yield* local.authenticate(key)
+      yield* TestClock.adjust("1 millis")
+      assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+    }),
+  )
+
+  it.scoped(
+    "a cached API key is rejected within five seconds after another process revokes the key",
+    () =>
+      Effect.gen(function* () {
+        const { local, remote } = yield* processes()
+        const { key, record } = yield* remote.issue({ account })
+        yield* local.authenticate(key)
+        yield* remote.revoke(record.id)
+        yield* TestClock.adjust("4999 millis")
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
+  )
+
+  it.scoped(
+    "an API key in constant use is rejected within five seconds after another process revokes the key",
+    () =>
+      Effect.gen(function* () {
+        const { local, remote } = yield* processes()
+        const { key, record } = yield* remote.issue({ account })
+        yield* local.authenticate(key)
+        yield* remote.revoke(record.id)
+        for (let i = 0; i < 49; i++) {
+          yield* TestClock.adjust("100 millis")
+          yield* Effect.exit(local.authenticate(key))
+        }
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
+  )
+
+  it.scoped(
+    "a cached API key is rejected immediately after the process that cached the key revokes it",
+    () =>
+      Effect.gen(function* () {
+        const { local } = yield* processes()
+        const { key, record } = yield* local.issue({ account })
+        yield* local.authenticate(key)
+        yield* local.revoke(record.id)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
+  )
+
+  it.scoped(
+    "a cached API key is rejected immediately after the process that cached the key rotates it without a grace period",
+    () =>
+      Effect.gen(function* () {
+        const { local } = yield* processes()
+        const { key, record } = yield* local.issue({ account })
+        yield* local.authenticate(key)
+        const { key: successor } = yield* local.rotate(record.id, Duration.zero)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+        yield* local.authenticate(successor)
+      }),
+  )
+
+  it.scoped(
+    "an API key is not cached if the same process revokes the key while it looks up the key",
+    () =>
+      Effect.gen(function* () {
+        const found = yield* Deferred.make<void>()
+        const goOn = yield* Deferred.make<void>()
+        const { local } = yield* processes(
+          Effect.zipRight(Deferred.succeed(found, undefined), Deferred.await(goOn)),
+        )
+        const { key, record } = yield* local.issue({ account })
+        const asked = yield* Effect.fork(local.authenticate(key))
+        yield* Deferred.await(found)
+        yield* local.revoke(record.id)
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Fiber.join(asked)
+        assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
+      }),
+  )
+})
+
+describe("an API key whose lookup takes too long", () => {
+  it.scoped(
+    "an API key lookup fails at its deadline, but a result that arrives later is cached",
+    () =>
+      Effect.gen(function* () {
+        const goOn = yield* Deferred.make<void>()
+        const { local, queries } = yield* processes(Deferred.await(goOn))
+        const { key, record } = yield* local.issue({ account })
+        const inTime = Effect.provideService(local.authenticate(key), Deadline, 2000)
+        const asked = yield* Effect.fork(Effect.flip(inTime))
+        yield* TestClock.adjust(2000)
+        assert.deepStrictEqual(yield* Fiber.join(asked), new StoreTimeout({ mayCharge: false }))
+        yield* Deferred.succeed(goOn, undefined)
+        yield* Effect.repeatN(Effect.yieldNow(), 10)
+        assert.strictEqual((yield* local.authenticate(key)).id, record.id)
+        assert.strictEqual(queries(), 1)
+      }),
+  )
+})
+
+describe("an unknown API key", () => {
+  it.scoped("an unknown API key is not cached, so a new key works immediately", () =>
+    Effect.gen(function* () {
+      const { local, queries, remote } = yield* processes()
+      const { key, record } = yield* remote.issue({ account })
+      const other = Redacted.make(`${Redacted.value(key)}x`)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(other)), InvalidApiKey)
+      assert.instanceOf(yield* Effect.flip(local.authenticate(other)), InvalidApiKey)
+      assert.strictEqual(queries(), 0)
+      assert.strictEqual((yield* local.authenticate(key)).id, record.id)
+    }),
+  )
+})
+
+describe("the size of the API key cache", () => {
+  it.scoped("the API key cache drops the oldest of more than ten thousand keys", () =>
+    Effect.gen(function* () {
+      const record = yield* Effect.map(
+        Effect.flatMap(ApiKeys, (keys) => keys.issue({ account })),
+        (issued) => issued.record,
+      ).pipe(Effect.provide(MemoryApiKeys.layer))
+      let queries = 0
+      const any = ApiKeys.of({
+        ...(yield* Effect.provide(ApiKeys, MemoryApiKeys.layer)),
+        authenticate: () => Effect.sync(() => (queries++, record)),
+      })
+      const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, any))
+      const { authenticate } = Context.get(yield* Layer.build(cached), ApiKeys)
+      const key = (i: number) => Redacted.make(`key ${i}`)
+      for (let i = 0; i <= 10_000; i++) yield* authenticate(key(i))
+      yield* authenticate(key(10_000))
+      yield* authenticate(key(5001))
+      assert.strictEqual(queries, 10_001)
+      yield* authenticate(key(0))
+      assert.strictEqual(queries, 10_002)
+    }),
+  )
+})

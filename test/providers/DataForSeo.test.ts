@@ -1,0 +1,117 @@
+import { assert, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { Outcome } from "../../src/Metrics.ts"
+import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { lookup, tags } from "../support/lookup.ts"
+
+const { rank, spamScore } = FakeDataForSeo
+
+const checked = (domain: string, url: string) =>
+  Outcome.Checked({
+    metrics: {
+      domainAuthority: rank(domain),
+      pageAuthority: rank(url),
+      spamScore: spamScore(domain),
+    },
+  })
+
+it.scoped(
+  "DataForSEO gets one call for the ranks of domains and pages, and one call for spam scores",
+  () =>
+    Effect.gen(function* () {
+      const seo = yield* FakeDataForSeo.make
+      assert.deepStrictEqual(yield* lookup(seo, "www.example.com", "example.com/a"), [
+        checked("example.com", "https://www.example.com/"),
+        checked("example.com", "https://example.com/a"),
+      ])
+      const calls = seo.calls.toSorted((a, b) => (a.url < b.url ? -1 : 1))
+      const credentials = `${FakeDataForSeo.login}:${FakeDataForSeo.password}`
+      const headers = { authorization: `Basic ${Buffer.from(credentials).toString("base64")}` }
+      for (const call of calls) assert.containSubset(call, { headers })
+      assert.deepStrictEqual(
+        calls.map(({ json, url }) => ({ json, url })),
+        [
+          {
+            url: "/v3/backlinks/bulk_ranks/live",
+            json: [
+              {
+                targets: ["example.com", "https://www.example.com/", "https://example.com/a"],
+                rank_scale: "one_hundred",
+              },
+            ],
+          },
+          {
+            url: "/v3/backlinks/bulk_spam_score/live",
+            json: [{ targets: ["example.com"] }],
+          },
+        ],
+      )
+    }),
+)
+
+it.scoped(
+  "DataForSEO's figures of a domain are not mixed up with the figures of its home page",
+  () =>
+    Effect.gen(function* () {
+      const seo = yield* FakeDataForSeo.make
+      assert.notStrictEqual(rank("example.com"), rank("https://example.com/"))
+      assert.deepStrictEqual(yield* lookup(seo, "example.com"), [
+        checked("example.com", "https://example.com/"),
+      ])
+    }),
+)
+
+it.scoped("a target that is missing from DataForSEO's answer fails", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    assert.deepStrictEqual(tags(yield* lookup(seo, FakeDataForSeo.unknown, "example.com")), [
+      "PROVIDER_ERROR",
+      "ok",
+    ])
+  }),
+)
+
+/** Applies the fault only to calls whose URL contains `path`. */
+const only = (path: string, fault: FakeVendor.Fault): FakeVendor.Fault => ({
+  name: fault.name,
+  apply: (response, reply, call) =>
+    (call.url.includes(path) ? fault : FakeVendor.none).apply(response, reply, call),
+})
+
+it.scoped("figures from DataForSEO have no spam score when the call for spam scores fails", () =>
+  Effect.gen(function* () {
+    const seo = yield* FakeDataForSeo.make
+    seo.always(only("spam", FakeVendor.unavailable))
+    assert.deepStrictEqual(yield* lookup(seo, "example.com"), [
+      Outcome.Checked({
+        metrics: {
+          domainAuthority: rank("example.com"),
+          pageAuthority: rank("https://example.com/"),
+        },
+      }),
+    ])
+  }),
+)
+
+for (const [reason, fault] of [
+  ...FakeVendor.failures,
+  ["Refused", FakeDataForSeo.failure("call", 40100)],
+  ["Refused", FakeDataForSeo.failure("task", 40501)],
+  ["Throttled", FakeDataForSeo.failure("call", 40202)],
+  ["Throttled", FakeDataForSeo.failure("task", 40209)],
+  ["Unavailable", FakeDataForSeo.failure("task", 50000)],
+] as const) {
+  it.scoped(
+    `the DataForSEO fault "${fault.name}" is reported as ${reason}, and the next call works`,
+    () =>
+      Effect.gen(function* () {
+        const seo = yield* FakeDataForSeo.make
+        seo.always(only("ranks", fault))
+        const error = yield* Effect.flip(lookup(seo, "example.com"))
+        assert.containSubset(error, { provider: "dataforseo", reason })
+        seo.always(undefined)
+        assert.deepStrictEqual(tags(yield* lookup(seo, "example.com")), ["ok"])
+      }),
+  )
+}

@@ -1,0 +1,69 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Stream from "effect/Stream"
+import * as MemoryRankings from "../../src/memory/Rankings.ts"
+import { Outcome } from "../../src/Metrics.ts"
+import * as Dataset from "../../src/providers/Dataset.ts"
+import { Rankings } from "../../src/dataset/Rankings.ts"
+import { StoreFailure } from "../../src/StoreFailure.ts"
+import { lookup, tags } from "../support/lookup.ts"
+
+const rankings = Layer.effect(
+  Rankings,
+  Effect.tap(Rankings, (rankings) =>
+    rankings.replace(
+      Stream.make([
+        { name: "example.com", rank: 10 },
+        { name: "blog.example.com", rank: 1000 },
+        { name: "only.example.org", rank: 5 },
+      ]),
+    ),
+  ),
+).pipe(Layer.provide(MemoryRankings.layer), Layer.orDie)
+
+const dataset = { layer: Dataset.layer.pipe(Layer.provide(rankings)) }
+
+const checked = (domainAuthority: number, pageAuthority: number) =>
+  Outcome.Checked({ metrics: { domainAuthority, pageAuthority } })
+
+describe("the provider dataset", () => {
+  it.effect(
+    "the dataset rates a page by its host if the rank list has the host, else by its domain",
+    () =>
+      Effect.gen(function* () {
+        assert.deepStrictEqual(
+          yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
+          [checked(87.5, 87.5), checked(87.5, 62.5), checked(87.5, 87.5)],
+        )
+      }),
+  )
+
+  it.effect("a domain that is not in the dataset fails instead of getting the figure 0", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(tags(yield* lookup(dataset, "unknown.com", "only.example.org")), [
+        "PROVIDER_ERROR",
+        "PROVIDER_ERROR",
+      ])
+    }),
+  )
+
+  it.effect("a database failure in the dataset provider is reported as a ProviderError", () =>
+    Effect.gen(function* () {
+      const broken = Layer.succeed(Rankings, {
+        ranks: () => Effect.die(new StoreFailure({ message: "the disk is full" })),
+        replace: () => Effect.void,
+      })
+      const layer = Dataset.layer.pipe(Layer.provide(broken))
+      assert.containSubset(yield* Effect.flip(lookup({ layer }, "example.com")), {
+        provider: "dataset",
+        reason: "Unavailable",
+      })
+    }),
+  )
+
+  it("the dataset's scale is logarithmic: a rank number that is ten times as large lowers the figure by 12.5 points", () => {
+    const ranks = [1, 10, 100, 1_000_000, 100_000_000, 4_000_000_000]
+    assert.deepStrictEqual(ranks.map(Dataset.authority), [100, 87.5, 75, 25, 0, 0])
+  })
+})

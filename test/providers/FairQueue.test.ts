@@ -1,0 +1,56 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as FastCheck from "effect/FastCheck"
+import { FairQueue } from "../../src/providers/FairQueue.ts"
+
+describe("FairQueue", () => {
+  it("the fair queue returns the items of several owners in turn, one item of each owner", () => {
+    const queue = new FairQueue<string>(10)
+    for (const item of ["a1", "a2", "a3", "a4"]) queue.offer("a", item)
+    for (const item of ["b1", "b2"]) queue.offer("b", item)
+    queue.offer("c", "c1")
+    assert.deepStrictEqual(queue.take(5), ["a1", "b1", "c1", "a2", "b2"])
+    queue.offer("b", "b3")
+    assert.deepStrictEqual(queue.take(5), ["a3", "b3", "a4"])
+  })
+
+  it("when several owners add the same item, the fair queue returns the item once, as soon as it is the next item of one of these owners", () => {
+    const queue = new FairQueue<string>(10)
+    for (const item of ["x", "y", "shared"]) queue.offer("a", item)
+    queue.offer("b", "shared")
+    assert.deepStrictEqual(queue.take(2), ["x", "shared"])
+    assert.deepStrictEqual(queue.take(9), ["y"])
+    assert.strictEqual(queue.size, 0)
+  })
+
+  it("the fair queue refuses items above the limit per owner, and accepts items of other owners", () => {
+    const queue = new FairQueue<string>(2)
+    assert.deepStrictEqual(
+      ["1", "2", "3", "2"].map((item) => queue.offer("a", item)),
+      [true, true, false, true],
+    )
+    assert.isTrue(queue.offer("b", "3"))
+    queue.remove("1")
+    assert.isTrue(queue.offer("a", "3"))
+    assert.strictEqual(queue.size, 2)
+  })
+
+  it.prop(
+    "the fair queue returns every item once, and one item of each owner in the first round",
+    [FastCheck.array(FastCheck.tuple(FastCheck.nat(4), FastCheck.nat(30)))],
+    ([offers]) => {
+      const queue = new FairQueue<number>(100)
+      for (const [owner, item] of offers) queue.offer(String(owner), item)
+      const items = [...new Set(offers.map(([, item]) => item))]
+      assert.strictEqual(queue.size, items.length)
+      const owners = new Set(offers.map(([owner]) => owner))
+      const firstRound = queue.take(owners.size)
+      for (const owner of owners) {
+        const own = offers.filter(([o]) => o === owner).map(([, item]) => item)
+        assert.isTrue(own.some((item) => firstRound.includes(item)))
+      }
+      const all = [...firstRound, ...queue.take(1000)]
+      assert.deepStrictEqual(all.toSorted(), items.toSorted())
+      assert.strictEqual(queue.size, 0)
+    },
+  )
+})

@@ -1,0 +1,111 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { Deadline } from "../../src/Deadline.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as Fallback from "../../src/providers/Fallback.ts"
+import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { tags, targets } from "../support/lookup.ts"
+import * as ScriptedVendor from "../support/ScriptedVendor.ts"
+
+const setUp = () => {
+  const first = ScriptedVendor.make({ name: "first" })
+  const second = ScriptedVendor.make({ name: "second" })
+  const third = ScriptedVendor.make({ name: "third" })
+  const provider = Fallback.make([first.provider, second.provider, third.provider])
+  return { first, second, third, provider }
+}
+
+const { fails, lacks } = ScriptedVendor
+
+describe("Fallback", () => {
+  it.effect(
+    "in a chain of providers, the next provider is asked only for targets that failed so far",
+    () =>
+      Effect.gen(function* () {
+        const { first, provider, second, third } = setUp()
+        first.always(lacks((page) => !page.startsWith("a")))
+        second.always(lacks((page) => !page.startsWith("b")))
+        third.always(lacks((page) => !page.startsWith("c")))
+        const asked = targets("d.com", "c.com", "b.com", "a.com")
+        assert.deepStrictEqual(tags(yield* provider.lookup(asked)), [
+          "PROVIDER_ERROR",
+          "ok",
+          "ok",
+          "ok",
+        ])
+        assert.deepStrictEqual(
+          [first.calls, second.calls, third.calls],
+          [
+            [["d.com/", "c.com/", "b.com/", "a.com/"]],
+            [["d.com/", "c.com/", "b.com/"]],
+            [["d.com/", "c.com/"]],
+          ],
+        )
+        assert.strictEqual(provider.name, "first,second,third")
+      }),
+  )
+
+  it.scoped(
+    "in a chain of providers, the provider after the sandbox is asked for the targets for which the sandbox simulates a failure",
+    () =>
+      Effect.gen(function* () {
+        const { first } = setUp()
+        const sandbox = Context.get(yield* Layer.build(Sandbox.layer), MetricsProvider)
+        const provider = Fallback.make([sandbox, first.provider])
+        const failing = targets("provider-error.example.com")
+        assert.isTrue(Option.isNone(yield* provider.known(failing)))
+        assert.deepStrictEqual(tags(yield* provider.lookup(failing)), ["ok"])
+        assert.isTrue(Option.isSome(yield* provider.known(targets("example.com"))))
+      }),
+  )
+
+  it.effect(
+    "only the first provider of a chain is asked when it has the figures of all targets",
+    () =>
+      Effect.gen(function* () {
+        const { provider, second } = setUp()
+        yield* provider.lookup(targets("example.com"))
+        assert.deepStrictEqual(second.calls, [])
+      }),
+  )
+
+  it.effect(
+    "the next provider of a chain is asked when the previous provider fails for all targets",
+    () =>
+      Effect.gen(function* () {
+        const { first, provider, second, third } = setUp()
+        first.always(fails("Unreachable"))
+        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), ["ok"])
+        second.always(fails("Refused"))
+        third.always(fails("Timeout"))
+        assert.deepStrictEqual(tags(yield* provider.lookup(targets("example.com"))), [
+          "PROVIDER_ERROR",
+        ])
+      }),
+  )
+
+  it.effect(
+    "each provider of a chain except the last provider gets half of the remaining time",
+    () =>
+      Effect.gen(function* () {
+        const { first, provider, second, third } = setUp()
+        const deadlines: Array<number> = []
+        for (const vendor of [first, second, third]) {
+          vendor.always(() =>
+            Effect.gen(function* () {
+              const deadline = yield* Deadline
+              deadlines.push(deadline)
+              assert.isAbove(deadline, yield* Clock.currentTimeMillis)
+              return yield* fails("Timeout")(targets("example.com"))
+            }),
+          )
+        }
+        yield* Effect.provideService(provider.lookup(targets("example.com")), Deadline, 8000)
+        assert.deepStrictEqual(deadlines, [4000, 4000, 8000])
+      }),
+  )
+})

@@ -1,0 +1,241 @@
+/** The provider `http`: the operator's own provider behind a JSON protocol. */
+import { spawn } from "node:child_process"
+import { once } from "node:events"
+import { join } from "node:path"
+import { createInterface } from "node:readline"
+import { inspect } from "node:util"
+import { assert, describe, expect, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import { document } from "../../scripts/provider/openapi.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { figure } from "../../scripts/support/fakeFigure.ts"
+import { Outcome } from "../../src/Metrics.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as Http from "../../src/providers/Http.ts"
+import { Question } from "../../src/providers/HttpProtocol.ts"
+import { lookup, tags } from "../support/lookup.ts"
+
+const token = "an-http-token-for-tests"
+
+const make = Effect.gen(function* () {
+  const vendor = yield* FakeVendor.make(({ json }) => ({
+    status: 200,
+    body: JSON.stringify({ results: decodeQuestion(json).targets.toReversed().map(resultFor) }),
+  }))
+  const url = `${vendor.address}/figures`
+  return Object.assign(vendor, { layer: Http.layer({ url, token: Redacted.make(token) }) })
+})
+
+const decodeQuestion = Schema.decodeUnknownSync(Question)
+
+const figures = (url: string) => ({
+  domainAuthority: figure(url, "domain") / 2,
+  pageAuthority: figure(url, "page"),
+  spamScore: figure(url, "spam"),
+})
+
+const resultFor = ({ url }: { readonly url: string }) => ({ url, ...figures(url), note: "ignored" })
+
+const checked = (url: string) => Outcome.Checked({ metrics: figures(url) })
+
+/** Changes the results of one call. */
+const results = (change: (items: ReadonlyArray<object>) => ReadonlyArray<unknown>) =>
+  FakeVendor.rewrite("results", (json) => ({
+    results: change(Schema.decodeUnknownSync(Results)(json).results),
+  }))
+
+const Results = Schema.Struct({
+  results: Schema.Array(
+    Schema.Struct(
+      { url: Schema.String },
+      Schema.Record({ key: Schema.String, value: Schema.Unknown }),
+    ),
+  ),
+})
+
+const a = "https://www.example.co.uk/a?b"
+const b = "https://example.org/"
+
+it.scoped(
+  "the http provider sends the targets and the token, and matches the results to the targets by URL, whatever the order of the results",
+  () =>
+    Effect.gen(function* () {
+      const vendor = yield* make
+      assert.deepStrictEqual(yield* lookup(vendor, a, b), [checked(a), checked(b)])
+      assert.containSubset(vendor.calls, [
+        { method: "POST", url: "/figures", headers: { authorization: `Bearer ${token}` } },
+      ])
+      assert.deepStrictEqual(vendor.calls[0]?.json, {
+        targets: [
+          { url: a, host: "www.example.co.uk", domain: "example.co.uk" },
+          { url: b, host: "example.org", domain: "example.org" },
+        ],
+      })
+    }),
+)
+
+it.scoped("the http provider sends 120 targets in three calls of at most 50", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    const urls = Array.from({ length: 120 }, (_, i) => `https://host-${i}.example.com/`)
+    assert.deepStrictEqual(yield* lookup(vendor, ...urls), urls.map(checked))
+    assert.deepStrictEqual(
+      vendor.calls.map(({ json }) => decodeQuestion(json).targets.length),
+      [50, 50, 20],
+    )
+  }),
+)
+
+describe("an unusable result of the http provider", () => {
+  const cases: Record<string, (item: object) => ReadonlyArray<unknown>> = {
+    "the result is missing": () => [],
+    "the result has an error": () => [{ url: a, error: "no\nfigures" }],
+    "a figure is above 100": (item) => [{ ...item, domainAuthority: 100.5 }],
+    "a figure is below 0": (item) => [{ ...item, pageAuthority: -1 }],
+    "a figure is a text": (item) => [{ ...item, pageAuthority: "12" }],
+    "a figure is null": (item) => [{ ...item, domainAuthority: null }],
+    "the spam score is above 100": (item) => [{ ...item, spamScore: 101 }],
+    "the URL is of another target": (item) => [{ ...item, url: "https://example.net/" }],
+    "the result has no URL": (item) => [{ ...item, url: 7 }],
+    "the result is null": () => [null],
+  }
+  for (const [name, change] of Object.entries(cases)) {
+    it.scoped(`a result of the http provider fails only its own target when ${name}`, () =>
+      Effect.gen(function* () {
+        const vendor = yield* make
+        vendor.script(
+          results((items) => items.flatMap((item, i) => (i === 1 ? change(item) : item))),
+        )
+        assert.deepStrictEqual(tags(yield* lookup(vendor, a, b)), ["PROVIDER_ERROR", "ok"])
+      }),
+    )
+  }
+})
+
+it.scoped("of two results for one target, the http provider uses the first result", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    vendor.script(results(([first]) => [first, { url: a, error: "a second one" }]))
+    assert.deepStrictEqual(yield* lookup(vendor, a), [checked(a)])
+  }),
+)
+
+for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
+  it.scoped(`a spam score of ${change.spamScore} from the http provider is left out`, () =>
+    Effect.gen(function* () {
+      const vendor = yield* make
+      vendor.script(results((items) => items.map((item) => ({ ...item, ...change }))))
+      const { domainAuthority, pageAuthority } = figures(a)
+      assert.deepStrictEqual(yield* lookup(vendor, a), [
+        Outcome.Checked({ metrics: { domainAuthority, pageAuthority } }),
+      ])
+    }),
+  )
+}
+
+for (const [reason, fault] of [
+  ...FakeVendor.failures,
+  ["Refused", FakeVendor.answer(401, `{"message":"the token is wrong"}`)],
+  ["Refused", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
+  ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
+] as const) {
+  it.scoped(
+    `the http provider reports the fault "${fault.name}" as ${reason}, and its next call succeeds`,
+    () =>
+      Effect.gen(function* () {
+        const vendor = yield* make
+        vendor.script(fault)
+        const error = yield* Effect.flip(lookup(vendor, a))
+        assert.containSubset(error, { provider: "http", reason })
+        assert.deepStrictEqual(yield* lookup(vendor, a), [checked(a)])
+      }),
+  )
+}
+
+it.scoped("the error of the http provider has the Retry-After of a 429 or a 503", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    vendor.script(FakeVendor.throttled("7"), FakeVendor.answer(503, "", { "retry-after": "8" }))
+    const errors = yield* Effect.replicateEffect(Effect.flip(lookup(vendor, a)), 2)
+    assert.deepStrictEqual(
+      errors.map(({ retryAfter }) => retryAfter),
+      [Duration.seconds(7), Duration.seconds(8)],
+    )
+  }),
+)
+
+it.scoped(
+  "an error of the http provider hides a token that the endpoint sends back, with or without Bearer",
+  () =>
+    Effect.gen(function* () {
+      const vendor = yield* make
+      const echoes = [token, `Bearer ${token}`, Buffer.from(token).toString("base64")]
+      for (const message of echoes) {
+        vendor.script(FakeVendor.answer(401, JSON.stringify({ message: `bad: ${message}` })))
+        const error = yield* Effect.flip(lookup(vendor, a))
+        assert.notInclude(inspect(error), message)
+        assert.include(error.detail, "<redacted>")
+      }
+      vendor.script(results(() => [{ url: a, error: token }]))
+      assert.notInclude(inspect(yield* lookup(vendor, a)), token)
+    }),
+)
+
+it.scoped("the http provider checks its token with a call without targets", () =>
+  Effect.gen(function* () {
+    const vendor = yield* make
+    const check = Effect.flatMap(MetricsProvider, ({ check }) => check ?? Effect.die("absent"))
+    yield* Effect.provide(check, vendor.layer)
+    assert.deepStrictEqual(vendor.calls[0]?.json, { targets: [] })
+    vendor.script(FakeVendor.answer(401, ""))
+    const error = yield* Effect.flip(Effect.provide(check, vendor.layer))
+    assert.strictEqual(error.reason, "Refused")
+  }),
+)
+
+describe("the documents of the protocol", () => {
+  const folder = join(import.meta.dirname, "../../scripts/provider")
+
+  it("the file openapi.json of the http provider is equal to the document that is generated from the protocol's schemas", () =>
+    expect(`${JSON.stringify(document, undefined, 2)}\n`).toMatchFileSnapshot(
+      join(folder, "openapi.json"),
+    ))
+
+  it.scopedLive(
+    "the http provider gets figures and errors from example.mjs, the guide's example of a provider endpoint",
+    () =>
+      Effect.gen(function* () {
+        const child = yield* Effect.acquireRelease(
+          Effect.sync(() =>
+            spawn(process.execPath, [join(folder, "example.mjs")], {
+              env: { TOKEN: token, PORT: "0" },
+              stdio: ["ignore", "pipe", "inherit"],
+            }),
+          ),
+          (child) => Effect.sync(() => child.kill()),
+        )
+        const [line] = yield* Effect.promise(() => once(createInterface(child.stdout), "line"))
+        const url = Schema.decodeUnknownSync(Schema.String)(line)
+        const layer = Http.layer({ url, token: Redacted.make(token) })
+        assert.deepStrictEqual(
+          yield* lookup({ layer }, "example.com", "example.net", "example.org"),
+          [
+            Outcome.Checked({
+              metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
+            }),
+            Outcome.Failed({
+              reason: "PROVIDER_ERROR",
+              detail: "the provider answered: no figures of example.net",
+            }),
+            Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
+          ],
+        )
+        const stranger = Http.layer({ url, token: Redacted.make("another-token") })
+        const error = yield* Effect.flip(lookup({ layer: stranger }, "example.com"))
+        assert.containSubset(error, { reason: "Refused", detail: "HTTP 401, the token is wrong" })
+      }),
+  )
+})

@@ -1,0 +1,451 @@
+import { inspect as nodeInspect } from "node:util"
+import { assert, describe, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { identity } from "effect/Function"
+import * as Exit from "effect/Exit"
+import * as FastCheck from "effect/FastCheck"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
+import * as Tracer from "effect/Tracer"
+import { Outcome } from "../../src/Metrics.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as Moz from "../../src/providers/Moz.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { lookup, tags, targets } from "../support/lookup.ts"
+
+const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })
+
+const checked = (page: string) => Outcome.Checked({ metrics: FakeMoz.figures(page) })
+
+const decodeCall = Schema.decodeUnknownSync(
+  Schema.Struct({
+    jsonrpc: Schema.String,
+    id: Schema.String,
+    method: Schema.String,
+    params: Schema.Unknown,
+  }),
+)
+
+describe("requests to Moz", () => {
+  it.scoped(
+    "a Moz lookup is one JSON-RPC call with the token in a header and an absolute URL per target",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        yield* lookup(moz, "example.com", "http://www.example.co.uk/a?b=c")
+        assert.lengthOf(moz.calls, 1)
+        assert.containSubset(moz.calls[0], {
+          method: "POST",
+          url: "/jsonrpc",
+          headers: { "x-moz-token": FakeMoz.token, "content-type": "application/json" },
+        })
+        const { id, ...call } = decodeCall(moz.calls[0]?.json)
+        assert.match(id, /^[0-9a-f-]{36}$/)
+        assert.deepStrictEqual(call, {
+          jsonrpc: "2.0",
+          method: "data.site.metrics.fetch.multiple",
+          params: {
+            data: {
+              site_queries: [
+                { query: "https://example.com/", scope: "url" },
+                { query: "https://www.example.co.uk/a?b=c", scope: "url" },
+              ],
+            },
+          },
+        })
+        assert.notProperty(moz.calls[0]?.headers, "traceparent")
+      }),
+  )
+
+  it.scoped(
+    "a lookup of over 50 targets takes several Moz calls, and a failed call fails only its own targets",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        const urls = Arr.makeBy(120, (i) => `https://example.com/${i}`)
+        assert.deepStrictEqual(
+          yield* lookup(moz, ...urls),
+          targets(...urls).map(({ page }) => checked(page)),
+        )
+        assert.deepStrictEqual(
+          moz.asked().map((pages) => pages.length),
+          [50, 50, 20],
+        )
+
+        moz.script(FakeVendor.unavailable)
+        assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), [
+          ...Arr.replicate("PROVIDER_ERROR", 50),
+          ...Arr.replicate("ok", 70),
+        ])
+        moz.always(FakeVendor.unavailable)
+        const error = yield* Effect.flip(lookup(moz, ...urls))
+        assert.strictEqual(error.reason, "Unavailable")
+      }),
+  )
+
+  it.scoped("a Moz quota whose reset time is out of range is reported as Malformed", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script({
+        name: "no time",
+        apply: (response, { body }) =>
+          void response.end(body.replace(/"period_reset":\d+/, '"period_reset":1e300')),
+      })
+      const { quota } = yield* Effect.provide(MetricsProvider, moz.layer)
+      const error = yield* Effect.flip(quota ?? Effect.dieMessage("no quota"))
+      assert.strictEqual(error.reason, "Malformed")
+    }),
+  )
+
+  it.scoped("the Moz quota lookup returns the quota of rows and costs no row", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      yield* lookup(moz, "example.com", "example.org")
+      const { quota } = yield* Effect.provide(MetricsProvider, moz.layer)
+      assert.deepStrictEqual(yield* quota ?? Effect.dieMessage("no quota"), {
+        unit: "rows",
+        allotted: 3000,
+        used: 2,
+        resetsAt: 1788246000000,
+      })
+      assert.strictEqual(moz.rows(), 2)
+    }),
+  )
+})
+
+describe("answers from Moz", () => {
+  const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
+
+  it.scoped("Moz results in any order are matched to their targets", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      moz.script(FakeMoz.results(Arr.rotate(1)))
+      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+    }),
+  )
+
+  it.scoped("a URL that Moz echoes in another spelling is matched to its target", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(
+        FakeVendor.rewrite("other spelling", (json) =>
+          JSON.parse(JSON.stringify(json).replaceAll("https://example.com", "http://EXAMPLE.com.")),
+        ),
+      )
+      assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+    }),
+  )
+
+  it.scoped("a target that is missing from Moz's answer fails, and the other targets succeed", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeMoz.partial((page) => page !== "example.com/b"))
+      assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+    }),
+  )
+
+  it.scoped("a target that Moz refuses fails, and the other targets succeed", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
+      const outcomes = yield* lookup(moz, ...urls)
+      assert.deepStrictEqual(tags(outcomes), ["PROVIDER_ERROR", "ok", "ok"])
+      assert.include(JSON.stringify(outcomes[0]), "-32655")
+    }),
+  )
+
+  it.scoped(
+    "Moz results are ignored if they are malformed or belong to a URL that was not asked for",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        const stray = (query: string) => ({ site_query: { original_site_query: { query } } })
+        moz.script(
+          FakeMoz.results((items) => [
+            null,
+            7,
+            "x",
+            {},
+            stray("https://example.org/"),
+            stray("not a url"),
+            ...items,
+          ]),
+        )
+        assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      }),
+  )
+
+  for (const spam_score of [undefined, null, -1, 101, "3", {}]) {
+    it.scoped(`an invalid spam score of ${JSON.stringify(spam_score)} from Moz is left out`, () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(FakeMoz.metrics(() => ({ spam_score })))
+        const { domainAuthority, pageAuthority } = FakeMoz.figures("example.com/a")
+        assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [
+          Outcome.Checked({ metrics: { domainAuthority, pageAuthority } }),
+        ])
+      }),
+    )
+  }
+
+  for (const bad of [
+    { domain_authority: -1 },
+    { domain_authority: 100.5 },
+    { page_authority: "74" },
+    { page_authority: null },
+    { page_authority: undefined },
+  ]) {
+    it.scoped(`Moz figures with ${JSON.stringify(bad)} fail only their target`, () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
+        assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+      }),
+    )
+  }
+
+  const figure = FastCheck.oneof(
+    FastCheck.double({ min: -1, max: 101 }),
+    FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, {}),
+  )
+  it.prop(
+    "Moz authorities must be valid scores, and an invalid spam score is left out",
+    [
+      FastCheck.record({
+        domain_authority: figure,
+        page_authority: figure,
+        spam_score: figure,
+        title: FastCheck.jsonValue(),
+      }),
+    ],
+    ([figures]) => {
+      const isScore = (value: unknown): value is number =>
+        typeof value === "number" && value >= 0 && value <= 100
+      const { domain_authority, page_authority, spam_score } = figures
+      const outcome = Moz.checkedBy(identity)(figures)
+      if (!isScore(domain_authority) || !isScore(page_authority)) {
+        assert.containSubset(outcome, { _tag: "Failed", reason: "PROVIDER_ERROR" })
+        return
+      }
+      const metrics = {
+        domainAuthority: domain_authority,
+        pageAuthority: page_authority,
+        ...(isScore(spam_score) && { spamScore: spam_score }),
+      }
+      assert.deepStrictEqual(outcome, Outcome.Checked({ metrics }))
+    },
+  )
+
+  it.scoped("a Moz figure that overflows to infinity fails its target", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script({
+        name: "infinite",
+        apply: (response, { body }) =>
+          void response.end(body.replace(/"page_authority":\d+/, '"page_authority":1e999')),
+      })
+      assert.deepStrictEqual(tags(yield* lookup(moz, "example.com")), ["PROVIDER_ERROR"])
+    }),
+  )
+
+  it.scoped("fractions and the bounds 0 and 100 are valid Moz figures", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(
+        FakeMoz.metrics(() => ({ domain_authority: 49.29, page_authority: 0, spam_score: 100 })),
+      )
+      assert.deepStrictEqual(yield* lookup(moz, "example.com"), [
+        Outcome.Checked({
+          metrics: { domainAuthority: 49.29, pageAuthority: 0, spamScore: 100 },
+        }),
+      ])
+    }),
+  )
+
+  it.scoped("a Moz answer that arrives in many small pieces is read", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      moz.script(FakeVendor.drip, FakeVendor.delay(1))
+      assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [checked("example.com/a")])
+      assert.deepStrictEqual(yield* lookup(moz, "example.com/b"), [checked("example.com/b")])
+    }),
+  )
+})
+
+describe("a failed Moz call", () => {
+  const { rpcError, rpcFailure } = FakeMoz
+  const cases: ReadonlyArray<readonly [string, FakeVendor.Fault]> = [
+    ...FakeVendor.failures,
+    [
+      "Malformed",
+      FakeVendor.rewrite("wrong JSON-RPC id", (json) => ({ ...Object(json), id: "another" })),
+    ],
+    [
+      "Malformed",
+      FakeVendor.rewrite("result without a list", (json) => ({ ...Object(json), result: {} })),
+    ],
+    ["Refused", rpcFailure(400, rpcError(-32652, 400, "param-is-missing"))],
+    ["Refused", rpcFailure(200, rpcError(-32652, 400, "param-is-missing"))],
+    ["Refused", rpcFailure(200, { code: -32600, httpStatus: 400, message: "Invalid Request" })],
+    ["Refused", rpcFailure(200, { code: -32601, message: "Method not found" })],
+    ["Refused", rpcFailure(401, rpcError(-32651, 401, "auth-failed"))],
+    ["Throttled", rpcFailure(200, rpcError(-32000, 429, "slow-down"))],
+    ["Unavailable", rpcFailure(500, { code: -32602, message: "unexpected" })],
+    ["Unavailable", rpcFailure(200, { code: -32602, message: "unexpected" })],
+    ["Unavailable", rpcFailure(200, rpcError(-32602, 500, "unexpected"))],
+  ]
+  for (const [reason, fault] of cases) {
+    it.scoped(
+      `the Moz fault "${fault.name}" is reported as ${reason}, and the next call works`,
+      () =>
+        Effect.gen(function* () {
+          const moz = yield* FakeMoz.make
+          moz.script(fault)
+          const error = yield* Effect.flip(lookup(moz, "example.com/a"))
+          assert.containSubset(error, { _tag: "ProviderError", provider: "moz", reason })
+          assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [checked("example.com/a")])
+        }),
+    )
+  }
+
+  it.scoped("a refused connection to Moz is reported as Unreachable", () =>
+    Effect.gen(function* () {
+      const { url } = yield* Effect.scoped(FakeMoz.make)
+      const layer = Moz.layer({ url, token: Redacted.make("x") })
+      const error = yield* Effect.flip(lookup({ layer }, "example.com"))
+      assert.containSubset(error, { reason: "Unreachable", detail: "ECONNREFUSED" })
+    }),
+  )
+
+  it.effect("a Moz token that is not a valid header value does not appear in the error", () =>
+    Effect.gen(function* () {
+      const layer = Moz.layer({ url: "http://localhost/", token: Redacted.make("a\nsecret") })
+      const error = yield* Effect.flip(lookup({ layer }, "example.com"))
+      assert.containSubset(error, { reason: "Unreachable", detail: "ERR_INVALID_CHAR" })
+    }),
+  )
+
+  it.scoped(
+    "a Moz error carries the vendor's Retry-After, given in seconds or as a date, up to one hour",
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMoz.make
+        // TestClock starts at the epoch.
+        moz.script(
+          FakeVendor.throttled("7"),
+          FakeVendor.throttled("Thu, 01 Jan 1970 00:00:09 GMT"),
+          FakeVendor.throttled("soon"),
+          FakeVendor.throttled("9999999"),
+          FakeVendor.throttled("Fri, 31 Dec 9999 23:59:59 GMT"),
+        )
+        const waits = yield* Effect.replicateEffect(Effect.flip(lookup(moz, "example.com")), 5)
+        assert.deepStrictEqual(
+          waits.map(({ retryAfter }) => retryAfter),
+          [
+            Duration.seconds(7),
+            Duration.seconds(9),
+            undefined,
+            Duration.hours(1),
+            Duration.hours(1),
+          ],
+        )
+      }),
+  )
+
+  it.scoped("an interrupted Moz lookup closes its connection", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const arrived = Promise.withResolvers<void>()
+      const closed = Promise.withResolvers<void>()
+      moz.script({
+        name: "watched",
+        apply: (response) => {
+          response.on("close", closed.resolve)
+          arrived.resolve()
+        },
+      })
+      const asking = yield* Effect.fork(lookup(moz, "example.com"))
+      yield* Effect.promise(() => arrived.promise)
+      yield* asking.interruptAsFork(asking.id())
+      yield* Effect.promise(() => closed.promise)
+    }),
+  )
+})
+
+it.scoped("no error, log or trace contains the Moz token", () =>
+  Effect.gen(function* () {
+    const fake = yield* FakeMoz.make
+    const inQuery = "a/token+in the query"
+    const url = `${fake.url}?key=${encodeURIComponent(inQuery)}`
+    const layer = Moz.layer({ url, token: Redacted.make(FakeMoz.token) })
+    const moz = { ...fake, layer }
+    const base64 = Buffer.from(FakeMoz.token).toString("base64")
+    const recorded: Array<unknown> = []
+    const logger = Logger.map(Logger.structuredLogger, (entry) => void recorded.push(entry))
+    const tracer = Tracer.make({
+      context: (f) => f(),
+      span: (name, parent, context, links, startTime, kind) => ({
+        _tag: "Span",
+        name,
+        spanId: "s",
+        traceId: "t",
+        parent,
+        context,
+        links,
+        kind,
+        sampled: true,
+        status: { _tag: "Started", startTime },
+        attributes: new Map(),
+        attribute: (key, value) => void recorded.push([key, String(value)]),
+        event: () => {},
+        addLinks: () => {},
+        // Prints the cause as an exporter does.
+        end: (_, exit) => void recorded.push(Exit.isFailure(exit) && Cause.pretty(exit.cause)),
+      }),
+    })
+    moz.script(
+      FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message: FakeMoz.token }),
+      FakeVendor.reset,
+      FakeVendor.answer(200, JSON.stringify({ echo: FakeMoz.token })),
+      FakeVendor.answer(403, JSON.stringify({ message: url })),
+      FakeVendor.answer(403, JSON.stringify({ message: `key=${inQuery}` })),
+      FakeVendor.answer(403, JSON.stringify({ message: base64 })),
+      FakeMoz.metrics(() => ({ page_authority: FakeMoz.token })),
+    )
+    const ask = lookup(moz, "example.com").pipe(
+      Effect.tapErrorCause((cause) => Effect.logError("failed", cause)),
+      Effect.either,
+    )
+    const answers = yield* Effect.replicateEffect(ask, 8).pipe(
+      Effect.withTracer(tracer),
+      Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+    )
+    assert.lengthOf(answers.filter(Either.isLeft), 6)
+    recorded.push(...answers)
+    assert.isAbove(recorded.length, 10)
+    const text = inspect(recorded)
+    assert.include(text, "url.full")
+    for (const secret of [FakeMoz.token, inQuery, encodeURIComponent(inQuery), base64]) {
+      assert.notInclude(text, secret)
+    }
+  }),
+)
+
+it.scoped("text from Moz is logged as one line without invisible characters", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMoz.make
+    const message =
+      "one\r\ntwo\u2028three \u001b[2Jred\u009b31m \u202etxt.exe\u2066 \u0000\u200b\ud800 ende"
+    moz.script(FakeMoz.rpcFailure(400, { ...FakeMoz.rpcError(1, 400, "x"), message }))
+    const { detail } = yield* Effect.flip(lookup(moz, "example.com"))
+    assert.include(detail, "one two three \\u{1b}[2Jred\\u{9b}31m \\u{202e}txt.exe\\u{2066} ")
+    assert.notMatch(detail, /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u)
+  }),
+)

@@ -1,0 +1,103 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Arr from "effect/Array"
+import * as Effect from "effect/Effect"
+import { Outcome } from "../../src/Metrics.ts"
+import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { lookup, tags } from "../support/lookup.ts"
+
+const checked = (page: string) => Outcome.Checked({ metrics: FakeMozLinksV2.figures(page) })
+
+const urls = ["example.com/a", "example.com/b", "example.com/c"] as const
+
+it.scoped("Moz Links v2 gets targets without a scheme, and the token in a header", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMozLinksV2.make
+    assert.deepStrictEqual(
+      yield* lookup(moz, "https://example.com", ...urls),
+      ["example.com/", ...urls].map(checked),
+    )
+    assert.lengthOf(moz.calls, 1)
+    assert.containSubset(moz.calls[0], {
+      method: "POST",
+      url: "/v2/url_metrics",
+      headers: { "x-moz-token": FakeMozLinksV2.token },
+    })
+    assert.deepStrictEqual(moz.calls[0]?.json, { targets: ["example.com/", ...urls] })
+  }),
+)
+
+it.scoped("Moz Links v2 gets an old account's id and secret as HTTP Basic", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMozLinksV2.make
+    yield* lookup({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
+    assert.containSubset(moz.calls[0]?.headers, {
+      authorization: `Basic ${Buffer.from("mozscape-1:secret").toString("base64")}`,
+    })
+    assert.notProperty(moz.calls[0]?.headers, "x-moz-token")
+  }),
+)
+
+it.scoped("a Moz Links v2 answer with a wrong number of results is reported as Malformed", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMozLinksV2.make
+    moz.script(
+      FakeMozLinksV2.results((items) => items.slice(1)),
+      FakeMozLinksV2.results((items) => [...items, ...items]),
+    )
+    const errors = yield* Effect.replicateEffect(Effect.flip(lookup(moz, ...urls)), 2)
+    assert.deepStrictEqual(
+      errors.map(({ reason }) => reason),
+      ["Malformed", "Malformed"],
+    )
+  }),
+)
+
+it.scoped("a malformed Moz Links v2 result fails only its target", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMozLinksV2.make
+    moz.script(FakeMozLinksV2.results(([first, ...rest]) => [first, null, ...rest.slice(1)]))
+    assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+  }),
+)
+
+describe("a refused Moz Links v2 call", () => {
+  it.scoped("a refused Moz Links v2 call is split in halves until the bad target is found", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMozLinksV2.make
+      const good = Arr.makeBy(49, (i) => `example.com/${i}`)
+      const all = [...good.slice(0, 31), FakeMozLinksV2.refused, ...good.slice(31)]
+      assert.deepStrictEqual(
+        tags(yield* lookup(moz, ...all)),
+        all.map((page) => (page === FakeMozLinksV2.refused ? "PROVIDER_ERROR" : "ok")),
+      )
+      assert.strictEqual(moz.rows(), 49)
+      const refusals = moz.asked().filter((pages) => pages.includes(FakeMozLinksV2.refused))
+      assert.isAtMost(refusals.length, 7)
+    }),
+  )
+
+  it.scoped("a refused Moz Links v2 call is not split endlessly if Moz refuses every target", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMozLinksV2.make
+      moz.always(FakeVendor.answer(400, `{"message":"no"}`))
+      const all = Arr.makeBy(50, (i) => `example.com/${i}`)
+      assert.deepStrictEqual(new Set(tags(yield* lookup(moz, ...all))), new Set(["PROVIDER_ERROR"]))
+      assert.isAtMost(moz.calls.length, 14)
+    }),
+  )
+})
+
+for (const [reason, fault] of FakeVendor.failures) {
+  it.scoped(
+    `the Moz Links v2 fault "${fault.name}" is reported as ${reason}, and the next call works`,
+    () =>
+      Effect.gen(function* () {
+        const moz = yield* FakeMozLinksV2.make
+        moz.script(fault)
+        const error = yield* Effect.flip(lookup(moz, ...urls))
+        assert.containSubset(error, { provider: "moz-links-v2", reason })
+        assert.deepStrictEqual(yield* lookup(moz, ...urls), urls.map(checked))
+      }),
+  )
+}

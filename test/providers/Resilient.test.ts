@@ -1,0 +1,226 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as TestClock from "effect/TestClock"
+import { Deadline } from "../../src/Deadline.ts"
+import * as Resilient from "../../src/providers/Resilient.ts"
+import { targets } from "../support/lookup.ts"
+import * as ScriptedVendor from "../support/ScriptedVendor.ts"
+import { settable } from "../support/SettableClock.ts"
+
+const { checked, fails, hang } = ScriptedVendor
+
+const setUp = (options: Partial<Resilient.Options> = {}) => {
+  const vendor = ScriptedVendor.make()
+  const provider = Resilient.make(vendor.provider, {
+    timeout: "10 seconds",
+    retries: 3,
+    failures: 100,
+    cooldown: "15 seconds",
+    ...options,
+  })
+  const lookup = provider.lookup(targets("example.com"))
+  /** Starts a lookup, advances the clock by `time` and returns the result. */
+  const asking = (time: Duration.DurationInput) =>
+    Effect.gen(function* () {
+      const fiber = yield* Effect.fork(Effect.either(lookup))
+      yield* TestClock.adjust(time)
+      return yield* fiber
+    })
+  return { vendor, lookup, asking, circuits: provider.circuits ?? Effect.succeed([]) }
+}
+
+const answered = { _tag: "Right", right: [checked("example.com/")] }
+
+describe("retries of vendor calls", () => {
+  for (const reason of ["Unreachable", "Unavailable", "Throttled", "Timeout"] as const) {
+    it.effect(`a vendor call is retried after ${reason}`, () =>
+      Effect.gen(function* () {
+        const { asking, vendor } = setUp()
+        vendor.script(fails(reason), fails(reason), fails(reason))
+        assert.containSubset(yield* asking("10 seconds"), answered)
+        assert.lengthOf(vendor.calls, 4)
+      }),
+    )
+  }
+
+  for (const reason of ["Refused", "Malformed"] as const) {
+    it.effect(`a vendor call is not retried after ${reason}`, () =>
+      Effect.gen(function* () {
+        const { asking, vendor } = setUp()
+        vendor.script(fails(reason))
+        assert.containSubset(yield* asking(0), { left: { reason } })
+        assert.lengthOf(vendor.calls, 1)
+      }),
+    )
+  }
+
+  it.effect("a vendor call that times out is retried", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp()
+      vendor.script(hang)
+      assert.containSubset(yield* asking("11 seconds"), answered)
+      vendor.always(hang)
+      assert.containSubset(yield* asking("2 minutes"), { left: { reason: "Timeout" } })
+      assert.lengthOf(vendor.calls, 6)
+    }),
+  )
+
+  it.effect("a retry waits for the vendor's Retry-After", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = setUp()
+      vendor.script(fails("Throttled", Duration.seconds(20)))
+      const fiber = yield* Effect.fork(lookup)
+      yield* TestClock.adjust("19 seconds")
+      assert.lengthOf(vendor.calls, 1)
+      yield* TestClock.adjust("1 seconds")
+      assert.deepStrictEqual(yield* fiber, answered.right)
+    }),
+  )
+
+  it.effect("a vendor call is not retried if the Retry-After exceeds the deadline", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = setUp()
+      vendor.script(fails("Throttled", Duration.seconds(20)))
+      const error = yield* Effect.flip(Effect.provideService(lookup, Deadline, 15_000))
+      assert.strictEqual(error.reason, "Throttled")
+      assert.lengthOf(vendor.calls, 1)
+    }),
+  )
+})
+
+it.effect("the retries of a vendor call respect the deadline when the clock is set back", () =>
+  Effect.gen(function* () {
+    const { adjust, clock, putBack } = yield* settable
+    yield* Effect.gen(function* () {
+      const { lookup, vendor } = setUp()
+      vendor.always(fails("Throttled", Duration.seconds(10)))
+      const now = yield* Clock.currentTimeMillis
+      const fiber = yield* Effect.fork(
+        Effect.flip(Effect.provideService(lookup, Deadline, now + 15_000)),
+      )
+      yield* adjust("1 second")
+      putBack("1 hour")
+      yield* adjust("1 minute")
+      assert.strictEqual((yield* fiber).reason, "Throttled")
+      assert.lengthOf(vendor.calls, 2)
+    }).pipe(Effect.withClock(clock))
+  }),
+)
+
+describe("the circuit breaker", () => {
+  const failing = { failures: 3, retries: 0 }
+
+  it.effect(
+    "the circuit opens after consecutive failures, and lookups fail fast while it is open",
+    () =>
+      Effect.gen(function* () {
+        const { asking, vendor } = setUp(failing)
+        const { always, script } = vendor
+        script(fails("Unavailable"), fails("Unavailable"), ScriptedVendor.right)
+        always(fails("Unavailable"))
+        for (let i = 0; i < 6; i++) yield* asking(0)
+        assert.lengthOf(vendor.calls, 6)
+        const failed = yield* asking(0)
+        assert.containSubset(failed, { left: { reason: "Unavailable" } })
+        assert.include(JSON.stringify(failed), "not asked")
+        assert.lengthOf(vendor.calls, 6)
+      }),
+  )
+
+  it.effect("one trial call after the cooldown closes or reopens the circuit", () =>
+    Effect.gen(function* () {
+      const { asking, lookup, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      for (let i = 0; i < 9; i++) yield* asking(0)
+      assert.lengthOf(vendor.calls, 3)
+      yield* TestClock.adjust("15 seconds")
+      for (let i = 0; i < 9; i++) yield* asking(0)
+      assert.lengthOf(vendor.calls, 4)
+
+      yield* TestClock.adjust("15 seconds")
+      vendor.always(ScriptedVendor.after("1 second"))
+      const trial = yield* Effect.fork(lookup)
+      yield* Effect.yieldNow()
+      assert.containSubset(yield* asking(0), { _tag: "Left" })
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(yield* trial, answered.right)
+      assert.containSubset(yield* asking("1 second"), answered)
+    }),
+  )
+
+  it.effect("an open circuit reports its reason until the cooldown ends", () =>
+    Effect.gen(function* () {
+      const { asking, circuits, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      const provider = vendor.provider.name
+      for (let i = 0; i < 2; i++) yield* asking(0)
+      assert.deepStrictEqual(yield* circuits, [{ provider, openReason: undefined }])
+      yield* asking(0)
+      assert.deepStrictEqual(yield* circuits, [
+        { provider, openReason: "3 calls in a row have failed" },
+      ])
+      yield* TestClock.adjust("15 seconds")
+      assert.deepStrictEqual(yield* circuits, [{ provider, openReason: undefined }])
+      assert.lengthOf(vendor.calls, 3)
+    }),
+  )
+
+  it.effect("an open circuit allows another trial call after a trial call is interrupted", () =>
+    Effect.gen(function* () {
+      const { asking, lookup, vendor } = setUp(failing)
+      vendor.always(fails("Unreachable"))
+      for (let i = 0; i < 3; i++) yield* asking(0)
+      yield* TestClock.adjust("15 seconds")
+      vendor.script(hang)
+      const trial = yield* Effect.fork(lookup)
+      yield* Effect.yieldNow()
+      yield* Fiber.interrupt(trial)
+      vendor.always(ScriptedVendor.right)
+      assert.containSubset(yield* asking(0), answered)
+    }),
+  )
+
+  it.effect("the cooldown of an open circuit ends in time when the clock is set back", () =>
+    Effect.gen(function* () {
+      const { adjust, clock, putBack } = yield* settable
+      yield* Effect.gen(function* () {
+        const { lookup, vendor } = setUp({ failures: 2, retries: 0 })
+        vendor.always(fails("Unreachable"))
+        for (let i = 0; i < 2; i++) yield* Effect.flip(lookup)
+        putBack("1 hour")
+        yield* adjust("15 seconds")
+        vendor.always(ScriptedVendor.right)
+        assert.deepStrictEqual(yield* lookup, answered.right)
+      }).pipe(Effect.withClock(clock))
+    }),
+  )
+
+  it.effect("the retries of a vendor call stop when the circuit opens", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp({ failures: 2, retries: 3 })
+      vendor.always(fails("Unavailable"))
+      yield* asking("10 seconds")
+      assert.lengthOf(vendor.calls, 2)
+    }),
+  )
+
+  it.effect("vendor calls stop after the maximum number of refused calls in a time span", () =>
+    Effect.gen(function* () {
+      const refusals = { max: 10, per: "5 minutes" } as const
+      const { asking, circuits, vendor } = setUp({ retries: 0, refusals })
+      for (let i = 0; i < 50; i++) {
+        vendor.script(fails("Refused"))
+        yield* asking("1 second")
+      }
+      assert.lengthOf(vendor.calls, 10)
+      assert.containSubset(yield* circuits, [
+        { openReason: "the provider refused 10 calls in the last 5m" },
+      ])
+      yield* TestClock.adjust("5 minutes")
+      assert.containSubset(yield* asking(0), { left: { reason: "Refused" } })
+    }),
+  )
+})

@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as FastCheck from "effect/FastCheck"
+import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
+import * as TestClock from "effect/TestClock"
+import { isWithinScale, type Metrics, type Outcome } from "../../src/Metrics.ts"
+import * as Sandbox from "../../src/providers/Sandbox.ts"
+import { lookup, tags, targets } from "../support/lookup.ts"
+
+const label = FastCheck.stringMatching(/^[a-z0-9]([a-z0-9-]{0,10}[a-z0-9])?$/)
+const urls = FastCheck.tuple(
+  FastCheck.array(label, { maxLength: 2 }),
+  label,
+  FastCheck.constantFrom("com", "de", "co.uk", "org"),
+  FastCheck.webPath(),
+).map(([above, name, ending, path]) => `${[...above, name, ending].join(".")}${path}`)
+
+const outcomesOf = (...list: ReadonlyArray<string>): ReadonlyArray<Outcome> => {
+  const outcomes = Sandbox.outcomesOf(targets(...list))
+  assert.isDefined(outcomes)
+  return outcomes
+}
+
+const metricsOf = (url: string): Metrics => {
+  const [outcome] = outcomesOf(url)
+  assert(outcome?._tag === "Checked")
+  return outcome.metrics
+}
+
+const median = (figures: ReadonlyArray<number>) =>
+  figures.toSorted((a, b) => a - b)[Math.floor(figures.length / 2)]
+
+describe("the sandbox", () => {
+  it.prop(
+    "the sandbox gives a URL the same figures in any batch and at any position",
+    [FastCheck.uniqueArray(urls, { minLength: 1, maxLength: 20 })],
+    ([list]) => {
+      const alone = list.flatMap((url) => outcomesOf(url))
+      assert.deepStrictEqual(outcomesOf(...list), alone)
+      assert.deepStrictEqual(outcomesOf(...list.toReversed()), alone.toReversed())
+    },
+  )
+
+  it.prop("the sandbox gives figures that are whole numbers from 0 to 100", [urls], ([url]) => {
+    const metrics = metricsOf(url)
+    assert.isTrue(isWithinScale(metrics))
+    for (const figure of Object.values(metrics)) assert.isTrue(Number.isInteger(figure))
+  })
+
+  it.prop(
+    "all sandbox pages of a domain have the same domain authority, and none has a higher page authority than its host's home page",
+    [urls],
+    ([url]) => {
+      const [target] = targets(url)
+      const page = metricsOf(url)
+      const home = metricsOf(target.host)
+      assert.strictEqual(page.domainAuthority, metricsOf(target.domain).domainAuthority)
+      assert.strictEqual(page.spamScore, metricsOf(target.domain).spamScore)
+      assert.isAtMost(page.pageAuthority, home.pageAuthority)
+      assert.isAtMost(home.pageAuthority, home.domainAuthority)
+    },
+  )
+
+  it("the sandbox gives most domains low figures, and a few domains high figures", () => {
+    const all = Array.from({ length: 10_000 }, (_, i) => metricsOf(`name-${i}.com`))
+    const authorities = all.map(({ domainAuthority }) => domainAuthority)
+    const spam = all.map(({ spamScore = Number.NaN }) => spamScore)
+    assert.isBelow(median(authorities) ?? Number.NaN, 30)
+    assert.isBelow(median(spam) ?? Number.NaN, 15)
+    assert.isAbove(Math.max(...authorities), 70)
+    assert.isAbove(Math.max(...spam), 40)
+    assert.isAbove(new Set(authorities).size, 60)
+  })
+
+  it.each(["example.com", "https://en.wikipedia.org/wiki/Domain", "www.google.com", "github.com"])(
+    "the sandbox gives %s a high authority and a low spam score",
+    (url) => {
+      const { domainAuthority, spamScore } = metricsOf(url)
+      assert.isAtLeast(domainAuthority, 90)
+      assert.isAtMost(spamScore ?? Number.NaN, 5)
+    },
+  )
+
+  it("the sandbox simulates failures and a missing spam score", () => {
+    const outcomes = outcomesOf(
+      "provider-error.example.com",
+      "server-error.example.com/page",
+      "no-spam-score.example.com",
+      "example.com",
+    )
+    assert.deepStrictEqual(tags(outcomes), ["PROVIDER_ERROR", "SERVER_ERROR", "ok", "ok"])
+    assert.notProperty(metricsOf("no-spam-score.example.com"), "spamScore")
+  })
+
+  it.effect("the sandbox answers for slow.example.com after five seconds", () =>
+    Effect.gen(function* () {
+      const list = ["example.com", "slow.example.com"]
+      assert.isUndefined(Sandbox.outcomesOf(targets(...list)))
+      const asked = yield* Effect.fork(lookup(Sandbox, ...list))
+      yield* TestClock.adjust("4999 millis")
+      assert.isTrue(Option.isNone(yield* Fiber.poll(asked)))
+      yield* TestClock.adjust("1 millis")
+      assert.deepStrictEqual(tags(yield* Fiber.join(asked)), ["ok", "ok"])
+    }),
+  )
+})

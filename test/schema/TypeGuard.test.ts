@@ -1,0 +1,125 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Arbitrary from "effect/Arbitrary"
+import * as Either from "effect/Either"
+import * as FastCheck from "effect/FastCheck"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { BatchRequest } from "../../src/contract/Api.ts"
+import * as TypeGuard from "../../src/schema/TypeGuard.ts"
+import { Score } from "../../src/Metrics.ts"
+
+const isBatch = TypeGuard.make(BatchRequest)
+const decodeBatch = Schema.decodeUnknownEither(BatchRequest)
+
+/** Bodies around the limits of the contract, and other JSON values. */
+const bodies = FastCheck.oneof(
+  FastCheck.record({
+    urls: FastCheck.array(FastCheck.string({ maxLength: 1002, size: "max" }), {
+      maxLength: 52,
+      size: "max",
+    }),
+  }),
+  FastCheck.record({ urls: FastCheck.array(FastCheck.jsonValue()) }),
+  FastCheck.jsonValue(),
+)
+
+describe("a compiled type guard", () => {
+  it.prop(
+    "a compiled type guard accepts the same bodies as the schema's decoder",
+    [bodies],
+    ([body]) => {
+      assert.strictEqual(isBatch(body), Either.isRight(decodeBatch(body)))
+    },
+  )
+
+  it.prop(
+    "a compiled type guard accepts every valid body",
+    [Arbitrary.make(BatchRequest)],
+    ([body]) => {
+      assert.isTrue(isBatch(body))
+    },
+  )
+
+  const Figures = Schema.Struct({ score: Score, note: Schema.Unknown })
+  const decodeFigures = TypeGuard.decoder(Figures)
+
+  it.prop(
+    "a compiled decoder has the same result as the schema's own decoder",
+    [
+      FastCheck.oneof(
+        FastCheck.record(
+          {
+            score: FastCheck.oneof(FastCheck.double(), FastCheck.jsonValue()),
+            note: FastCheck.jsonValue(),
+          },
+          { requiredKeys: ["note"] },
+        ),
+        FastCheck.jsonValue(),
+      ),
+    ],
+    ([value]) => {
+      const own = ParseResult.decodeUnknownEither(Figures, { onExcessProperty: "preserve" })(value)
+      const compiled = decodeFigures(value)
+      assert.strictEqual(Either.isRight(compiled), Either.isRight(own))
+      if (Either.isRight(own)) assert.deepStrictEqual(compiled, own)
+    },
+  )
+
+  it("a compiled type guard checks the length limits of lists and strings", () => {
+    const urls = (count: number, length: number) => ({
+      urls: Array(count).fill("x".repeat(length)),
+    })
+    assert.isTrue(isBatch(urls(1, 1)))
+    assert.isTrue(isBatch(urls(50, 1000)))
+    assert.isFalse(isBatch(urls(0, 1)))
+    assert.isFalse(isBatch(urls(51, 1)))
+    assert.isFalse(isBatch(urls(1, 0)))
+    assert.isFalse(isBatch(urls(1, 1001)))
+  })
+
+  it("a compiled type guard enforces a length limit that a schema puts on a union or on string literals", () => {
+    const isLongText = TypeGuard.make(
+      Schema.Union(Schema.Literal("no"), Schema.String).pipe(Schema.minLength(3)),
+    )
+    assert.deepStrictEqual(["no", "ok", "yes"].map(isLongText), [false, false, true])
+    const isLongLiteral = TypeGuard.make(Schema.Literal("no", "yes").pipe(Schema.minLength(3)))
+    assert.deepStrictEqual(["no", "yes"].map(isLongLiteral), [false, true])
+  })
+
+  it("a compiled type guard runs every filter of a schema: item counts, custom filters and several length limits at once", () => {
+    const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
+    assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
+    const isWord = TypeGuard.make(
+      Schema.String.pipe(
+        Schema.maxLength(9),
+        Schema.filter((word) => !word.includes(" "), { jsonSchema: { minLength: 1 } }),
+        Schema.minLength(3),
+        Schema.minLength(2),
+      ),
+    )
+    assert.deepStrictEqual(["", "ab", "abc", "a c", "abcdefghi", "abcdefghij"].map(isWord), [
+      false,
+      false,
+      true,
+      false,
+      true,
+      false,
+    ])
+  })
+
+  it("a compiled type guard accepts null where the schema allows null", () => {
+    const isText = TypeGuard.make(Schema.NullOr(Schema.String))
+    assert.deepStrictEqual([null, "", 1, undefined].map(isText), [true, true, false, false])
+    const isTime = TypeGuard.make(Schema.Union(Schema.DateFromString, Schema.String))
+    assert.isFalse(isTime("2026-01-01"))
+  })
+
+  it("a compiled type guard returns false for schemas that only the decoder supports", () => {
+    const transformed = TypeGuard.make(
+      Schema.typeSchema(Schema.Struct({ at: Schema.DateFromSelf })),
+    )
+    assert.isFalse(transformed({ at: new Date() }))
+    assert.isFalse(TypeGuard.make(Schema.Record({ key: Schema.String, value: Schema.String }))({}))
+    assert.isFalse(TypeGuard.make(Schema.Tuple(Schema.String))(["a"]))
+  })
+})

@@ -1,0 +1,196 @@
+/** The public entries: the service with layers of one's own, and the service for tests. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
+import * as Provider from "../../src/providers/public.ts"
+import * as Server from "../../src/server/public.ts"
+import * as Testing from "../../src/testing/public.ts"
+import { newFile } from "../support/Stores.ts"
+
+const silent = Logger.remove(Logger.defaultLogger)
+
+const clientOf = ({ key, url }: { readonly key: string; readonly url: string }) =>
+  AuthorityMetrics({ baseUrl: url, apiKey: key })
+
+const checked = (url: string, { domainAuthority, pageAuthority, spamScore }: Provider.Metrics) => ({
+  url,
+  domainAuthority,
+  pageAuthority,
+  ...(spamScore !== undefined && { spamScore }),
+})
+
+/** A vendor without figures of example.net. It counts its calls. */
+const countingVendor = () => {
+  const calls: Array<number> = []
+  const layer = Provider.vendor({
+    name: "ours",
+    batchSize: 2,
+    lookup: (targets) =>
+      Effect.suspend(() => {
+        calls.push(targets.length)
+        if (calls.length === 1) {
+          return new Provider.ProviderError({
+            provider: "ours",
+            reason: "Unavailable",
+            detail: "only the first time",
+          })
+        }
+        return Effect.succeed(
+          targets.map(({ domain }) =>
+            domain === "example.net"
+              ? Provider.providerFailed("not in the index")
+              : Provider.Outcome.Checked({ metrics: Provider.Fake.figures }),
+          ),
+        )
+      }),
+  })
+  return { calls, layer }
+}
+
+/** Checks the URLs at a service that is built and released for this. */
+const checkOnce = (
+  options: Server.Options,
+  urls: ReadonlyArray<string>,
+  keyOf = Server.newKey({ account: "acme", credits: 10 }),
+) =>
+  Effect.gen(function* () {
+    const context = yield* Layer.build(Layer.provide(Server.layer(options), silent))
+    const key = Redacted.value(yield* Effect.provide(keyOf, context))
+    const client = clientOf({ key, url: Context.get(context, Server.Service).url })
+    const { outcomes } = yield* Effect.promise(() => client.check([...urls]))
+    const left = yield* Effect.promise(() => client.availableCredits())
+    return { key, outcomes, left }
+  }).pipe(Effect.scoped)
+
+describe("a service with the program's own vendor", () => {
+  const urls = ["example.com", "example.net", "example.org"]
+  const outcomes = [
+    checked("example.com", Provider.Fake.figures),
+    { url: "example.net", reason: "PROVIDER_ERROR" as const },
+    checked("example.org", Provider.Fake.figures),
+  ]
+
+  it.scopedLive(
+    "the service retries a vendor's failed calls, respects the vendor's batch size, and caches its figures",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const vendor = countingVendor()
+        const settings = {
+          AUTHORITY_PORT: "0",
+          AUTHORITY_DATABASE_URL: `sqlite:${file}`,
+          AUTHORITY_PROVIDER_CONCURRENCY: "1",
+        }
+        const first = yield* checkOnce({ vendor: vendor.layer, settings }, urls)
+        assert.deepStrictEqual(first.outcomes, outcomes)
+        assert.strictEqual(first.left, 8)
+        assert.isTrue(vendor.calls.every((targets) => targets <= 2))
+
+        // Another process on the same database has the account, its credits and the figures.
+        const callsBefore = vendor.calls.length
+        const again = yield* checkOnce(
+          { vendor: vendor.layer, settings },
+          ["example.com", "example.org"],
+          Effect.succeed(Redacted.make(first.key)),
+        )
+        assert.strictEqual(again.left, 6)
+        assert.strictEqual(vendor.calls.length, callsBefore)
+      }),
+  )
+
+  it.scopedLive(
+    "the service does not retry failed calls to a MetricsProvider that the user's program supplies",
+    () =>
+      Effect.gen(function* () {
+        const vendor = countingVendor()
+        const { left, outcomes } = yield* checkOnce(
+          {
+            provider: vendor.layer,
+            stores: Server.inMemory,
+            settings: { AUTHORITY_PORT: "0", AUTHORITY_CREDIT_PRICE: "3" },
+          },
+          ["example.com"],
+        )
+        assert.deepStrictEqual(outcomes, [{ url: "example.com", reason: "PROVIDER_ERROR" }])
+        assert.strictEqual(left, 10)
+      }),
+  )
+
+  for (const [what, settings, message] of [
+    ["an invalid setting", { AUTHORITY_PORT: "x" }, /^AUTHORITY_PORT: expected a whole number/],
+    ["a host of another machine", { AUTHORITY_HOST: "192.0.2.1" }, /^cannot listen on 192.0.2.1/],
+  ] as const) {
+    it.scopedLive(
+      `a service with ${what} does not start, and fails with a message of one line`,
+      () =>
+        Effect.gen(function* () {
+          const { layer } = Provider.Fake.make()
+          const error = yield* Effect.flip(
+            Layer.build(Server.layer({ provider: layer, stores: Server.inMemory, settings })),
+          )
+          assert.match(error.message, message)
+          assert.notInclude(error.message, "\n")
+        }),
+    )
+  }
+})
+
+describe("the service for tests", () => {
+  it("the test service answers with the test's figures, and records the calls to its provider", async () => {
+    const figures = { "example.com/a": { domainAuthority: 91.5, pageAuthority: 74 } }
+    const service = await Testing.start({ figures, credits: 5 })
+    const client = clientOf(service)
+    const { creditsUsed, outcomes } = await client.check(["https://example.com/a", "example.com"])
+    assert.deepStrictEqual(outcomes, [
+      checked("https://example.com/a", figures["example.com/a"]),
+      { url: "example.com", reason: "PROVIDER_ERROR" },
+    ])
+    assert.strictEqual(creditsUsed, 1)
+    assert.strictEqual(await client.availableCredits(), 4)
+    assert.deepStrictEqual(service.provider.calls, [
+      ["https://example.com/a", "https://example.com/"],
+    ])
+    await service.stop()
+  })
+
+  it("the test service has figures for every URL when the test gives no figures", async () => {
+    await using service = await Testing.start()
+    const { outcomes } = await clientOf(service).check(["example.com"])
+    assert.deepStrictEqual(outcomes, [checked("example.com", Provider.Fake.figures)])
+  })
+
+  it("a test can make the next provider call of the test service fail, and that call is not charged", async () => {
+    await using service = await Testing.start()
+    service.provider.failNext("Timeout")
+    const { creditsUsed, outcomes } = await clientOf(service).check(["example.com"])
+    assert.deepStrictEqual(outcomes, [{ url: "example.com", reason: "PROVIDER_ERROR" }])
+    assert.strictEqual(creditsUsed, 0)
+    assert.strictEqual((await clientOf(service).check(["example.com"])).creditsUsed, 1)
+  })
+
+  it("a stopped test service no longer listens", async () => {
+    const service = await Testing.start()
+    await service.stop()
+    const answer = await fetch(`${service.url}/health/live`).catch((error: unknown) => error)
+    assert.instanceOf(answer, TypeError)
+  })
+
+  it("several test services run at the same time, each with its own accounts", async () => {
+    await using one = await Testing.start()
+    await using two = await Testing.start()
+    assert.notStrictEqual(one.url, two.url)
+    const error = await clientOf({ url: one.url, key: two.key })
+      .availableCredits()
+      .catch((error: unknown) => error)
+    assert.propertyVal(error, "_tag", "Unauthorized")
+  })
+
+  it("the start of a test service rejects with the reason when a setting is invalid", async () => {
+    const error = await Testing.start({ settings: { AUTHORITY_CREDIT_PRICE: "0" } }).catch(String)
+    assert.match(String(error), /AUTHORITY_CREDIT_PRICE: expected a whole number/)
+  })
+})

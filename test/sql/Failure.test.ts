@@ -1,0 +1,33 @@
+import { assert, it } from "@effect/vitest"
+import { SqlError } from "@effect/sql/SqlError"
+import * as Failure from "../../src/sql/Failure.ts"
+
+const withCode = (code: string) =>
+  new SqlError({ cause: Object.assign(new Error("it failed"), { code }) })
+
+// SQLSTATE class 08, then servers that stop, crash or start, then network errors.
+const codes =
+  "08000 08001 08003 08004 08006 08007 08P01 57P01 57P02 57P03 57P04 57P05 25P03 25P04 " +
+  "ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN"
+
+it.each(codes.split(" "))("the error code %s counts as a lost connection", (code) => {
+  assert.isTrue(Failure.isDisconnection(withCode(code)))
+  assert.match(Failure.describe(withCode(code)).message, /^the database cannot be reached/)
+})
+
+it.each(["23505", "42501", "53300", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
+  "the error code %s does not count as a lost connection",
+  (code) => {
+    assert.isFalse(Failure.isDisconnection(withCode(code)))
+  },
+)
+
+it("PgBouncer's statement mode error does not count as a lost connection, despite its error code", () => {
+  const message = "transaction blocks not allowed in statement pooling mode"
+  const error = new SqlError({ cause: Object.assign(new Error(message), { code: "08P01" }) })
+  assert.isFalse(Failure.isDisconnection(error))
+  assert.match(
+    Failure.describe(error).message,
+    /^PgBouncer's pool_mode=statement .*; set pool_mode to/,
+  )
+})

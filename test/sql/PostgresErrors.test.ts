@@ -1,0 +1,280 @@
+/** The error messages when a real PostgreSQL server refuses something. */
+import { execFileSync } from "node:child_process"
+import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { freePort } from "../../scripts/free-port.ts"
+import { Health } from "../../src/Health.ts"
+import * as SqlHealth from "../../src/sql/Health.ts"
+import * as Migrations from "../../src/sql/Migrations.ts"
+import * as PostgresClient from "../../src/sql/Postgres.ts"
+import * as PostgresServer from "../../src/sql/PostgresServer.ts"
+import * as Postgres from "../../scripts/support/Postgres.ts"
+import { temporaryDatabase } from "../support/Stores.ts"
+
+const timeout = 120_000
+
+const client = (url: string) => PostgresClient.layer(Redacted.make(url))
+
+/** Runs statements as the superuser of the database. */
+const asOwner = (url: string, ...statements: ReadonlyArray<string>) =>
+  SqlClient.SqlClient.pipe(
+    Effect.flatMap((sql) => Effect.forEach(statements, (statement) => sql.unsafe(statement))),
+    Effect.provide(client(url)),
+  )
+
+const migrate = (url: string) => Layer.provide(Migrations.layer, client(url))
+
+/** Returns the error of a start on this database. */
+const startOn = (url: string) =>
+  Layer.launch(migrate(url)).pipe(
+    Effect.flip,
+    Effect.map(({ message }) => message),
+  )
+
+/** Returns the error of a write to this database. */
+const writeTo = (url: string) =>
+  Effect.flatMap(Health, ({ write }) => Effect.flip(write)).pipe(
+    Effect.map(({ message }) => message),
+    Effect.provide(SqlHealth.layer.pipe(Layer.provide(client(url)))),
+  )
+
+const withUser = (url: string, user: string, password = "") =>
+  url.replace("authority:authority@", password === "" ? `${user}@` : `${user}:${password}@`)
+
+/** Creates a database and a role that owns nothing in it. */
+const withRole = Effect.gen(function* () {
+  const owner = Redacted.value(yield* temporaryDatabase)
+  const role = `role_${new URL(owner).pathname.slice(-12)}`
+  yield* asOwner(owner, `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`)
+  return { owner, role, url: withUser(owner, role, "hush") }
+})
+
+const mayUseTables = (role: string) =>
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO ${role}`
+
+describe("a PostgreSQL role", () => {
+  it.scopedLive(
+    "a PostgreSQL role that lacks the right to create tables gets an error with the GRANT to run",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* withRole
+        assert.match(
+          yield* startOn(url),
+          /^the role may not create tables; grant it USAGE and CREATE on the schema, .*\(permission denied for schema public\)$/,
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a PostgreSQL role that lacks the right to use a schema gets an error with the GRANT to run",
+    () =>
+      Effect.gen(function* () {
+        const { owner, url } = yield* withRole
+        yield* asOwner(owner, "REVOKE ALL ON SCHEMA public FROM public")
+        assert.match(
+          yield* startOn(url),
+          /^the role may not use any schema of its search_path; grant it USAGE on the schema/,
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a PostgreSQL role that lacks rights on a table gets an error with the table and the GRANT to run",
+    () =>
+      Effect.gen(function* () {
+        const { owner, role, url } = yield* withRole
+        yield* Effect.scoped(Layer.build(migrate(owner)))
+        const mend =
+          "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema"
+        const denied = (table: string) => `(permission denied for table ${table})`
+        const unread = yield* startOn(url)
+        assert.include(unread, mend)
+        assert.include(unread, denied("effect_sql_migrations"))
+
+        yield* asOwner(owner, `GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`)
+        yield* Effect.scoped(Layer.build(migrate(url)))
+        const unwritten = yield* writeTo(url)
+        assert.include(unwritten, mend)
+        assert.include(unwritten, denied("processes"))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a PostgreSQL role that lacks the right to migrate gets an error that says a migration is due",
+    () =>
+      Effect.gen(function* () {
+        const { owner, role, url } = yield* withRole
+        yield* Effect.scoped(Layer.build(migrate(owner)))
+        yield* asOwner(
+          owner,
+          `DELETE FROM effect_sql_migrations WHERE migration_id = ${Migrations.newest}`,
+          "DROP TABLE processes",
+          mayUseTables(role),
+        )
+        assert.match(
+          yield* startOn(url),
+          /^the database has schema \d+, but this program needs schema \d+, and the database role has no right to migrate the database; to migrate, run 'authority doctor' once with the role that owns the tables in AUTHORITY_DATABASE_URL \(permission denied for schema public\)$/,
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a read-only PostgreSQL role gets an error with the fix",
+    () =>
+      Effect.gen(function* () {
+        const { owner, role, url } = yield* withRole
+        yield* Effect.scoped(Layer.build(migrate(owner)))
+        yield* asOwner(
+          owner,
+          mayUseTables(role),
+          `ALTER ROLE ${role} SET default_transaction_read_only = on`,
+        )
+        assert.match(yield* writeTo(url), /^the database is read-only; connect to its primary/)
+      }),
+    timeout,
+  )
+})
+
+/** A server with TLS and a role for each password method. */
+const server = { url: "", certificate: "" }
+let stop = async () => {}
+
+beforeAll(async () => {
+  const postgres = await Postgres.start({ durable: false })
+  stop = postgres.destroy
+  const { gid, uid } = statSync(postgres.data)
+  const [key, certificate] = [join(postgres.data, "server.key"), join(postgres.data, "server.crt")]
+  execFileSync(
+    "openssl",
+    [
+      ..."req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split(" "),
+      "-addext",
+      "subjectAltName=DNS:localhost",
+      "-keyout",
+      key,
+      "-out",
+      certificate,
+    ],
+    { stdio: "pipe" },
+  )
+  for (const file of [key, certificate]) chownSync(file, uid, gid)
+  const rules = join(postgres.data, "pg_hba.conf")
+  writeFileSync(
+    rules,
+    `host all scram all scram-sha-256
+     host all md5 all md5
+     host all plain all password
+     ${readFileSync(rules, "utf8")}`,
+  )
+  Object.assign(server, { url: postgres.url, certificate })
+  await Effect.runPromise(
+    asOwner(
+      `${postgres.url}/postgres`,
+      ...["scram", "md5", "plain"].flatMap((role) => [
+        `SET password_encryption = '${role === "md5" ? "md5" : "scram-sha-256"}'`,
+        `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`,
+      ]),
+      "ALTER SYSTEM SET ssl = on",
+      "SELECT pg_reload_conf()",
+    ),
+  )
+}, timeout)
+
+afterAll(() => stop())
+
+describe("a PostgreSQL connection", () => {
+  for (const role of ["scram", "md5", "plain"]) {
+    it.effect(
+      `a wrong or missing ${role} password is refused with an error that names the setting`,
+      () =>
+        Effect.gen(function* () {
+          const url = `${server.url}/postgres`
+          assert.match(
+            yield* startOn(withUser(url, role, "SECRET")),
+            /^the server refuses the user or the password; check AUTHORITY_DATABASE_URL, .*\(password authentication failed/,
+          )
+          assert.match(
+            yield* startOn(withUser(url, role)),
+            /^the server asks for a password; put the password into AUTHORITY_DATABASE_URL, PGPASSWORD or /,
+          )
+        }),
+      timeout,
+    )
+  }
+
+  it.effect(
+    "a missing PostgreSQL database, host or port gives an error that says what is missing",
+    () =>
+      Effect.gen(function* () {
+        assert.match(
+          yield* startOn(`${server.url}/nowhere`),
+          /^the server has no database of this name; create it, or check AUTHORITY_DATABASE_URL \(database "nowhere" does not exist\)$/,
+        )
+        assert.match(
+          yield* startOn("postgres://u:p@nosuchhost.invalid/d"),
+          /^the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL .*nosuchhost/,
+        )
+        assert.match(
+          yield* startOn(`postgres://u:p@localhost:${yield* Effect.promise(freePort)}/d`),
+          /^the database cannot be reached; check AUTHORITY_DATABASE_URL and the database server \(.*ECONNREFUSED.*\)$/,
+        )
+        assert.match(
+          yield* startOn("postgres://u:p@/d?host=/nowhere"),
+          /^the database cannot be reached; check .*\(connect ENOENT \/nowhere/,
+        )
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a TLS failure to PostgreSQL gives an error with its cause and the setting to change",
+    () =>
+      Effect.gen(function* () {
+        const url = `${server.url}/postgres`
+        const named = url.replace("127.0.0.1", "localhost")
+        assert.match(
+          yield* startOn(`${named}?sslmode=verify-full`),
+          /^the server.s certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL \(self-signed certificate/,
+        )
+        assert.match(
+          yield* startOn(`${url}?sslmode=verify-full&sslrootcert=${server.certificate}`),
+          /^the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca /,
+        )
+        assert.match(
+          yield* startOn(`${named}?sslmode=verify-full&sslrootcert=/no/such.crt`),
+          /^a file that AUTHORITY_DATABASE_URL names cannot be read; check its path and permissions \(ENOENT.*such.crt/,
+        )
+        const plain = Redacted.value(yield* temporaryDatabase)
+        assert.match(
+          yield* startOn(`${plain}?sslmode=require`),
+          /^the server does not support TLS; turn TLS on at the server, or use sslmode=prefer or sslmode=disable/,
+        )
+      }),
+    timeout,
+  )
+
+  it.effect(
+    "a connection to a PostgreSQL server with TLS is encrypted unless sslmode is disable, and the doctor detects both cases",
+    () =>
+      Effect.gen(function* () {
+        const url = `${server.url}/postgres`
+        const examine = (query: string) => PostgresServer.examine(Redacted.make(`${url}?${query}`))
+        const encrypted = { tls: "TLSv1.3", isServerEncrypted: true, pooler: "none" } as const
+        assert.deepInclude(yield* examine(""), encrypted)
+        const verified = `sslmode=verify-ca&sslrootcert=${server.certificate}`
+        assert.deepInclude(yield* examine(verified), encrypted)
+        const plain = { tls: undefined, isServerEncrypted: false, pooler: "none" } as const
+        assert.deepInclude(yield* examine("sslmode=disable"), plain)
+      }),
+    timeout,
+  )
+})
