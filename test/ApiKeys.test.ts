@@ -25,9 +25,9 @@ import {
   sqlStores,
   stores,
   temporaryDatabase,
-  temporaryFolder,
   untilAnotherWaits,
 } from "./support/Stores.ts"
+import { temporaryFolder } from "./support/temporaryFolder.ts"
 
 /** Creates an account and a key for it. */
 const issued = (

@@ -2,8 +2,8 @@
 import * as Http from "node:http"
 import * as Net from "node:net"
 import * as Effect from "effect/Effect"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import { eventually } from "./eventually.ts"
 
 export interface Request {
   readonly method?: string
@@ -152,20 +152,3 @@ export const exchange = (base: string, bytes: string | Uint8Array) =>
     yield* eventually("the server closes the connection", connection.isClosed)
     return connection.received()
   }).pipe(Effect.scoped)
-
-/**
- * Waits until the condition is true. Fails after 50 seconds, with the condition's name in the
- * error.
- */
-export const eventually = <E = never, R = never>(
-  name: string,
-  condition: (() => boolean) | Effect.Effect<boolean, E, R>,
-): Effect.Effect<void, Error | E, R> =>
-  (Effect.isEffect(condition) ? condition : Effect.sync(condition)).pipe(
-    Effect.flatMap((holds) => (holds ? Effect.void : Effect.fail("not yet" as const))),
-    Effect.retry({
-      while: (error) => error === "not yet",
-      schedule: Schedule.spaced("5 millis").pipe(Schedule.upTo("50 seconds")),
-    }),
-    Effect.mapError((error) => (error === "not yet" ? new Error(`never: ${name}`) : (error as E))),
-  )

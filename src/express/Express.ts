@@ -29,6 +29,7 @@ import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import { RateLimit } from "../http/RateLimit.ts"
 import * as ledgerErrors from "../http/ledgerErrors.ts"
+import { headersOf } from "../http/refuse.ts"
 import type { Request } from "../http/Request.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Shortcut } from "../http/Server.ts"
@@ -144,7 +145,7 @@ export const make = (
 
       const answerError = (error: Parameters<typeof errorAnswer.of>[0]) => {
         const [status, body] = errorAnswer.of(error)
-        answer(status, { body, isAscii: false }, ledgerErrors.headersOf(error))
+        answer(status, { body, isAscii: false }, headersOf(error))
       }
 
       const answerFailure = (cause: Cause.Cause<Refusal | StoreTimeout>) => {

@@ -18,7 +18,7 @@ import {
 import type { StoreTimeout } from "../StoreTimeout.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import { RateLimit } from "./RateLimit.ts"
-import * as ledgerErrors from "./ledgerErrors.ts"
+import { refuse } from "./refuse.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
@@ -32,13 +32,13 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
       const refusal = rateLimit.count(account)
       if (refusal === undefined) return account
       const { headers, message } = refusal
-      return yield* ledgerErrors.refuse(new TooManyRequests({ message }), headers)
+      return yield* refuse(new TooManyRequests({ message }), headers)
     })
 
     return Authorization.of({
       apiKey: (key) =>
         Effect.matchEffect(keys.authenticate(key), {
-          onFailure: (error) => ledgerErrors.refuse(errorOf(error)),
+          onFailure: (error) => refuse(errorOf(error)),
           onSuccess: ({ accountId }) => admit(accountId),
         }),
     })

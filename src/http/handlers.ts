@@ -17,6 +17,7 @@ import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as ledgerErrors from "./ledgerErrors.ts"
+import { refuse } from "./refuse.ts"
 
 const decodeBatch = Body.decoder(BatchRequest)
 
@@ -36,7 +37,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         const report = yield* check(asked).pipe(
           // An expired hold is a fault of the service, so it is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
-          Effect.catchAll((refusal) => ledgerErrors.refuse(ledgerErrors.errorOf(refusal, asked))),
+          Effect.catchAll((refusal) => refuse(ledgerErrors.errorOf(refusal, asked))),
         )
         current.report = report
         CheckMeters.count(report)
@@ -51,7 +52,7 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
     handlers.handle("availableCredits", () =>
       Effect.gen(function* () {
         const balance = yield* Effect.catchAll(ledger.balance(yield* CurrentAccount), () =>
-          ledgerErrors.refuse(new ServiceUnavailable({ message: unavailableMessage })),
+          refuse(new ServiceUnavailable({ message: unavailableMessage })),
         )
         return {
           success: true as const,

@@ -1,11 +1,7 @@
-import * as HttpApp from "@effect/platform/HttpApp"
-import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
-import * as Effect from "effect/Effect"
 import {
   Conflict,
   InternalServerError,
   PaymentRequired,
-  retryAfterSeconds,
   ServiceUnavailable,
   unavailableMessage,
   undecidedChargeMessage,
@@ -43,23 +39,3 @@ const timeoutOf = (
     ? new InternalServerError({ message: undecidedChargeMessage(requestId) })
     : new ServiceUnavailable({ message: undecidedMessage })
 }
-
-/** The headers that an error adds to the answer. */
-export const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
-  _tag === "Conflict" || _tag === "ServiceUnavailable" ? retryLater : none
-
-const none = {}
-
-const retryLater = { "retry-after": String(retryAfterSeconds) }
-
-/** Fails with the error and adds the headers to the answer. */
-export const refuse = <E extends { readonly _tag: string }>(
-  error: E,
-  headers = headersOf(error),
-): Effect.Effect<never, E> =>
-  Effect.zipRight(
-    HttpApp.appendPreResponseHandler((_, response) =>
-      Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
-    ),
-    Effect.fail(error),
-  )

@@ -1,5 +1,6 @@
-/** Decides whether and when the console sends a batch again. */
+/** Decides whether and when the console sends a batch again, and which outcomes it offers to retry. */
 import type { Answer } from "./ApiClient.ts"
+import type { Reason } from "./Row.ts"
 
 /** Why a batch waits before it is sent again, and until when. */
 export type Delay = {
@@ -46,3 +47,7 @@ export const delayAfter = (
     until: now() + Math.max(backoffMs, askedMs ?? 0),
   }
 }
+
+/** True when a retry may succeed. */
+export const isWorthRetrying = (reason: Reason) =>
+  reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"

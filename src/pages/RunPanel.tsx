@@ -14,12 +14,12 @@ import {
   count,
   delayed,
   halted,
-  isWorthRetrying,
   number,
   remaining,
   standing,
   untilRetry,
 } from "./Texts.ts"
+import { isWorthRetrying } from "./Retry.ts"
 
 export const RunPanel = ({ run }: { readonly run: Run }) => {
   const filter = useSignal(TableView.everything)

@@ -35,10 +35,6 @@ export const reasons: Readonly<
   },
 }
 
-/** True when a retry may succeed. */
-export const isWorthRetrying = (reason: Reason) =>
-  reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
-
 interface Notice {
   readonly title: string
   readonly text: string

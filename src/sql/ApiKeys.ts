@@ -15,7 +15,7 @@ import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
 import * as Failure from "./Failure.ts"
-import { nextPage, pageSize } from "./ledgerQueries.ts"
+import { nextPage, pageSize } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
 /** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */

@@ -13,7 +13,8 @@ import type { Hold } from "../ledger/Hold.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
-import { nextPage, type Queries, type Rows } from "./ledgerQueries.ts"
+import { type Queries, type Rows } from "./ledgerQueries.ts"
+import { nextPage } from "./paging.ts"
 
 /** A hold whose release failed, so that the hold is perhaps still open. */
 interface Unreleased {

@@ -10,7 +10,8 @@ import * as Audit from "../ledger/Audit.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import { nextPage, type Queries, readBooks, readEntry } from "./ledgerQueries.ts"
+import { type Queries, readBooks, readEntry } from "./ledgerQueries.ts"
+import { nextPage } from "./paging.ts"
 
 export const make = (
   queries: Queries,

@@ -4,7 +4,6 @@ import type { SqlError } from "@effect/sql/SqlError"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
@@ -18,6 +17,7 @@ import { Credits } from "../ledger/Credits.ts"
 import { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { inserter, isAmong, rowsOf } from "./bulkRows.ts"
+import { pageSize } from "./paging.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
 const decodeBalances = TypeGuard.decoder(Schema.Array(BalanceRow))
@@ -81,18 +81,11 @@ export const readBooks = (row: typeof BooksRow.Type) =>
 
 const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
 
-/** Maximum number of rows that one statement reads. */
-export const pageSize = 1000
-
 /**
  * Maximum number of idempotency keys that one transaction deletes: few, so that other transactions
  * do not wait long.
  */
 const sweepSize = 1000
-
-/** Returns the row after which the next page begins; none after the last page. */
-export const nextPage = <A>(page: ReadonlyArray<A>): Option.Option<A> =>
-  page.length < pageSize ? Option.none() : Option.fromNullable(page.at(-1))
 
 const entryColumns = {
   account_id: "TEXT",

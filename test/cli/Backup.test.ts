@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { openAccount } from "../support/Program.ts"
-import { temporaryFolder } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
 describe("a backup of a database whose books are wrong", () => {

@@ -6,7 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import { temporaryDatabase, temporaryFolder } from "../support/Stores.ts"
+import { temporaryDatabase } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
 const on = (url: string) => ({ AUTHORITY_DATABASE_URL: url })

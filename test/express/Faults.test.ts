@@ -10,7 +10,8 @@ import * as Tracer from "effect/Tracer"
 import { type Mode, modes, type Service, start, type Transactions } from "../support/Modes.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ask, newProvider, plain, requestOf } from "../support/randomRequests.ts"
-import { type Answer, eventually } from "../../scripts/support/RawHttp.ts"
+import { type Answer } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 /** Starts a service with a client whose API key is cached, so that the fast path can answer. */
 const startWarm = (mode: Mode, options: Partial<Parameters<typeof start>[1]> = {}) =>

@@ -14,7 +14,8 @@ import { figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { bundle, exited, folder, serve } from "../support/Program.ts"
 import { postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 /** A few rounds of `scripts/crash.ts`, which runs two hundred by default. */
 describe("a service that is killed under load", () => {

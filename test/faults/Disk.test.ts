@@ -6,7 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { exited, json, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
-import { temporaryFolder } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
 import { request } from "../../scripts/support/RawHttp.ts"
 

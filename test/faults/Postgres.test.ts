@@ -12,8 +12,9 @@ import { newLoad, nothingIsLost, run } from "../support/load.ts"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import * as Program from "../support/Program.ts"
-import { postgresDatabase, temporaryDatabase, temporaryFolder } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/RawHttp.ts"
+import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 describe("PostgreSQL restarts under load", () => {
   it.scopedLive("the ledger loses no charge when PostgreSQL restarts, and recovers by itself", () =>

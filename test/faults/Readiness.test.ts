@@ -14,7 +14,8 @@ import { folder, openAccount, run, serve } from "../support/Program.ts"
 import * as SmallDisk from "../support/SmallDisk.ts"
 import { postgresDatabase, temporaryDatabase } from "../support/Stores.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const timeout = 120_000
 

@@ -9,8 +9,8 @@ import { afterAll, beforeAll } from "vitest"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as certificates from "../support/certificates.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
-import { temporaryFolder } from "../support/Stores.ts"
-import { eventually } from "../../scripts/support/RawHttp.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 let server: Postgres.Server
 beforeAll(async () => {

@@ -12,7 +12,8 @@ import { modes, start } from "../support/Modes.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import * as Proxy from "../../scripts/support/Proxy.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
-import { newDatabaseOn, temporaryFolder } from "../support/Stores.ts"
+import { newDatabaseOn } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 import {
   again,
   charged,

@@ -7,6 +7,7 @@ import { BatchRequest } from "../../src/contract/Api.ts"
 import * as Body from "../../src/http/Body.ts"
 import { Request } from "../../src/http/Request.ts"
 import { ServerRequest } from "../../src/http/ServerRequest.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 const decode = Body.decoder(BatchRequest)
@@ -44,6 +45,6 @@ it.live("a body that has not fully arrived is not decoded yet", () =>
   Effect.gen(function* () {
     const connection = yield* RawHttp.connect(yield* server)
     connection.send(head + body.slice(0, -1))
-    yield* RawHttp.eventually("the answer", () => connection.received().endsWith("not yet"))
+    yield* eventually("the answer", () => connection.received().endsWith("not yet"))
   }).pipe(Effect.scoped),
 )

@@ -5,7 +5,8 @@ import * as Fiber from "effect/Fiber"
 import { defaultLimits } from "../../src/http/NodeServer.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batchPath, creditsPath, start } from "../support/TestServer.ts"
-import { connect, type Connection, eventually, request } from "../../scripts/support/RawHttp.ts"
+import { connect, type Connection, request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const document = '{"urls":["example.com"]}'
 

@@ -13,7 +13,8 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import { checked, figures, make, succeeding } from "../support/ScriptedProvider.ts"
 import { batch, batchPath, creditsPath, memoryLedger, start } from "../support/TestServer.ts"
-import { type Answer, eventually, request } from "../../scripts/support/RawHttp.ts"
+import { type Answer, request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

@@ -4,7 +4,8 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { batch, batchPath, creditsPath, start } from "../support/TestServer.ts"
-import { connect, eventually, exchange } from "../../scripts/support/RawHttp.ts"
+import { connect, exchange } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const document = '{"urls":["example.com"]}'
 

@@ -17,15 +17,11 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { figures, problemsOf } from "../../scripts/support/ledger.ts"
 import { failed, make, succeeding } from "../support/ScriptedProvider.ts"
-import {
-  type Ports,
-  postgresDatabase,
-  sqliteFile,
-  temporaryDatabase,
-  temporaryFolder,
-} from "../support/Stores.ts"
+import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch, memoryLedger, start } from "../support/TestServer.ts"
-import { type Answer, eventually, request } from "../../scripts/support/RawHttp.ts"
+import { type Answer, request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const body = (...urls: ReadonlyArray<string>) => JSON.stringify({ urls })
 const named = (key: string) => ({ "idempotency-key": key })

@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Request } from "../../src/http/Request.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 /**
@@ -36,10 +37,10 @@ const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
     const given = () => [...connection.received().matchAll(/<[^>]*>/g)].map(([answer]) => answer)
     for (const piece of pieces) {
       connection.send(piece)
-      yield* RawHttp.eventually("the piece arrives", () => bytesRead() === connection.sent())
+      yield* eventually("the piece arrives", () => bytesRead() === connection.sent())
     }
     yield* all.open
-    yield* RawHttp.eventually("all answers", () => given().length === count)
+    yield* eventually("all answers", () => given().length === count)
     return given()
   })
 

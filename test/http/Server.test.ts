@@ -19,9 +19,11 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
-import { sqliteFile, temporaryFolder } from "../support/Stores.ts"
+import { sqliteFile } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch } from "../support/TestServer.ts"
-import { connect, eventually, listen, request } from "../../scripts/support/RawHttp.ts"
+import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 /** A service on a database of its own, whose provider waits for `gate`. */
 const service = (gate: Deferred.Deferred<void>, port = 0) =>

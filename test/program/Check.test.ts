@@ -22,7 +22,7 @@ import {
 import { bundle, exited, shell, start } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start as startServer } from "../support/TestServer.ts"
-import { eventually } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 /** A service in the process of the test, which is cheaper than to start the program. */
 const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>

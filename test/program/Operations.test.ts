@@ -8,7 +8,8 @@ import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, listen, request } from "../../scripts/support/RawHttp.ts"
+import { listen, request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const timeout = 60_000
 

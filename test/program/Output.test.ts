@@ -8,7 +8,8 @@ import { Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { books, exited, folder, inDatabase, openAccount, serve, shell } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const timeout = 60_000
 

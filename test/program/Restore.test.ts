@@ -34,7 +34,8 @@ import {
 } from "../support/Program.ts"
 import { document, verb } from "../support/Verb.ts"
 import { batch } from "../support/TestServer.ts"
-import { eventually, request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const timeout = 120_000
 

@@ -20,7 +20,8 @@ import {
   verify,
 } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
-import { connect, eventually, listen, request } from "../../scripts/support/RawHttp.ts"
+import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const timeout = 60_000
 

@@ -20,7 +20,7 @@ import {
   problemsOf,
   settle,
 } from "../../scripts/support/ledger.ts"
-import { eventually } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 import { settable } from "../support/SettableClock.ts"
 import { lease, sqlStores } from "../support/Stores.ts"
 

@@ -3,7 +3,7 @@ import { join } from "node:path"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { passwordFor } from "../../src/sql/PasswordFile.ts"
-import { temporaryFolder } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 
 const login = { host: "db.example.com", port: 5432, database: "authority", user: "alice" }
 

@@ -21,7 +21,8 @@ import {
   settle,
   statement,
 } from "../../scripts/support/ledger.ts"
-import { newFile, sqliteFile, temporaryFolder } from "../support/Stores.ts"
+import { newFile, sqliteFile } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
 
 describe("data in a SQLite file", () => {
   it.scoped(

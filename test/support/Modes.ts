@@ -28,7 +28,8 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
-import { inSql, type Ports, temporaryFolder } from "./Stores.ts"
+import { inSql, type Ports } from "./Stores.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
 export const modes = ["express", "router"] as const

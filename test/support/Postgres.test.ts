@@ -8,7 +8,7 @@ import * as Redacted from "effect/Redacted"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import * as Standby from "../../scripts/support/Standby.ts"
-import { temporaryFolder } from "./Stores.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
 
 const isRoot = process.getuid?.() === 0
 

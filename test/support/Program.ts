@@ -10,9 +10,9 @@ import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
-import { eventually } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
-export { temporaryFolder as folder } from "./Stores.ts"
+export { temporaryFolder as folder } from "./temporaryFolder.ts"
 
 const root = join(import.meta.dirname, "../..")
 

@@ -3,8 +3,6 @@
  * `Accounts`, `ApiKeys` and `CreditLedger`.
  */
 import { randomUUID } from "node:crypto"
-import { mkdtempSync, rmSync } from "node:fs"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
@@ -24,6 +22,7 @@ import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as Postgres from "../../src/sql/Postgres.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
+import { temporaryFolder } from "./temporaryFolder.ts"
 
 export type Ports = Accounts | ApiKeys | CreditLedger
 
@@ -47,12 +46,6 @@ export const inSql = <E, R>(
 
 /** The stores in a SQLite file, which stays when the layer closes. */
 export const sqliteFile = (filename: string) => inSql(Sqlite.layer(filename))
-
-/** An empty temporary folder. */
-export const temporaryFolder: Effect.Effect<string, never, Scope.Scope> = Effect.acquireRelease(
-  Effect.sync(() => mkdtempSync(join(tmpdir(), "authority-"))),
-  (folder) => Effect.sync(() => rmSync(folder, { recursive: true, force: true })),
-)
 
 /** The path of a database file in a folder of its own. The file does not exist yet. */
 export const newFile = Effect.map(temporaryFolder, (folder) => join(folder, "authority.db"))

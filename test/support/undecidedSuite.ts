@@ -11,7 +11,8 @@ import type * as Scope from "effect/Scope"
 import { type Client, modes, type Mode, type Service, start } from "./Modes.ts"
 import { checked, failed, knowing, succeeding } from "./ScriptedProvider.ts"
 import { batch, creditsPath } from "./TestServer.ts"
-import { type Answer, eventually } from "../../scripts/support/RawHttp.ts"
+import { type Answer } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 export interface Database {
   readonly client: Layer.Layer<SqlClient.SqlClient, unknown>

@@ -16,7 +16,8 @@ import { Accounts } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { folder, serve } from "../support/Program.ts"
 import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
-import { eventually, request } from "../../scripts/support/RawHttp.ts"
+import { request } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 
 const Balance = Schema.Struct({
   account: Schema.String,
