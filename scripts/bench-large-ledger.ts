@@ -113,7 +113,10 @@ const prepare = (count: number) =>
     return account
   })
 
-/** Runs all hold/settle pairs of one turn. Returns the duration in milliseconds. */
+/**
+ * Runs `--pairs` hold/settle pairs on the account, 64 at a time. Returns the milliseconds that all
+ * pairs together took.
+ */
 const turn = (account: AccountId) =>
   Effect.gen(function* () {
     const ledger = yield* CreditLedger

@@ -24,7 +24,10 @@ export const bundlePackage = async (dist: string) => {
   )
 }
 
-/** The part of the guide that is about the clients. */
+/**
+ * Returns the README of the package: a title, a summary, and the guide's page about the clients up
+ * to its section "Long lists", which is about the CLI.
+ */
 const readme = () => {
   const guide = readFileSync(join(root, "src/pages/guide/client.md"), "utf8")
   const [about = ""] = guide.slice(guide.indexOf("\n## ")).split("\n## Long lists")

@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { build } from "esbuild"
 import { definitions, root } from "./bundle.ts"
 
-/** Each entry of the package that runs on a server, and its source. */
+/** The entry points of the package that contain the service, each with its source file. */
 export const serverEntries = {
   server: "src/server/public.ts",
   provider: "src/providers/public.ts",

@@ -16,7 +16,10 @@ export const dist = join(root, "dist")
 /** The name of SQLite's addon for a platform, for example `linux-x64`. */
 export type Addon = `${string}-${string}`
 
-/** A build step that `bench/ablation.ts` can leave out. "young functions" is `allocateYoung`. */
+/**
+ * A build step that `bench/ablation.ts` can leave out, to measure the gain of the step. The step
+ * "young functions" calls `allocateYoung`.
+ */
 export type Step = "young functions"
 
 export const bundle = async (options: {

@@ -1,9 +1,9 @@
 /**
  * Writes V8's code cache for the program: the compiled code of the functions that it runs at its
- * start and for its first requests. To find these functions, this script runs the program: it
- * prints the help, starts the service, sends requests and stops the service. SCRIPT is the bundled
- * program, CACHE the file to write, and ADDON the path of SQLite's addon. FLAGS are the exported
- * `flags`.
+ * start and for its first requests. To find these functions, this script runs the program in its
+ * own process: it makes the program print the help and start the service, sends requests to the
+ * service, and stops the service. SCRIPT is the bundled program, CACHE the file to write, and ADDON
+ * the path of SQLite's addon. FLAGS are the flags that this module exports as `flags`.
  *
  *     node FLAGS code-cache.ts SCRIPT CACHE ADDON
  */
@@ -23,9 +23,9 @@ import { freePort } from "./free-port.ts"
 export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
 
 /**
- * The V8 flags that are off while the program runs, so that V8 neither discards nor optimises code.
- * They are on again when the cache is made, because V8 rejects a cache that was made with other
- * flags than those of the process that loads it.
+ * The V8 flags that this script turns off while it runs the program, so that V8 neither discards
+ * nor optimises code. The script turns them on again before it makes the cache: V8 rejects a cache
+ * that was made with other flags than those of the process that loads the cache.
  */
 const changing = ["flush-bytecode", "opt", "maglev", "sparkplug"]
 
@@ -71,8 +71,8 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.on("exit", () => {
     rmSync(folder, { recursive: true })
     for (const flag of changing) setFlagsFromString(`--${flag}`)
-    // Reset the V8 flags that `cli/Heap.ts` has changed to their defaults. V8 rejects a code cache
-    // that was made with other flags than those of the process that loads it.
+    // The program's module `cli/Heap.ts` has changed these V8 flags. Set them back to their
+    // defaults, for the same reason as the flags in `changing`.
     setFlagsFromString("--semi-space-growth-factor=2")
     setFlagsFromString("--heap-growing-percent=0")
     writeFileSync(cache, compiled.createCachedData())
@@ -87,7 +87,10 @@ const answered = async (url: string): Promise<unknown> =>
     return answered(url)
   })
 
-/** Disables timers, because code that runs on a timer would be in some caches and not in others. */
+/**
+ * Keeps timers with a delay from firing. Otherwise chance would decide which timers fire before the
+ * cache is written, and two builds would write different caches.
+ */
 const withoutTimers = () => {
   const { setTimeout } = globalThis
   const never = () => {}
@@ -98,8 +101,8 @@ const withoutTimers = () => {
 }
 
 /**
- * Captures stdout. Returns a function that waits for an output with the given word, and returns the
- * output.
+ * Captures what the program writes to stdout, and discards its errors. Returns a function that
+ * waits until the program has written a text with the given word, and returns this text.
  */
 const listen = () => {
   const texts: Array<string> = []

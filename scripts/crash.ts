@@ -33,15 +33,16 @@ export interface Outcome {
   /** The number of answered requests, without replays. */
   readonly acknowledged: number
   /**
-   * The number of answered requests without an idempotency key that were charged with one commit
-   * each, because their figures were cached.
+   * The number of answered requests without an idempotency key whose figures were all cached. Each
+   * of these requests was charged with one commit.
    */
-  readonly atOnce: number
+  readonly cachedWithoutKey: number
   /**
-   * The number of answered requests that had an idempotency key or a new host. A request with a new
-   * host needs two commits: one to hold credits, and one to settle the hold.
+   * The number of answered requests with an idempotency key or with a host that was never requested
+   * before. A request with such a new host needs two commits: to hold credits and to settle the
+   * hold.
    */
-  readonly inTwoSteps: number
+  readonly keyedOrNew: number
   readonly inFlight: number
   /** The number of requests that were charged although their client got no answer. */
   readonly unacknowledged: number
@@ -50,7 +51,9 @@ export interface Outcome {
    * got the stored answer when it repeated the request.
    */
   readonly collected: number
-  /** The credits that were held after the last process was killed. */
+  /**
+   * The number of credits that were still held after the last round, when every process was killed.
+   */
   readonly heldAtLast: number
 }
 
@@ -113,9 +116,12 @@ const crashOn = async (
 
   /** Maps the id of each answered request to its `creditsUsed`. Replayed answers are left out. */
   const acknowledged = new Map<string, number>()
-  /** The requests without an answer when their process was killed. */
+  /**
+   * The requests that had no answer yet when the process of the service to which they were sent was
+   * killed.
+   */
   const inFlight: Array<Request> = []
-  let [atOnce, inTwoSteps] = [0, 0]
+  let [cachedWithoutKey, keyedOrNew] = [0, 0]
 
   const send = async (url: string, { key, urls }: Request) => {
     const response = await fetch(`${url}/v1/metrics/da-pa/batch`, {
@@ -136,15 +142,15 @@ const crashOn = async (
   }
 
   /**
-   * Sends a request. Counts it in `inTwoSteps` if it has an idempotency key or a new host, else in
-   * `atOnce` if the figures of all its hosts are cached.
+   * Sends a request. Once it is answered, counts it in `keyedOrNew` or `cachedWithoutKey`, or in
+   * neither if it is of neither kind.
    */
   const ask = async (life: Life, request: Request) => {
     const isKnown = request.urls.every((host) => life.known.has(host))
     const isNew = request.urls.some((host) => host.startsWith("new-"))
     const { creditsUsed } = await send(life.url, request)
-    if (request.key !== undefined || isNew) inTwoSteps++
-    else if (isKnown) atOnce++
+    if (request.key !== undefined || isNew) keyedOrNew++
+    else if (isKnown) cachedWithoutKey++
     if (creditsUsed === request.urls.length) request.urls.forEach((host) => life.known.add(host))
   }
 
@@ -172,8 +178,9 @@ const crashOn = async (
     )
     // Kill the process at a random moment, while requests are in flight.
     await Promise.race([clients, sleep(50 + Math.random() * 1500)])
-    // In the last round, wait until both counters are above 0.
-    while (isLast && (atOnce === 0 || inTwoSteps === 0)) await Promise.race([clients, sleep(20)])
+    // In the last round, continue until requests of both kinds were answered.
+    while (isLast && (cachedWithoutKey === 0 || keyedOrNew === 0))
+      await Promise.race([clients, sleep(20)])
     life.isOver = true
     await running.kill()
     await clients
@@ -204,7 +211,8 @@ const crashOn = async (
   const charged = new Map(charges)
   assert.equal(charged.size, charges.length, "a request was charged twice")
   for (const [requestId, credits] of acknowledged) {
-    // An answer of 0 credits contains only failed URLs and has no charge in the statement.
+    // The account's statement has no charge for an answer that cost 0 credits. All URLs of such an
+    // answer failed.
     assert.equal(
       charged.get(requestId) ?? 0,
       credits,
@@ -219,8 +227,8 @@ const crashOn = async (
   return {
     kills: options.rounds * processes,
     acknowledged: acknowledged.size,
-    atOnce,
-    inTwoSteps,
+    cachedWithoutKey,
+    keyedOrNew,
     inFlight: inFlight.length,
     unacknowledged,
     collected,

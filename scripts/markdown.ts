@@ -8,9 +8,9 @@ export interface Document {
 }
 
 /**
- * Converts Markdown to HTML. `linkOf` maps the address of a link in the Markdown to the address of
- * that page in the service. When `linkOf` returns undefined, the HTML contains only the link's
- * text.
+ * Converts Markdown to HTML. `linkOf` takes the target of a link in the Markdown, and returns the
+ * address at which the service serves the target. When `linkOf` returns undefined, the HTML
+ * contains only the link's text.
  */
 export const toHtml = (
   markdown: string,

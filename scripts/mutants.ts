@@ -14,7 +14,10 @@ import { parseArgs } from "node:util"
 const root = join(import.meta.dirname, "..")
 const patches = join(root, "test/simulation/mutants")
 
-/** The files that a copy needs for the simulator and the type check. */
+/**
+ * The files and folders that `plant` copies for each bug. The simulator and the type check run in
+ * the copy, and need only these and `node_modules`.
+ */
 const copied = ["src", "test/simulation", "package.json", "tsconfig.json"]
 
 interface Run {

@@ -5,16 +5,19 @@ import { join } from "node:path"
 /** The other Vitest projects run the program in a Node process, or need a browser. */
 const projects = ["unit", "stores", "http"]
 
-/** Tests to skip, by a part of their name. Change these texts when you rename the tests. */
+/**
+ * Tests to skip, by a part of their name. The comments say why these tests fail under Deno. Change
+ * the names here when you rename the tests.
+ */
 const tests = [
   // Deno's server does not answer some of the requests that these property tests generate.
   "with and without the fast path",
   "get only answers that the router could give",
-  // When a keep-alive connection is reset, Deno's HTTP client repeats the request. The fake Moz API
-  // then gets more requests than this test expects.
+  // In this test, the fake Moz API resets a keep-alive connection. Deno's HTTP client then repeats
+  // the request, so the fake Moz API gets more requests than the test expects.
   "no error, log or trace contains the Moz token",
-  // If a server leaves a request body unread, Deno sometimes closes the connection while the client
-  // is still sending the body.
+  // In this test, the server leaves a request body unread. Deno's server then sometimes closes the
+  // connection while the client is still sending the body.
   "a long unread body",
 ]
 

@@ -83,7 +83,7 @@ vendor({ name: "ours", lookup: () => 7 })
 Outcome.Checked({ metrics: { domainAuthority: "91", pageAuthority: 74 } })
 // @ts-expect-error: provider must be a Layer
 layer({ provider: 7 })
-// @ts-expect-error: the option provider or vendor is required
+// @ts-expect-error: layer needs the option provider or the option vendor
 layer({})
 // @ts-expect-error: figures must contain a Metrics object for each URL
 start({ figures: { "example.com": 91 } })

@@ -117,8 +117,8 @@ export interface Tally {
    */
   readonly lost: number
   /**
-   * The number of requests that were charged more than once, or more credits than their answer
-   * says.
+   * The number of requests that were charged more than once, or that were charged more credits than
+   * their answer says.
    */
   readonly doubled: number
   /** The number of requests that were charged, but not answered with 200. */

@@ -51,10 +51,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     readonly balance: (account: AccountId) => Effect.Effect<Balance, StoreTimeout>
     /**
      * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
-     * key has a stored answer, returns that answer and changes nothing. Fails and changes nothing
-     * with InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or
-     * with IdempotencyKeyInUse when the first request with the key has no answer yet. After
-     * StoreFailure or StoreTimeout the ledger releases the hold if the hold was committed.
+     * key has a stored answer, returns that answer and changes nothing. Fails with
+     * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
+     * IdempotencyKeyInUse when the first request with the key has no answer yet. These three errors
+     * change nothing. When `open` ends with StoreFailure or StoreTimeout, the hold may have been
+     * committed nevertheless. In that case the ledger releases the hold.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**

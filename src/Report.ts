@@ -37,7 +37,10 @@ export const make = (
   return { urls, outcomes: all, creditsUsed: creditsOf(price * successes), isReplay: false }
 }
 
-/** Makes the report of a replay. Throws when `answer` is not a stored answer. */
+/**
+ * Makes the report for a repeated request from the stored answer to the first request. Throws when
+ * `answer` cannot be decoded.
+ */
 export const replay = (urls: ReadonlyArray<string>, answer: string): Report => ({
   urls,
   ...StoredAnswer.decode(answer),

@@ -81,18 +81,18 @@ export class Target {
 }
 
 /**
- * Caches parse results. Popular URLs are submitted often, and parsing is the slowest step of a
- * check with a cache hit.
+ * Caches the results of `Target.parse`. Popular URLs are submitted often. When the figures of a URL
+ * are already cached, parsing the URL is the slowest step of its check.
  */
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
 /**
- * Maximum number of cached URLs, which take about 5 MB. Before one more URL is cached, all cached
- * URLs are deleted.
+ * Maximum number of URLs in `parsed`, which then takes about 5 MB. When `parsed` is full, it is
+ * emptied before the next URL is added.
  */
 const maxKept = 10_000
 
-/** Maximum length of a cached URL, in UTF-16 code units. */
+/** Maximum length of a URL in `parsed`, in UTF-16 code units. A longer URL is parsed each time. */
 const maxKeptLength = 200
 
 const maxHostLength = 253

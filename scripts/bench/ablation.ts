@@ -100,8 +100,8 @@ const make = async (name: string, trick: Trick | undefined): Promise<Build> => {
 const chosen = tricks.filter(({ name }) => values.only.length === 0 || values.only.includes(name))
 const whole = await make("whole", undefined)
 /**
- * The program with all tricks, measured a second time. Its ratios to the first measurement show the
- * noise.
+ * The build `whole` (with all optimisations), measured a second time. The table shows the ratios of
+ * the second measurement to the first: the further a ratio is from 1, the more noise there is.
  */
 const wholeAgain: Build = { ...whole, name: "(nothing)" }
 const builds = [whole, wholeAgain]
@@ -116,8 +116,8 @@ interface Figures {
 }
 
 /**
- * Measures the builds in turn. Returns the lower quartile of the rounds, because noise only
- * increases CPU time.
+ * Measures the CPU time per request and the memory of each build. Of a build's CPU times, returns
+ * the lower quartile and not the median, because noise can only make a round's CPU time longer.
  */
 const measure = async (
   row: string,

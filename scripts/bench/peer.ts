@@ -41,7 +41,10 @@ interface Receipt {
   readonly answer: string | null
 }
 
-/** The idempotency key of a request, and the hash of the request's URLs. */
+/**
+ * The idempotency key that names a request, and the hash of the request's URLs (`fingerprint`). The
+ * hash shows whether a repeated key comes with the same URLs.
+ */
 interface Name {
   readonly key: string
   readonly fingerprint: string

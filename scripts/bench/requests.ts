@@ -9,7 +9,10 @@ export const credits = 1_000_000_000_000
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const creditsPath = "/v1/quota/available-credits"
 
-/** Returns `count` URLs, each with another domain. The URLs have four common forms in turn. */
+/**
+ * Returns `count` URLs, no two of them with the same domain. Four kinds of URL alternate, from a
+ * bare domain to a URL with scheme, subdomain, path and query.
+ */
 const urlsOf = (kind: string, count: number) =>
   Array.from({ length: count }, (_, i) => {
     const name = `${kind}-${i}`
@@ -25,12 +28,12 @@ const urlsOf = (kind: string, count: number) =>
     }
   })
 
-/** The URLs that the requests of the benchmark's rows *known* and *sandbox* contain. */
+/** The URLs in the requests of the benchmark rows whose names begin with *known* or *sandbox*. */
 export const knownUrls = urlsOf("known", 5_000)
 
 /**
- * The URLs that the requests of the benchmark's rows *bought* contain. There are so many that no
- * two requests in flight contain the same URL: 64 requests of 50 URLs use 3,200 consecutive URLs.
+ * The URLs in the requests of the benchmark rows whose names begin with *bought*. Two requests in
+ * flight never contain the same URL: 64 requests use at most 3,200 consecutive URLs of the 50,000.
  */
 export const boughtUrls = urlsOf("bought", 50_000)
 

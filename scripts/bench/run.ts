@@ -1,7 +1,8 @@
 /**
  * Compares the speed of the built service with the server in `peer.ts` and prints a Markdown table.
- * Each row of the table measures one kind of request. README.md beside this file explains the rows
- * and the ratios. Needs Linux, wrk and a C compiler.
+ * Each row of the table measures one kind of request, and shows the ratio of the two servers'
+ * requests per second. README.md beside this file explains the table. Needs Linux, wrk and a C
+ * compiler.
  *
  *     npm run bench -- [OPTION]…
  *
@@ -10,8 +11,8 @@
  *     --rounds N         how often each row is measured (default: 3)
  *     --seconds N        seconds of load on each server in each round of a row (default: 4)
  *     --warm-up N        seconds of load on each server before a row's first round (default: 4)
- *     --rss-seconds N    minimum seconds of load on each server, from its start until its memory is
- *                        known (default: 60; 0: do not measure memory)
+ *     --rss-seconds N    measure a server's memory at the end of at least N seconds of load, rounds
+ *                        and warm-up included (default: 60; 0: do not measure memory)
  *     --against FILE     compare with another build's authority.cjs instead of with `peer.ts`
  *     --json FILE        also write all figures of all rounds to FILE
  */
@@ -113,9 +114,9 @@ const postgres = async (cwd: string) =>
   (await start("PostgreSQL", cwd, [script("start-postgres.ts")])).url
 
 /**
- * Measures one row of the benchmark's table on one server. Fails when a URL was not charged, when
- * the server did not ask the vendor for every URL of a *bought* row, or when it asked the vendor
- * for a URL of any other row.
+ * Measures one row of the benchmark's table on one server. Fails when a URL was not charged. If the
+ * figures of the row's group are bought, the server must ask the vendor for every URL. In all other
+ * groups it must ask the vendor for none.
  */
 const measure = async (
   contender: Contender,
@@ -144,8 +145,8 @@ const measure = async (
 }
 
 /**
- * Measures the memory of a server under load. `file` contains the requests of all rows of the
- * server's group.
+ * Measures the memory of a server under load. `file` contains the requests of all rows of the table
+ * that are measured on this server.
  */
 const memoryOf = async (contender: Contender, file: string): Promise<Memory> => {
   if (rssSeconds === 0) return { rssMb: Number.NaN, peakMb: Number.NaN, loadSeconds: 0 }
@@ -161,7 +162,10 @@ const memoryOf = async (contender: Contender, file: string): Promise<Memory> => 
   return { ...memory, loadSeconds: contender.loadSeconds }
 }
 
-/** Returns requests of several rows: one request of each row in turn, 1,000 times. */
+/**
+ * Mixes the requests of several rows of the table, in 1,000 rounds. Each round takes the next
+ * request of each row. After the last request of a row comes the row's first request again.
+ */
 const mixed = (rows: ReadonlyArray<Row>) =>
   Array.from({ length: 1000 }, (_, i) =>
     rows.flatMap(({ requests }) => requests[i % requests.length] ?? []),

@@ -24,29 +24,38 @@ export const workloads = {
 
 export interface Trick {
   readonly name: string
-  /** The workloads that the trick speeds up; empty when it only affects the start time. */
+  /** The workloads that the optimisation speeds up; empty when it only affects the start time. */
   readonly workloads: ReadonlyArray<keyof typeof workloads>
-  /** The build step that is omitted to remove the trick. */
+  /**
+   * The build step that contains the optimisation. A build without the optimisation omits this
+   * step.
+   */
   readonly step?: Step
   /**
-   * The modules that contain the trick. To omit the trick, the bundler replaces each module with a
-   * file in `plain/` that does the same in plain code.
+   * The modules that contain the optimisation. In a build without it, the bundler replaces each
+   * module with a file in `plain/` that does the same in plain code.
    */
   readonly twins?: ReadonlyArray<Twin>
-  /** The part of a module that contains the trick, and the plain code that replaces this part. */
+  /**
+   * The part of a module that contains the optimisation, and the plain code that replaces this
+   * part.
+   */
   readonly edit?: { readonly module: string; readonly piece: RegExp; readonly plain: string }
-  /** Environment variables of the service that turn the trick off. */
+  /** Environment variables of the service that turn the optimisation off. */
   readonly settings?: NodeJS.ProcessEnv
 }
 
 interface Twin {
-  /** Matches the import path of the module that contains the trick. */
+  /** Matches the import path of the module that contains the optimisation. */
   readonly module: RegExp
-  /** The file in `plain/` that replaces the module: it has the same exports, without the trick. */
+  /**
+   * The name of a file in `plain/`. In a build without the optimisation, the file replaces the
+   * module that contains it. Both have the same exports.
+   */
   readonly file: string
   /**
-   * The path of the only module whose imports are changed to `file`. Default: all modules in
-   * `src/`.
+   * The path of the only module that imports `file` in place of the replaced module. Default: every
+   * module in `src/` does.
    */
   readonly importer?: string
 }
@@ -111,7 +120,10 @@ export const tricks: ReadonlyArray<Trick> = [
   { name: "code cache", workloads: [], step: "code cache" },
 ]
 
-/** Makes the esbuild plugins that replace the code of a trick with plain code. */
+/**
+ * Makes the esbuild plugins that remove one optimisation from the program: they replace its code
+ * with plain code that does the same.
+ */
 export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plugin> => [
   ...twins.map(({ file, importer, module }): Plugin => ({
     name: `${name}: ${file}`,

@@ -1,7 +1,8 @@
 /**
- * Measures whether two processes on one SQLite file serve more requests per second than one process.
- * Sends requests for cached figures, without idempotency keys, to one process on 64 connections,
- * then to two processes on 32 connections each. Prints medians.
+ * Measures whether two processes on one SQLite file serve more requests per second than one
+ * process. Sends requests for URLs whose figures are cached, without idempotency keys, to one
+ * process on 64 connections, then to two processes on 32 connections each. Prints a Markdown table:
+ * for one and for two processes, the medians over all rounds, and the highest memory.
  *
  *     node scripts/bench/two-processes.ts [--rounds 3] [--seconds 4]
  *
@@ -41,8 +42,8 @@ const slowFsync = join(folder, "slow-fsync.so")
 const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 0)
 
 /**
- * Measures processes that share one load. Adds up their rates and their memory, and returns the
- * highest p99.
+ * Measures processes that share one load. Returns the sum of their requests per second and of their
+ * memory, their highest p99 latency, and the medians of their other figures.
  */
 const together = async (processes: ReadonlyArray<Server>, seconds: number) => {
   const connections = defaultConnections / processes.length

@@ -1,6 +1,6 @@
 /**
- * A fake Moz API that has figures for every page. Prints its address. A GET request returns the
- * number of requested pages.
+ * A fake Moz API that has figures for every page. Prints its address. The answer to a GET request
+ * says for how many pages the API was asked since its start.
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"

@@ -27,8 +27,8 @@ export interface Group {
   /** True if each fsync of the two compared servers takes 1 ms longer. */
   readonly hasSlowDisk?: boolean
   /**
-   * True if the service runs on PostgreSQL. It is compared with the service on SQLite, because the
-   * server in `peer.ts` supports only SQLite.
+   * True if the service runs on PostgreSQL. The benchmark then compares it with the same service on
+   * SQLite, and not with the server in `peer.ts`, which supports only SQLite.
    */
   readonly isOnPostgres?: boolean
   readonly rows: ReadonlyArray<Row>

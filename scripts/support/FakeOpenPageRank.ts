@@ -38,7 +38,9 @@ export const make = Effect.gen(function* () {
   })
 })
 
-/** A fault: changes the item of one domain. */
+/**
+ * A fault: replaces fields in the entry of one domain in the fake's answer with those of `change`.
+ */
 export const item = (domain: string, change: object) =>
   FakeVendor.rewrite("item", (json) => {
     const answer = Schema.decodeUnknownSync(Answer)(json)

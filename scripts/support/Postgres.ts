@@ -165,7 +165,11 @@ const own = (path: string, { gid, uid }: Installation["user"]) => {
   if (uid !== undefined) execFileSync("chown", ["-R", `${uid}:${gid}`, path], { stdio: "pipe" })
 }
 
-/** Returns the user for the server. PostgreSQL refuses to run as root, so root uses `nobody`. */
+/**
+ * Returns the user that the server runs as. When this process runs as root, that is `nobody`,
+ * because PostgreSQL refuses to run as root. Otherwise returns an empty object: the user of this
+ * process.
+ */
 export const serverUser = () => {
   if (process.getuid?.() !== 0) return {}
   const id = (flag: string) => Number(execFileSync("id", [flag, "nobody"], { stdio: "pipe" }))
@@ -206,9 +210,9 @@ const run = ({ data, programs, user }: Installation, flags: ReadonlyArray<string
   })
 
 /**
- * Sends a signal to the server's main process and then to its children, so that a suspended main
- * process forks no more children. The main process gets SIGKILL last, because its children cannot
- * be listed after its end.
+ * Sends a signal to the server's main process and to its children. The main process gets SIGKILL
+ * after its children, which cannot be listed once it has ended. It gets every other signal before
+ * its children: once it is suspended, it cannot fork more of them.
  */
 const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
   const server = serverIn(data)
@@ -218,7 +222,7 @@ const signalAll = ({ data }: Installation, signal: NodeJS.Signals) => {
   if (signal === "SIGKILL") process.kill(server, signal)
 }
 
-/** The process id of the server with this data. */
+/** Returns the process id of the main process of the server that runs on this data folder. */
 export const serverIn = (data: string) => {
   const [id = ""] = readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")
   return Number(id)

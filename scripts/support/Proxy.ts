@@ -95,8 +95,8 @@ export const make = (database: Redacted.Redacted) =>
       /** Returns how many COMMITs the proxy has seen. */
       commits: () => commits,
       /**
-       * Returns false from a call of `doom` until the COMMIT that must fail has arrived at the
-       * proxy. Otherwise returns true.
+       * Returns whether the COMMIT that `doom` makes fail has arrived at the proxy. Also returns
+       * true when `doom` was never called.
        */
       isFulfilled: () => fate === undefined,
       /**

@@ -50,8 +50,8 @@ export const make = (
       )
 
     /**
-     * After a 402, retries once while no other batch is in flight, because other batches may hold
-     * the missing credits.
+     * Sends a batch. After a 402, waits until no other batch is in flight, because other batches
+     * may hold the missing credits. Then sends the batch a second and last time.
      */
     const sendInTurn = (batch: number, urls: ReadonlyArray<string>) =>
       slots

@@ -1,4 +1,7 @@
-/** Declares the verbs and their options, and runs the verb that the arguments name. */
+/**
+ * Declares the CLI's verbs, such as `serve` and `account create`, and their options. Runs the verb
+ * that the arguments name.
+ */
 import * as Args from "@effect/cli/Args"
 import * as Command from "@effect/cli/Command"
 import * as Options from "@effect/cli/Options"
@@ -96,7 +99,9 @@ const check = Command.make(
   {
     file: Args.text({ name: "FILE" }).pipe(
       Args.optional,
-      Args.withDescription("List with one URL per line, or a CSV; - is stdin (default: stdin)"),
+      Args.withDescription(
+        'File with one URL per line, or a CSV file; "-" means stdin (default: stdin)',
+      ),
     ),
     key: Options.redacted("key").pipe(
       Options.withPseudoName("KEY"),
@@ -145,11 +150,17 @@ const check = Command.make(
     ),
 ).pipe(Command.withDescription("Check a list of URLs, of any length, through the HTTP API"))
 
-/** Provides the stores when the verb runs. The verb fails when the database does not exist. */
+/**
+ * Opens the database's stores for a verb of the CLI when the verb runs. The verb fails when the
+ * database does not exist.
+ */
 const needsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
   Command.provide(verb, Stores.forVerbs)
 
-/** Provides the stores when the verb runs. Creates the database when it does not exist. */
+/**
+ * Opens the database's stores for a verb of the CLI when the verb runs. Creates the database when
+ * it does not exist.
+ */
 const createsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
   Command.provide(verb, Stores.forCreatingVerbs)
 
@@ -190,8 +201,8 @@ const dataset = Command.make("dataset").pipe(
 )
 
 /**
- * The program with all its verbs. `serve`, `doctor`, `backup` and `restore` get no stores from this
- * module: the modules of these verbs open the database.
+ * The CLI with all its verbs. This module opens no stores for `serve`, `doctor`, `backup` and
+ * `restore`: the modules of these verbs open the database.
  */
 export const authority = Command.make("authority").pipe(
   Command.withDescription("Serve and check authority metrics of domains and pages"),

@@ -1,4 +1,7 @@
-/** Parses the command line. Then runs the verb, prints help, or prints a usage error. */
+/**
+ * Parses the command line. Then runs the verb of the CLI that it names, such as `account create`,
+ * prints help, or prints a usage error.
+ */
 import type { BuiltInOptions } from "@effect/cli/BuiltInOptions"
 import type { CliApp } from "@effect/cli/CliApp"
 import * as CliConfig from "@effect/cli/CliConfig"
@@ -56,11 +59,14 @@ export const problemOf = <E, R, A>(program: Program<E, R, A>, words: ReadonlyArr
     return "problem" in parsed ? parsed.problem : undefined
   })
 
-/** Lists all verbs and subcommands. */
+/** Lists all verbs of the CLI and their subcommands. */
 export const verbs = <E, R, A>(program: Program<E, R, A>) =>
   Effect.sync(() => Help.verbs(Command.getHelp(program, config)))
 
-/** Reads the help of the verb with this path, for example `["account", "create"]`. */
+/**
+ * Returns the help of a verb of the CLI. `path` contains the words of the verb, for example
+ * `["account", "create"]`.
+ */
 export const helpOf = <E, R, A>(program: Program<E, R, A>, path: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const words = ["authority", ...path, "--help"]

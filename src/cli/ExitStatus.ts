@@ -1,4 +1,7 @@
-/** Maps the result of a verb to an exit code, and prints a failure as one line on stderr. */
+/**
+ * Maps the result of a verb of the CLI, such as `account create`, to an exit code. Prints a failure
+ * as one line on stderr.
+ */
 import { stripVTControlCharacters } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
@@ -12,8 +15,8 @@ import { line } from "./Output.ts"
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
 
 /**
- * Runs a verb. If the verb fails, prints the failure on stderr in one line. Prints nothing for
- * WrongUsage.
+ * Runs a verb of the CLI. If the verb fails, prints the failure on stderr in one line. Prints
+ * nothing for WrongUsage, because the parser has already printed the error.
  */
 export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Console.consoleWith((console) =>
@@ -36,8 +39,8 @@ const surviveClosedStreams = Effect.sync(() => {
 })
 
 /**
- * Exits with 0 on success and after a signal, unless the verb set `process.exitCode`. Exits with 2
- * on wrong usage and with 1 on any other failure.
+ * Exits with 0 on success and after a signal, unless the verb of the CLI set `process.exitCode`.
+ * Exits with 2 on wrong usage and with 1 on any other failure.
  */
 export const teardown = <A, E>(exit: Exit.Exit<A, E>, onExit: (code: number) => void) =>
   onExit(

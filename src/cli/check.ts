@@ -104,11 +104,12 @@ export const check = (options: Options) =>
   }).pipe(Effect.onInterrupt(() => exitWithFailure))
 
 /**
- * Finds out whether an earlier run finished the list:
+ * Finds out whether an earlier run finished the list. For "complete", and for "finished" if the
+ * list is a file, also prints where the outcomes are and what it costs to check the list again.
  *
  * - "new": no earlier run finished the list
  * - "finished": the outcomes are in the journal, but there is no output file
- * - "complete": the output file exists, and this function has printed the summary
+ * - "complete": the outcomes are in the journal, and there is an output file
  */
 const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
   Effect.gen(function* () {
@@ -141,7 +142,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
 
 const anotherList = (journal: string | undefined, isFinished: boolean) =>
   new CheckStopped({
-    message: `the list is not the list for which the journal ${journal} was created; use that earlier list, or ${isFinished ? "check and pay for the new list with --again" : "delete the journal to start a new run"}`,
+    message: `the journal ${journal} was created for another list, or before the list was changed; use the earlier list, or ${isFinished ? "add --again to check the new list, which costs credits" : "delete the journal to start a new run"}`,
   })
 
 interface Run {
@@ -169,10 +170,10 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
       }),
       Stream.runForEach(({ answer, urls }) =>
         Effect.gen(function* () {
-          // Write outcomes only up to the first batch without an answer. The outcomes of later
-          // batches stay in the journal.
-          const isNext = tally.summary().left === 0
-          if (answer !== undefined && isNext) {
+          // Write the outcomes of a batch only if all earlier batches have answers: `left` counts
+          // the URLs of earlier batches without an answer. Other outcomes stay in the journal.
+          const hasNoGap = tally.summary().left === 0
+          if (answer !== undefined && hasNoGap) {
             const outcomes = answer.results.map((result, i) =>
               JournaledCheck.toOutcome(urls[i] ?? "", result),
             )

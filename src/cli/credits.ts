@@ -31,7 +31,9 @@ export const grant = Command.make(
     note: Options.text("note").pipe(
       Options.withPseudoName("TEXT"),
       Options.optional,
-      Options.withDescription("Reason, shown in the statement (default: none)"),
+      Options.withDescription(
+        "Reason for the grant, shown in the account's statement (default: none)",
+      ),
     ),
     json,
   },

@@ -23,7 +23,7 @@ export const load = Command.make(
   "import",
   {
     file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("File of the ranking, as its publisher offers it (plain or gzip)"),
+      Args.withDescription("Ranking file, as downloaded from its publisher (plain text or gzip)"),
     ),
     format: Options.choice("format", RankList.Format.literals).pipe(
       Options.withDescription(`Publisher of the list: ${RankList.Format.literals.join(", ")}`),
@@ -116,7 +116,8 @@ const open = (file: string) =>
     const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
       if (!isGzip) return source
       const gunzip = Zlib.createGunzip({ chunkSize: pieceSize })
-      // An error of `source` or `gunzip` destroys both streams, and the reader of `gunzip` fails.
+      // When `source` or `gunzip` fails, `pipeline` destroys both streams. The code that reads from
+      // `gunzip` gets the error, so the callback of `pipeline` need not handle it.
       return pipeline(source, gunzip, () => {})
     }, unreadable(file))
     return { size, bytes, read: () => source.bytesRead }

@@ -197,7 +197,10 @@ describe("a bulk check that is stopped", () => {
           list(other)
           const { code, stderr } = yield* toEnd(cwd, args)
           assert.strictEqual(code, 1)
-          assert.match(stderr, /authority: the list is not the list for which the journal [^\n]+;/)
+          assert.match(
+            stderr,
+            /authority: the journal [^\n]+ was created for another list, or before the list was changed;/,
+          )
         }
         assert.strictEqual((yield* books).charged, 100)
         list(urls)
@@ -255,7 +258,7 @@ describe("a bulk check that finished", () => {
         assert.strictEqual(other.code, 1)
         assert.match(
           other.stderr,
-          /^authority: the list is not the list for which the journal [^\n]+ was created; use that earlier list, or check and pay for the new list with --again\n$/,
+          /^authority: the journal [^\n]+ was created for another list, or before the list was changed; use the earlier list, or add --again to check the new list, which costs credits\n$/,
         )
         assert.strictEqual((yield* books).charged, 120)
 
