@@ -30,7 +30,7 @@ export interface Options {
 
 export interface Outcome {
   readonly kills: number
-  /** The number of answered requests, without replays. */
+  /** The number of answered requests. Answers that were replayed are not counted. */
   readonly acknowledged: number
   /**
    * The number of answered requests without an idempotency key whose figures were all cached. Each
@@ -43,6 +43,7 @@ export interface Outcome {
    * hold.
    */
   readonly keyedOrNew: number
+  /** The number of requests that had no answer when their process of the service was killed. */
   readonly inFlight: number
   /** The number of requests that were charged although their client got no answer. */
   readonly unacknowledged: number

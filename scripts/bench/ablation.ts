@@ -67,8 +67,8 @@ const rssSeconds = Number(values["rss-seconds"])
 const starts = Number(values.starts)
 
 /**
- * A build of the program with all tricks in `tricks.ts`, or with all but one. `trick` is the trick
- * that is left out; undefined for the build with all tricks.
+ * A build of the program with all optimisations of `tricks.ts`, or with all but one. `trick` is the
+ * optimisation that is left out; undefined for the build with all.
  */
 interface Build {
   readonly name: string

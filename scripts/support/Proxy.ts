@@ -108,7 +108,7 @@ export const make = (database: Redacted.Redacted) =>
         if (down) lines.forEach(cut)
       },
       /**
-       * Connects new connections to the server at this URL. Open connections stay connected to
+       * Forwards each new connection to the server at this URL. Open connections stay connected to
        * their server.
        */
       turnTo: (server: string) => {
