@@ -57,9 +57,10 @@ export interface Client {
     options?: { readonly idempotencyKey?: string | undefined },
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
-   * Checks any number of URLs, 50 per request, with at most `concurrency` (default 4) requests in
-   * flight. Emits one result per request, in the order of the URLs. A URL that is empty or too long
-   * fails with INVALID_URL. With the same idempotency key, the same list is charged only once
+   * Checks any number of URLs in batches of 50, with one HTTP request for each batch and at most
+   * `concurrency` (default 4) requests in flight. Emits one result for each batch, in the order of
+   * the URLs. A URL that is empty or too long is not sent: its outcome is INVALID_URL, and the
+   * other URLs are still checked. With the same idempotency key, the same list is charged only once
    * within 24 hours.
    */
   readonly checkAll: <E, R>(
@@ -132,7 +133,10 @@ export const make = (
     return { check, checkAll, availableCredits }
   })
 
-/** Checks up to 50 arbitrary strings. A string that is empty or too long fails with INVALID_URL. */
+/**
+ * Checks up to 50 arbitrary strings. A string that is empty or too long is not sent: its outcome is
+ * INVALID_URL.
+ */
 export const checkLeniently = (
   check: Client["check"],
   urls: ReadonlyArray<string>,
@@ -167,8 +171,8 @@ const sender = ({ apiKey, baseUrl, timeout = "1 minute" }: Options) =>
       read: (body: A, answer: Answer) => B | ClientError.UnexpectedAnswer,
     ): Effect.Effect<B, ClientError.AnyClientError> =>
       client.execute(request).pipe(
-        // Keep only the error's cause, because the error itself contains the request and the API
-        // key.
+        // Keep only the error's cause, or its message if it has no cause. The error itself contains
+        // the request, and so the API key.
         Effect.mapError(({ cause, message }) => connectionFailed(cause ?? message)),
         Effect.flatMap(answerOf),
         Effect.flatMap((answer) => judged(answer, schema, read)),

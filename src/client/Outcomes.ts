@@ -72,8 +72,8 @@ const isAdmissible = (url: string) =>
   typeof url === "string" && url.length > 0 && url.length <= maxUrlLength
 
 /**
- * The result without a request, for a batch in which every URL is empty or too long. `complete`
- * adds the outcomes of these URLs.
+ * The result of a batch that is not sent to the service, because each of its URLs is empty or too
+ * long. The function `complete` of `lenient` adds the outcomes of these URLs.
  */
 export const unsent: CheckResult = {
   outcomes: [],

@@ -75,8 +75,10 @@ export interface AuthorityMetrics {
     options?: CheckOptions,
   ) => Promise<Outcomes.CheckResult>
   /**
-   * Checks any number of URLs, 50 per request. Yields one result per request, in the order of the
-   * URLs, as answers arrive. A URL that is empty or too long fails with INVALID_URL.
+   * Checks any number of URLs in batches of 50, with one HTTP request for each batch. Yields one
+   * result for each batch, in the order of the URLs, without waiting for later batches. A URL that
+   * is empty or too long is not sent: its outcome is INVALID_URL, and the other URLs are still
+   * checked.
    */
   readonly checkAll: (
     urls: Iterable<string> | AsyncIterable<string>,

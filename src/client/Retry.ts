@@ -15,9 +15,9 @@ export interface Failures {
 export const begin = (now: number): Failures => ({ count: 0, since: now })
 
 /**
- * Returns the wait before the next attempt; undefined when there is no further attempt. `random` is
- * from 0 to 1. A 429 restarts the time limit `patienceMs`, because a 429 shows that the service
- * works.
+ * Returns the wait before the next attempt, in milliseconds, and the updated `failures`. Returns
+ * undefined when the request must not be sent again. `random` is from 0 to 1. A 429 restarts the
+ * time limit `patienceMs`, because a 429 shows that the service works.
  */
 export const next = (
   failures: Failures,

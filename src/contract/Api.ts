@@ -24,8 +24,8 @@ const SubmittedUrl = Schema.String.pipe(
 })
 
 export const BatchRequest = Schema.Struct({
-  // When a list has invalid items, the decoder checks only the first of these limits. `maxItems`
-  // comes first, because an empty list, which violates `minItems`, has no invalid items.
+  // Keep `maxItems` before `minItems`: when a list has invalid items, the decoder checks only the
+  // first of the two limits. Only an empty list violates `minItems`, and it has no invalid items.
   urls: Schema.Array(SubmittedUrl)
     .pipe(Schema.maxItems(Limits.maxUrls), Schema.minItems(1))
     .annotations({

@@ -41,8 +41,8 @@ export const retryAfterSeconds = 1
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
 /**
- * Makes the schema of an error's body, for answers with the HTTP status `status`. The typed client
- * decodes the body to the same error class.
+ * Makes the schema for the body of an error answer with the HTTP status `status`. The typed client
+ * decodes such a body to an instance of the class of `error`.
  */
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
@@ -64,19 +64,22 @@ const envelope = <E extends { readonly message: string }>(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
 
-/** The specification prescribes this prefix for the message of a 400, whatever the violation. */
-const invalidRequestAdvice = "Send the header Content-Type: application/json and a valid JSON body"
+/**
+ * The message of every `InvalidRequest` starts with this text, whatever the violation is: the
+ * specification prescribes it.
+ */
+const invalidRequestPrefix = "Send the header Content-Type: application/json and a valid JSON body"
 
 /**
- * Returns the message of a 400: the prefix, the first violation with its path, and the number of
- * other violations.
+ * Returns the message of an `InvalidRequest`: the prefix, the first violation with its path, and
+ * the number of other violations.
  */
 const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
-  if (first === undefined) return `${invalidRequestAdvice}.`
+  if (first === undefined) return `${invalidRequestPrefix}.`
   const path = first.path.join(".")
   const violation = path === "" ? first.message : `${path}: ${first.message}`
   const more = others.length === 0 ? "" : ` (and ${others.length} more)`
-  return `${invalidRequestAdvice}: ${violation}${more}`
+  return `${invalidRequestPrefix}: ${violation}${more}`
 }
 
 export const invalidRequestDescription =

@@ -13,7 +13,8 @@ export const maxUrlLength = 1000
 export const maxBodyBytes = 512 * 1024
 
 /**
- * Maximum number of items of one list that are validated; the parser drops further items. Larger
- * than `maxUrls`, so that a list that is too long is still too long after items were dropped.
+ * Maximum number of items of one list that are validated; the parser drops further items. This
+ * limit is larger than `maxUrls`, so that a list of more than `maxUrls` items still has more than
+ * `maxUrls` items after the drop, and is refused.
  */
 export const maxJudgedItems = 100

@@ -43,7 +43,10 @@ const recordOf = (value: unknown): Record<string, unknown> =>
 
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/** Removes the framework's errors, generated titles, and `additionalProperties: false`. */
+/**
+ * Removes from a generated OpenAPI document: the schemas of the framework's own error bodies, the
+ * generated titles, `additionalProperties: false`, and empty lists.
+ */
 export const withoutFramework = (generated: unknown): Record<string, unknown> =>
   Object(strip(generated))
 

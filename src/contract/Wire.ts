@@ -16,7 +16,7 @@ export interface Success {
   readonly spamScore?: number
 }
 
-/** A URL without figures, and the reason. */
+/** A URL for which there are no figures, and the reason why there are none. */
 export interface Failure {
   /** The URL as it was submitted. */
   readonly url: string
@@ -79,7 +79,9 @@ export type Issue =
 export const invalidIdempotencyKey: Issue = {
   code: "invalid_idempotency_key",
   message:
-    "The header Idempotency-Key must be 1 to 255 printable ASCII characters, preferably in quotes",
+    "The header Idempotency-Key must have 1 to 255 printable ASCII characters in double quotes. " +
+    "The double quotes are not counted. " +
+    "A key without spaces, quotes and backslashes does not need them",
   path: [],
 }
 

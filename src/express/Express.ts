@@ -50,8 +50,8 @@ export interface Options {
   /** The maximum duration of a request. */
   readonly timeout: Duration.DurationInput
   /**
-   * The origins that get CORS headers. Only the router adds CORS headers, so the fast path is off
-   * when this list is not empty.
+   * The origins that get CORS headers. Only the HTTP router adds CORS headers, so when this list is
+   * not empty, the router answers every request and the fast path of this module is off.
    */
   readonly corsOrigins: ReadonlyArray<string>
   readonly isTraced: boolean
@@ -102,8 +102,8 @@ export const make = (
       const outcomes = Arr.isNonEmptyArray(targets) ? recallFigures(targets, now) : undefined
       if (outcomes === undefined) return undefined
       const { accountId } = apiKey
-      // The router answers with status 429. The router counts this request against the rate limit a
-      // second time, which is harmless because the account is already above its limit.
+      // Above the rate limit, leave the request to the router, which answers with status 429. The
+      // router counts the request a second time. That is harmless: the limit is already exceeded.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
       const deadline = now + timeoutMs

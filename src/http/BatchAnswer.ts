@@ -17,7 +17,7 @@ export interface Json {
 /** The header that marks a replay. */
 export const replayed = { "idempotent-replayed": "true" }
 
-/** Encodes a report as a response of the framework. */
+/** Encodes a report as an `HttpServerResponse`, the response type of `@effect/platform`. */
 export const response = (report: Report): HttpServerResponse.HttpServerResponse => {
   const answer = json(report)
   return HttpServerResponse.raw(answer.body, {
@@ -76,7 +76,7 @@ const successOf = (url: string, metrics: Metrics): Json => {
     url,
     ...metricsOf(domainAuthority, pageAuthority, spamScore),
   })
-  if (url.length <= maxKeptLength) pieces.set(url, { metrics, ...success })
+  if (url.length <= maxCachedUrlLength) pieces.set(url, { metrics, ...success })
   return success
 }
 
@@ -87,15 +87,16 @@ const isEqual = (one: Metrics, other: Metrics) =>
     one.spamScore === other.spamScore)
 
 /**
- * Caches the JSON of recent successes: popular URLs recur, and stringifying 50 successes is slow.
+ * Caches the JSON of successfully checked URLs and their figures. Popular URLs recur in many
+ * batches, and stringifying the 50 URLs of a large batch is slow.
  */
 const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
 
 /**
- * Maximum length of a cached URL, in UTF-16 code units. With URLs of this length, 10,000 entries
- * take about 6 MB, or 18 MB when JSON escapes most characters.
+ * Maximum length of a URL whose JSON is cached, in UTF-16 code units. A full cache of 10,000 URLs of
+ * this length takes about 6 MB, or 18 MB when JSON escapes most characters.
  */
-const maxKeptLength = 200
+const maxCachedUrlLength = 200
 
 type Success = (typeof BatchResponse.Encoded)["data"]["successUrls"][number]
 type Failure = (typeof BatchResponse.Encoded)["data"]["failedUrls"][number]

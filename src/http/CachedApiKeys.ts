@@ -24,7 +24,7 @@ const capacity = 10_000
 
 interface Known {
   readonly record: ApiKey.ApiKey
-  /** When the query for the key started, in milliseconds of `Stopwatch`. */
+  /** The start of the query for the key: a time of `Stopwatch.now`, in milliseconds. */
   readonly since: number
 }
 
@@ -74,8 +74,8 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           const secret = Redacted.value(key)
           const record = recall(secret, clock.unsafeCurrentTimeMillis())
           if (record !== undefined) return Effect.succeed(record)
-          // If `forgetAll` runs during the query, the result goes into the old cache, which is
-          // unused.
+          // Remember the current cache. If `forgetAll` replaces it during the query, the result may
+          // be outdated, and goes into the old cache, which is not read any more.
           const cache = known
           const since = Stopwatch.unsafeNow(clock)
           const asked = Effect.tap(keys.authenticate(key), (record) =>

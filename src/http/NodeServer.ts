@@ -31,8 +31,8 @@ export interface Limits {
    */
   readonly headersMs: number
   /**
-   * The time limit for receiving a request's headers and body. It starts when `headersMs` starts,
-   * and must not be shorter than `headersMs`.
+   * The time limit for receiving a request's headers and body. It starts at the same time as the
+   * limit `headersMs`, and must not be shorter than `headersMs`.
    */
   readonly requestMs: number
   /**
@@ -97,8 +97,9 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   let isDraining = false
   const endings = makeEndings(limits)
   /**
-   * Each response checks in `writeHead` whether its connection must close. A `Set` of open
-   * responses would cost memory: V8 could keep deleted entries until a major garbage collection.
+   * Each response checks in `writeHead` whether its connection must close. The alternative, a `Set`
+   * of all open responses that a shutdown goes through, would cost memory: V8 could keep deleted
+   * entries until a major garbage collection.
    */
   class Response extends Http.ServerResponse<Request> {
     constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
@@ -150,8 +151,8 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
 }
 
 /**
- * Destroys a connection whose client does not read its answer. Does nothing while there is no
- * answer yet.
+ * Called when a connection had no traffic for `idleMs`. If the answer's headers are sent, the client
+ * does not read the answer, so destroys the connection. Does nothing while there is no answer yet.
  */
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()
@@ -159,8 +160,8 @@ function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
 
 /**
  * Closes connections whose client still sends data. If the server destroyed the connection at once,
- * the client could lose the answer. So the server only stops sending, discards the client's data,
- * and destroys the connection at a limit of time or bytes.
+ * the client could lose the answer. So the server only stops sending and discards the client's
+ * data. It destroys the connection after `discardMs` or `refusedMs`, or after `discardBytes`.
  */
 const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** For each closing connection, the number of bytes received before the closing began. */
@@ -181,8 +182,8 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)
-    // Read the rest of the body, and check the limit of bytes at each chunk. If nothing read the
-    // body, Node would discard the rest after the answer without a limit.
+    // Read and discard the rest of the request's body, and destroy the connection when the client
+    // sends more than `discardBytes`. Node itself would discard the rest without a limit.
     request.on("data", () => destroyIfFlooded(socket)).resume()
     // Node calls `destroySoon` after it has sent an answer with `Connection: close`. Stop sending
     // instead of destroying the connection, so that the client can read the answer.
@@ -192,8 +193,8 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** Answers invalid HTTP directly on the socket, because Node makes no request object for it. */
   const refuse = (error: Error, socket: Duplex) => {
     if (!(socket instanceof Net.Socket)) socket.destroy(error)
-    // The connection is already closing. Node's parser reports an error for each further chunk, so
-    // check the limit of bytes.
+    // The connection is already closing, and each further chunk from the client causes another
+    // error. Destroy the connection when the client has sent more than `discardBytes`.
     else if (endings.has(socket)) destroyIfFlooded(socket)
     else if (!socket.writable) socket.destroy(error)
     else {

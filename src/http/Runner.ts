@@ -165,7 +165,10 @@ const completed = (response: HttpServerResponse.HttpServerResponse) =>
         )
   })
 
-/** Restores the `Vary` names of a page, because the CORS middleware replaces them. */
+/**
+ * Adds the header names in `vary` back to the response's header `Vary`, because the CORS middleware
+ * overwrites this header.
+ */
 const restoreVary = (response: HttpServerResponse.HttpServerResponse, vary: string | undefined) =>
   vary === undefined
     ? response

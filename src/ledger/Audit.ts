@@ -27,7 +27,7 @@ interface AccountBooks {
   readonly openHolds: number
   /** The last stored `sequence`, read at the same moment as the balance; 0 without entries. */
   readonly lastEntry: number
-  /** The stored entries up to `lastEntry`, oldest first. */
+  /** The stored entries up to and including `lastEntry`, oldest first. */
   readonly entries: Stream.Stream<ReadEntry>
 }
 

@@ -42,7 +42,7 @@ export interface KeyRecord {
 export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
 
 /**
- * Balances, holds and keys in memory, with the rules that change them. Times are epoch
+ * Balances, holds and idempotency keys in memory, with the rules that change them. Times are epoch
  * milliseconds.
  */
 export class Books {
@@ -58,7 +58,10 @@ export class Books {
   private readonly keys: Map<string, KeyRecord>
   private readonly changedKeys = new Map<string, Pick<KeyRecord, "accountId" | "key">>()
 
-  /** A hold and its idempotency key live for `leaseMs`, unless the hold is ended earlier. */
+  /**
+   * `leaseMs` is the lifetime of a hold that is neither settled nor released, and of an idempotency
+   * key without a stored answer.
+   */
   constructor(
     leaseMs: number,
     balances: Iterable<readonly [AccountId, Balance.Balance]> = [],

@@ -11,7 +11,10 @@ export interface IdempotencyKey {
 /** How long a stored answer can be replayed, in milliseconds. */
 export const retentionMs = 24 * 60 * 60 * 1000
 
-/** The idempotency key was used for a request with other URLs. */
+/**
+ * The first request with this idempotency key had other URLs than this request. The message says
+ * "body" because the URLs are the only field of the body that the service reads.
+ */
 export class IdempotencyKeyReused extends Data.TaggedError("IdempotencyKeyReused") {
   override get message() {
     return "This Idempotency-Key was used with another body; use a new key for a new request."

@@ -64,7 +64,7 @@ export interface ApiClient {
   }) => Promise<Answer<Batch>>
 }
 
-/** True when the text can be sent as the value of an HTTP header. */
+/** True when the text can be an API key: 1 to 200 visible ASCII characters, without spaces. */
 export const isKeyLike = (text: string) => /^[\x21-\x7e]{1,200}$/.test(text)
 
 const creditsTimeoutMs = 20_000

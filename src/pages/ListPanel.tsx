@@ -121,8 +121,8 @@ const showResults = () =>
     }
   })
 
-// Without these listeners, the browser would open a file that is dropped beside the list. That
-// would close the page, and the key would be lost.
+// Without the two listeners below, the browser would open a file that the user drops beside the
+// list. The file would replace the page, and the API key that the user entered would be lost.
 const holdsFile = (event: DragEvent) => event.dataTransfer?.types.includes("Files") ?? false
 const keepPage = (event: DragEvent) => {
   if (holdsFile(event)) event.preventDefault()
@@ -226,7 +226,10 @@ const Attached = ({ name }: { readonly name: string }) => (
   </div>
 )
 
-/** Shows how the list was read. The user can choose another column of a table. */
+/**
+ * Shows how the console reads the user's list. When the list is a table, the user can choose the
+ * column that has the addresses.
+ */
 const Reading = () => {
   const { columns, duplicates, reading: current } = list.value
   const parts = [

@@ -4,8 +4,8 @@ import type { Batch } from "./ApiClient.ts"
 import type { Item } from "./UrlList.ts"
 
 /**
- * A URL of the user's list. The URL waits to be checked while the row has neither figures nor a
- * reason.
+ * A URL of the user's list. A row with neither figures nor a reason for their absence still waits to
+ * be checked.
  */
 export interface Row {
   /** The position in the list, from 1. */

@@ -17,7 +17,10 @@ export type List = Pick<UrlList, "items" | "others">
 export type Halt =
   | { readonly kind: "key" }
   | { readonly kind: "credits"; readonly available: number }
-  /** All retries failed. `answers` is true when the service answered with errors. */
+  /**
+   * The service failed. `answers` is true when the service answered the last attempt with an error,
+   * and false when no answer of the service arrived.
+   */
   | { readonly kind: "server"; readonly answers: boolean }
   | { readonly kind: "offline" }
   | { readonly kind: "refused"; readonly message: string }
@@ -167,7 +170,8 @@ export class Run {
   }
 
   /**
-   * The delay of the batch whose retry is the latest; undefined when no batch waits for a retry.
+   * The delay that ends last, of all batches that wait for a retry; undefined when no batch waits
+   * for a retry.
    */
   get delay(): Delay | undefined {
     this.#surroundings.onRead()
@@ -242,8 +246,8 @@ export class Run {
   }
 
   async #deliver(parcel: Parcel) {
-    // Wait until the batch is stored with its idempotency key. If the page is then reloaded, the
-    // repeated batch is not charged again.
+    // Before sending the batch, wait until the browser has stored it with its idempotency key. After
+    // a reload, the page sends the batch with the same key, so the batch is not charged twice.
     await this.#kept
     if (this.status !== "running") return void this.#parcels.putBack(parcel)
     const answer = await this.#ask(parcel)

@@ -79,7 +79,7 @@ export const delayed = (delay: Delay): string => {
     case "rate limit":
       return "The account is above its rate limit."
     case "in progress":
-      return "The service is still processing an earlier attempt."
+      return "The service is still processing an earlier request for the same addresses."
     case "server":
       return delay.message === undefined
         ? "The service does not answer."
@@ -111,16 +111,16 @@ export const remaining = (seconds: number): string =>
 
 /** The status of a run in one line. */
 export const standing = (run: Run): string => {
-  const total = addresses(run.rows.length)
+  const allAddresses = addresses(run.rows.length)
   switch (run.status) {
     case "running":
-      return `Checking ${total}`
+      return `Checking ${allAddresses}`
     case "stopping":
       return "Stopping: waiting for unanswered batches"
     case "done":
-      return `Done: ${total}`
+      return `Done: ${allAddresses}`
     case "stopped":
     case "halted":
-      return `Stopped: ${number(run.waiting)} of ${total} left`
+      return `Stopped: ${number(run.waiting)} of ${allAddresses} left to check`
   }
 }

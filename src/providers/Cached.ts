@@ -61,7 +61,10 @@ export const make = (
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     }
 
-    /** Returns the outcome of each target from memory, or undefined. Does not read the store. */
+    /**
+     * Returns one element for each target: its outcome, or undefined when memory does not have the
+     * outcome. Does not read the store.
+     */
     const recall = (targets: ReadonlyArray<Target>, now: number) =>
       targets.map((target) => remembered(target, now))
 
@@ -179,8 +182,9 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     })
 
     /**
-     * Writes in a separate fiber, which closing the scope does not interrupt. In the finalizer
-     * itself the write's timeout would have no effect, because a finalizer cannot be interrupted.
+     * Writes in a daemon fiber: closing the scope does not interrupt this fiber, but the write's
+     * timeout can. A write in the finalizer itself could not time out, because a finalizer cannot
+     * be interrupted.
      */
     const flush = Effect.interruptible(write).pipe(
       Effect.forkDaemon,

@@ -46,7 +46,10 @@ export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     per: Duration.decode(options.refusals?.per ?? 0),
-    /** When the vendor refused or throttled calls, oldest first, in milliseconds of `Stopwatch`. */
+    /**
+     * The times at which the vendor refused or throttled calls, oldest first. They are times of
+     * `Stopwatch.now`, in milliseconds.
+     */
     times: new Array<number>(),
   }
   let failures = 0
@@ -55,7 +58,7 @@ export const make = (options: Options): CircuitBreaker => {
 
   /**
    * Returns why the circuit is open at the time `now`, or undefined when a call may go through.
-   * `now` is in milliseconds of `Stopwatch`.
+   * `now` is a time of `Stopwatch.now`, in milliseconds.
    */
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))

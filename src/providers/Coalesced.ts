@@ -45,8 +45,8 @@ interface Place {
 interface WaitingLookup {
   readonly account: string
   /**
-   * The lookup ends at this time at the latest, in milliseconds of the monotonic `Stopwatch`. The
-   * service `Deadline` has another unit: epoch milliseconds.
+   * The lookup ends at this time at the latest: a time of the monotonic clock `Stopwatch.now`, in
+   * milliseconds. The service `Deadline` differs: it is in epoch milliseconds.
    */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
@@ -57,8 +57,8 @@ interface WaitingLookup {
 }
 
 /**
- * The returned `lookup` does not fail: when a call fails, each target of the call has a failed
- * outcome.
+ * Makes a provider that merges lookups into few calls of `inner.lookup`. Its own `lookup` does not
+ * fail: when a call of `inner.lookup` fails, each target of that call has a failed outcome.
  */
 export const make = (
   inner: MetricsProvider["Type"],
@@ -75,8 +75,8 @@ export const make = (
     const requests = new Set<WaitingLookup>()
     let isClosed = false
     /**
-     * When the timer of `expire` fires, in milliseconds of `Stopwatch`; infinite when no timer is
-     * set.
+     * The time at which the timer of `expire` fires: a time of `Stopwatch.now`, in milliseconds.
+     * Infinite when no timer is set.
      */
     let soonest = Number.POSITIVE_INFINITY
     const hasSooner = yield* Effect.makeLatch(false)
@@ -151,8 +151,8 @@ export const make = (
     const dispatch = Effect.gen(function* () {
       yield* hasWork.await
       if (queue.size < batchSize) yield* Effect.timeoutOption(hasFullCall.await, options.window)
-      // Wait for a free slot before taking targets from the queue, so that targets that arrive
-      // during the wait join this call.
+      // Wait until fewer than `concurrency` calls to the vendor are in flight. Take targets from the
+      // queue only then, so that targets that arrive during the wait are sent in the same call.
       yield* slots.take(1)
       const batch = queue.take(batchSize)
       for (const ticket of batch) ticket.isSent = true
@@ -217,15 +217,18 @@ export const make = (
   })
 
 /**
- * The account of the current lookup, if any, and the lookup's deadline in milliseconds of
- * `Stopwatch`.
+ * The account of the current lookup, if any, and the lookup's deadline: a time of `Stopwatch.now`,
+ * in milliseconds.
  */
 const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
   deadline: Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms),
 })
 
-/** The latest deadline of all requests that wait for the batch, in milliseconds of `Stopwatch`. */
+/**
+ * The latest deadline of all requests that wait for the batch: a time of `Stopwatch.now`, in
+ * milliseconds.
+ */
 const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
   batch.reduce(
     (last, { waiting }) =>

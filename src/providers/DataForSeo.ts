@@ -21,7 +21,10 @@ import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** A call takes at most 1000 names, and each target needs two names: its domain and its page. */
+/**
+ * DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these
+ * 1000 places: one for its domain and one for its URL.
+ */
 const batchSize = 500
 
 /** `url` is the base URL of the API, including its version. */

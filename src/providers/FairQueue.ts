@@ -1,7 +1,7 @@
 /**
  * A queue of items that belong to owners, such as accounts. `take` serves the owners in turn (round
  * robin), so an owner with many items delays only its own items. An item that several owners offer
- * is in the line of each of these owners, and is taken once.
+ * is in the waiting line of each of these owners, and is taken once.
  */
 export class FairQueue<A> {
   /**
@@ -9,7 +9,10 @@ export class FairQueue<A> {
    * next.
    */
   private readonly lines = new Map<string, Set<A>>()
-  /** For each item, the lines that contain the item: one line for each owner that offered it. */
+  /**
+   * For each item, the waiting lines that contain the item: one line for each owner that offered
+   * it.
+   */
   private readonly places = new Map<A, Array<Set<A>>>()
   private readonly lineCapacity: number
 
@@ -22,7 +25,10 @@ export class FairQueue<A> {
     return this.places.size
   }
 
-  /** Adds the item to the owner's line. Returns false, and adds nothing, when the line is full. */
+  /**
+   * Adds the item to the owner's waiting line, unless the line has the item already. Returns false,
+   * and adds nothing, when the line is full.
+   */
   offer(owner: string, item: A): boolean {
     const line = this.lines.get(owner) ?? new Set()
     if (line.has(item)) return true
@@ -34,19 +40,19 @@ export class FairQueue<A> {
     return true
   }
 
-  /** Removes the item from all lines. */
+  /** Removes the item from the waiting lines of all owners. */
   remove(item: A): void {
     for (const line of this.places.get(item) ?? []) line.delete(item)
     this.places.delete(item)
   }
 
-  /** Removes and returns at most `count` items, one from each line in turn. */
+  /** Removes and returns at most `count` items, one from each owner's waiting line in turn. */
   take(count: number): ReadonlyArray<A> {
     const taken: Array<A> = []
     for (const [owner, line] of this.lines) {
       if (taken.length >= count) break
-      // Move the line to the end of the map: delete the line here, and set it again below if it has
-      // further items. This loop then visits the line again.
+      // Move the owner to the end of the map: delete the owner here, and add it again below if its
+      // waiting line has further items. This loop then visits the owner again.
       this.lines.delete(owner)
       const [item] = line
       if (item === undefined) continue

@@ -1,6 +1,7 @@
 /**
- * The JSON protocol between this service and an endpoint that the operator runs, in any language. A
- * test writes `scripts/provider/openapi.json` from this declaration.
+ * The JSON protocol between this service and an endpoint that the operator runs. The endpoint can be
+ * written in any programming language. A test writes `scripts/provider/openapi.json` from this
+ * declaration.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"

@@ -135,8 +135,8 @@ const refused = (error: unknown): Outcome =>
   })
 
 /**
- * Returns the reason why a call failed. Uses the status in the error before the HTTP status,
- * because the HTTP status may be 200.
+ * Returns the reason why a call failed. Prefers the status in the JSON-RPC error to the HTTP status,
+ * because the HTTP status of a failed call may be 200.
  */
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)

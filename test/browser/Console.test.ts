@@ -431,7 +431,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.locator(".left").getByText("350").waitFor())
         yield* act((page) => page.getByRole("button", { name: "Stop" }).click())
         goOn()
-        yield* act((page) => heading(page, /^Stopped: \d+ of 400 addresses left/))
+        yield* act((page) => heading(page, /^Stopped: \d+ of 400 addresses left to check/))
 
         yield* json(cwd, "key", "revoke", id)
         const other = yield* json(cwd, "key", "create", "--account", "acme")
@@ -541,7 +541,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.unroute(batches))
 
         yield* act((page) => page.getByRole("button", { name: /50 checked · 70 left/ }).click())
-        yield* act((page) => heading(page, "Stopped: 70 of 120 addresses left"))
+        yield* act((page) => heading(page, "Stopped: 70 of 120 addresses left to check"))
         assert.deepStrictEqual(yield* act(shown), sites(100))
         yield* examine("after a reload")
         yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
