@@ -6,8 +6,9 @@ import * as Predicate from "effect/Predicate"
 import { invalidRequestDescription, retryAfterSeconds } from "./Envelope.ts"
 
 /**
- * Turns the document that the framework generates into the published one: removes the framework's
- * own parts, and adds the response headers and the discriminator of the validation issues.
+ * Turns the document that the framework generates into the published one: removes what
+ * `withoutFramework` lists, and adds the response headers and the discriminator of the validation
+ * issues.
  */
 export const complete = (generated: unknown): Record<string, unknown> => {
   const document = withoutFramework(generated)
