@@ -20,7 +20,7 @@ const script = `
 
 const run = (code: string): unknown => runInNewContext(code)
 
-it("the build step that makes V8 allocate functions in the young generation does not change what an assigned function returns", () => {
+it("the build step that makes V8 allocate functions in the young generation does not change what a function that is assigned to a property returns", () => {
   const transformed = allocateYoung(script)
   assert.notStrictEqual(transformed, script)
   assert.strictEqual(run(script), '["x","x","x",["x",1],"x"]')

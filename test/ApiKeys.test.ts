@@ -367,7 +367,7 @@ for (const [name, store] of stores) suite(name, store)
 for (const [name, store] of sqlStores) {
   layer(store)(`the api_keys table in ${name}`, (it) => {
     it.effect(
-      "an unreadable row in api_keys is reported, affects no other key, and can be revoked",
+      "an API key whose row in the table api_keys is unreadable is reported, affects no other key, and can be revoked",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

@@ -250,26 +250,32 @@ describe("a batch whose figures are all cached", () => {
     }).pipe(within({ provider, price: 7, credits: 100 }))
   })
 
-  it.effect("a batch of cached figures fails when the account has too few credits", () => {
-    const provider = knowing(known, succeeding)
-    return Effect.gen(function* () {
-      const error = yield* Effect.flip(check(["example.com", "example.org"]))
-      assert.strictEqual(error.message, "This request needs 2 credits and the account has 1.")
-      assert.deepStrictEqual(yield* books, { available: 1, charged: 0, held: 0 })
-    }).pipe(within({ provider, credits: 1 }))
-  })
+  it.effect(
+    "a batch whose figures are all cached fails when the account has too few credits",
+    () => {
+      const provider = knowing(known, succeeding)
+      return Effect.gen(function* () {
+        const error = yield* Effect.flip(check(["example.com", "example.org"]))
+        assert.strictEqual(error.message, "This request needs 2 credits and the account has 1.")
+        assert.deepStrictEqual(yield* books, { available: 1, charged: 0, held: 0 })
+      }).pipe(within({ provider, credits: 1 }))
+    },
+  )
 
-  it.effect("a batch of cached figures is not charged for a URL with an invalid figure", () => {
-    const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
-    const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
-    return Effect.gen(function* () {
-      assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), [
-        "PROVIDER_ERROR",
-        "ok",
-      ])
-      assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
-    }).pipe(within({ provider }))
-  })
+  it.effect(
+    "a batch whose figures are all cached is not charged for a URL with an invalid figure",
+    () => {
+      const off = checked({ domainAuthority: Number.NaN, pageAuthority: 1 })
+      const provider = knowing((page) => (page === "example.com/" ? off : checked()), succeeding)
+      return Effect.gen(function* () {
+        assert.deepStrictEqual(reasons(yield* check(["example.com", "example.org"])), [
+          "PROVIDER_ERROR",
+          "ok",
+        ])
+        assert.deepStrictEqual(yield* books, { available: 999, charged: 1, held: 0 })
+      }).pipe(within({ provider }))
+    },
+  )
 
   it.effect(
     "the provider is asked for all URLs of a batch if the figures of one URL are not cached",
@@ -383,7 +389,7 @@ describe("a request that ends early", () => {
   )
 
   it.effect(
-    "a request is charged for the successful outcomes that the provider returns at the deadline",
+    "a request whose provider answers exactly at the deadline is charged for the successful outcomes",
     () => {
       const provider = make((targets) =>
         Effect.gen(function* () {

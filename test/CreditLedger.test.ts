@@ -112,7 +112,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
 
       it.effect(
-        "a charge that opens and settles its hold in one commit fails if the account has fewer credits than the hold, even if the charge is lower than the hold",
+        "a charge that opens and settles its hold in one commit fails if the account has fewer credits than the hold, even if it has enough for the charge",
         () =>
           Effect.gen(function* () {
             const account = yield* newAccountWith(3)
@@ -174,7 +174,7 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("a hold succeeds for exactly the available credits", () =>
+      it.effect("a hold of all available credits succeeds", () =>
         Effect.gen(function* () {
           const account = yield* newAccountWith(10)
           yield* hold(account, 10)
@@ -409,23 +409,25 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("an expired hold makes no entry and cannot be settled", () =>
-        Effect.gen(function* () {
-          const account = yield* newAccountWith(10)
-          const held = yield* hold(account, 4)
-          yield* endAllHolds
-          const error = yield* Effect.flip(settle(held, 4))
-          assert.instanceOf(error, HoldExpired)
-          assert.strictEqual(error.requestId, held.requestId)
-          assert.deepStrictEqual(yield* figures(account), {
-            granted: 10,
-            charged: 0,
-            held: 0,
-            available: 10,
-          })
-          assert.strictEqual((yield* statement(account)).length, 1)
-          assert.deepStrictEqual(yield* problemsOf(account), [])
-        }),
+      it.effect(
+        "the expiry of a hold writes no ledger entry, and the expired hold cannot be settled",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* newAccountWith(10)
+            const held = yield* hold(account, 4)
+            yield* endAllHolds
+            const error = yield* Effect.flip(settle(held, 4))
+            assert.instanceOf(error, HoldExpired)
+            assert.strictEqual(error.requestId, held.requestId)
+            assert.deepStrictEqual(yield* figures(account), {
+              granted: 10,
+              charged: 0,
+              held: 0,
+              available: 10,
+            })
+            assert.strictEqual((yield* statement(account)).length, 1)
+            assert.deepStrictEqual(yield* problemsOf(account), [])
+          }),
       )
 
       it.effect("a hold expires without affecting settled holds and newer holds", () =>

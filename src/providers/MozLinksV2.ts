@@ -1,11 +1,13 @@
 /**
- * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row. The
- * facts about the API come from Moz's public reference and a captured answer.
+ * The Moz Links API v2, for subscriptions of that API. Each requested target costs one row of the
+ * subscription's quota. The facts about the API come from Moz's public reference and a captured
+ * answer.
  *
  * A result names Moz's canonical page, not the requested page. So results are matched to targets by
- * position: the first result belongs to the first target. Moz's reference of version 1 promises
- * this order. An answer with fewer or more results than targets is an error. One bad target fails
- * the whole call with a 400, so the call is split in halves to find the bad target.
+ * position: the first result belongs to the first target. Moz's reference promises this order for
+ * version 1 of the API, and this module relies on it for version 2 too. An answer with fewer or
+ * more results than targets is an error. One bad target fails the whole call with a 400, so the
+ * call is split in halves to find the bad target.
  */
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"

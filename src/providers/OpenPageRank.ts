@@ -86,8 +86,8 @@ const decodeNamed = Schema.decodeUnknownOption(
 )
 
 /**
- * Decode only items with the status 200. An item with the status 404 has 0 or an empty string
- * instead of a figure.
+ * Decodes the figure of an item with the status 200. Do not decode the figure of an item with the
+ * status 404: there it is 0 or an empty string.
  */
 const decodeRanked = Schema.decodeUnknownEither(
   Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) }),

@@ -1,7 +1,7 @@
 /**
- * Synchronous access to the caches of providers, for callers without a fiber. `remembering`
- * registers the cache for the exact object that it returns. A copy of this object has no registered
- * cache, because the copy may behave differently.
+ * Lets callers without a fiber read the cache of a provider synchronously. `remembering` makes a
+ * provider and registers the function that reads the provider's cache. A copy of this provider has
+ * no registered function, because the copy may behave differently.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
@@ -14,8 +14,8 @@ import type { Target } from "../Target.ts"
 type Provider = MetricsProvider["Type"]
 
 /**
- * Returns the outcomes of all targets, in order; undefined when a target needs a call to the
- * provider. `nowMs` is in epoch milliseconds.
+ * Returns the outcomes of all targets, in order, without a call to the provider; undefined when a
+ * target needs such a call. `nowMs` is in epoch milliseconds.
  */
 export type Recall = (
   targets: NonEmptyReadonlyArray<Target>,
@@ -25,17 +25,17 @@ export type Recall = (
 const recalls = new WeakMap<Provider, Recall>()
 
 /**
- * Returns the provider with an added method `known`, which calls `recall`. Also registers `recall`,
- * so that `recallOf` returns it for the returned provider.
+ * Returns a new provider: `provider` with the added method `known`, which calls `recall`.
+ * `recallOf` returns `recall` for this new provider.
  */
 export const remembering = (provider: Omit<Provider, "known">, recall: Recall): Provider => {
-  const whole: Provider = {
+  const remembered: Provider = {
     ...provider,
     known: (targets) =>
       Effect.map(Clock.currentTimeMillis, (now) => Option.fromNullable(recall(targets, now))),
   }
-  recalls.set(whole, recall)
-  return whole
+  recalls.set(remembered, recall)
+  return remembered
 }
 
 /**

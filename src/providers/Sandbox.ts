@@ -30,7 +30,8 @@ const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyA
 })
 
 /**
- * Returns the outcomes in the order of the targets; undefined when any target is on the slow host.
+ * Returns the outcomes in the order of the targets; undefined when any target is on
+ * `slow.example.com`.
  */
 export const outcomesOf = (targets: ReadonlyArray<Target>): ReadonlyArray<Outcome> | undefined =>
   targets.some(isSlow) ? undefined : targets.map(outcomeOf)

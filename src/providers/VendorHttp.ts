@@ -58,8 +58,8 @@ export interface VendorHttp {
 }
 
 /**
- * Returns the reason of a ProviderError for an HTTP status. Use it when the vendor's answer has no
- * more exact error code.
+ * Returns the reason of a ProviderError for an HTTP status. Use it only when the vendor's answer
+ * contains no error code that is more exact than the status.
  */
 export const reasonOf = (status: number): ProviderError["reason"] => {
   if (status === 429) return "Throttled"

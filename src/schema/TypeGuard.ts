@@ -72,7 +72,7 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
 
 /**
  * Supports only unions of strings, numbers and literals. In other unions, the decoder could choose
- * a member that transforms the value.
+ * a member that transforms the value, and a guard cannot transform a value.
  */
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))

@@ -1,4 +1,7 @@
-/** Runs the service in another program, which has its own provider, stores or settings. */
+/**
+ * Runs the service inside another program, the host, which has its own provider, stores or
+ * settings.
+ */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -38,8 +41,8 @@ type Source<E> =
     }
   | {
       /**
-       * A complete provider, such as a chain of providers or a fake provider. The service adds
-       * nothing to it.
+       * A complete provider, such as a chain of providers or a fake provider. The service adds no
+       * cache, queue, timeout, retries or circuit breaker.
        */
       readonly provider: Layer.Layer<MetricsProvider, E, Settings.Settings | Stores>
       readonly vendor?: undefined
@@ -55,16 +58,16 @@ export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
   readonly settings?: Settings.Environment
 }
 
-/** What the layer provides to other layers of the program. */
+/** The services that `layer` provides to the host. */
 export type Given = Service | Accounts | ApiKeys | CreditLedger
 
 /** The errors with which the start fails. Each has a `message` of one line. */
 export type CannotStart = Settings.InvalidSetting | CannotListen | StoreFailure
 
 /**
- * Runs the service in another program, which gives the provider and can give the stores. On
- * release, the service finishes the requests in flight before it closes the stores. The service
- * uses the logger and the tracer of the other program.
+ * Runs the service inside the host, with the provider of the host and, optionally, its stores. The
+ * service uses the host's logger and tracer. When the scope of the layer closes, the service
+ * finishes the requests in flight and then closes the stores.
  */
 export const layer = <EProvider = never, EStores = never>({
   provider,
@@ -86,8 +89,8 @@ const listening = Layer.effect(
 )
 
 /**
- * The service creates a missing database, so a caller cannot act on NoDatabase: make it a
- * StoreFailure.
+ * NoDatabase never occurs here, because the service creates a missing database. The types still
+ * allow it, so map it to StoreFailure to keep it out of `CannotStart`.
  */
 const inDatabase = Layer.mapError(DatabaseStores.ofSettings, (error) =>
   error._tag === "NoDatabase" ? new StoreFailure({ message: error.message }) : error,

@@ -133,8 +133,8 @@ const rawCharacter =
   "user or password has a raw character; percent-encode it (%40 for @, %2F for /, %3A for :, %3F for ?, %23 for #, %25 for %)"
 
 /**
- * Returns the parameters of a connection string by libpq's names. A parameter after the `?`
- * overrides the same parameter before the `?`.
+ * Returns the parameters of a connection string, keyed by libpq's parameter names. A parameter
+ * after the `?` overrides the same parameter before the `?`.
  */
 const parametersOf = ({
   authority,
@@ -307,8 +307,8 @@ type Parameter = keyof typeof parameters
 const isParameter = (name: string): name is Parameter => Object.hasOwn(parameters, name)
 
 /**
- * Parameters that are accepted but have no effect, with the accepted values: those that ask for
- * what this program does anyway. Any other value is an error.
+ * The accepted values of some parameters. These values ask for what this program does anyway, so
+ * they have no effect. Any other value of these parameters is an error.
  */
 const acceptedValues: ReadonlyMap<string, RegExp> = new Map([
   ["client_encoding", /^(auto|utf-?8)$/i],

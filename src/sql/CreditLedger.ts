@@ -100,8 +100,8 @@ const make = (options: Options) =>
         (exit) => {
           if (Exit.isSuccess(exit)) return callback(answer)
           const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-          // Release the hold if it may exist: when the commit is still in progress, or when the
-          // failed commit had applied the command.
+          // Release the hold if it may exist: the commit is still in progress, or it ran the
+          // command and then failed, perhaps because only the answer to its COMMIT was lost.
           if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
           callback(
             charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)

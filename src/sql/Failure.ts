@@ -22,8 +22,8 @@ export const orDie = <A, E, R>(
   )
 
 /**
- * Describes an error in one sentence: the advice, if there is any, and the database's message.
- * Returns a StoreFailure unchanged.
+ * Describes a database error to the operator in one sentence: what is wrong, what to do, and the
+ * database's own message. Returns a StoreFailure unchanged.
  */
 export const describe = (error: unknown): StoreFailure => {
   if (error instanceof StoreFailure) return error
@@ -44,7 +44,7 @@ export const wordsOf = (error: unknown): string => codeAndMessage(error)[1]
 /** The original error code of the database or the operating system; "" when there is none. */
 export const codeOf = (error: unknown): string => codeAndMessage(error)[0]
 
-/** Describes an error without advice and without the original message, so anyone may read it. */
+/** Says what is wrong, without the advice and the original message, so anyone may read it. */
 export const summarize = (error: unknown): string =>
   adviceFor(error)?.replace(/;.*/, "") ?? "the database failed"
 
@@ -87,7 +87,7 @@ export const isForbidden = (error: unknown): boolean => /^(42501|3F000)$/.test(c
 
 /**
  * True when the error says that PgBouncer runs with pool_mode=statement, which does not allow
- * transactions.
+ * transactions. PgBouncer sends this error with the code of a lost connection.
  */
 export const isStatementPooling = (error: unknown): boolean => statementPooling.test(wordsOf(error))
 
@@ -98,8 +98,8 @@ export const isStatementPooling = (error: unknown): boolean => statementPooling.
 export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error))
 
 /**
- * True when the connection is lost, or when the server is read-only. A new connection may succeed.
- * It is unknown whether a commit in progress succeeded.
+ * True when the server cannot be reached, the connection is lost or the server is read-only. A new
+ * connection may succeed. A commit in progress may have succeeded or failed.
  */
 export const isDisconnection = (error: unknown): boolean =>
   isReadOnly(error) || (!isStatementPooling(error) && matches(error, connectionLost))

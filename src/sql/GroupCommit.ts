@@ -66,8 +66,8 @@ export const make = <Command, E>(
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
     const { run: inNextTurn } = yield* NextTurn
-    // Use an array and callbacks, because Effect's Queue and Deferred take more time for a command
-    // than the commit takes for it.
+    // Use an array and callbacks: Effect's Queue and Deferred would take more time per command than
+    // the command's share of the commit.
     let queue: Array<Pending<Command>> = []
     const hasWork = yield* Effect.makeLatch(false)
     let isClosed = false

@@ -9,7 +9,10 @@ import * as Failure from "./Failure.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as Migrations from "./Migrations.ts"
 
-/** Reports the state of the database. Without a Heartbeat, `trouble` is always undefined. */
+/**
+ * Reports the state of the database. `trouble`, the reason why commits fail, comes from the
+ * Heartbeat service; without that service, `trouble` is always undefined.
+ */
 export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effect(
   Health,
   Effect.gen(function* () {

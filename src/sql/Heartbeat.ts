@@ -24,15 +24,21 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
     readonly owner: string
     /** Increments this process's `beats`. Inserts its row if another process removed the row. */
     readonly beat: Effect.Effect<void, SqlError>
-    /** Records that a commit of this process succeeded. Every commit that writes calls this. */
+    /**
+     * Records that this process can write to the database. Call it after each successful commit
+     * that wrote something.
+     */
     readonly committed: () => void
-    /** Returns why no commit has succeeded in the last 10 seconds; undefined if one succeeded. */
+    /**
+     * Returns why no commit that writes has succeeded in the last 10 seconds; undefined if one
+     * succeeded.
+     */
     readonly trouble: () => string | undefined
     /**
-     * Removes the rows of gone processes, and returns the ids of these processes, whose holds the
-     * caller must end. Must run at least every 3 seconds. Only the process that removes a row gets
-     * the id in it. If a gone process still has open holds 6 seconds later, every process gets its
-     * id.
+     * Removes the rows of gone processes, and returns the ids of these processes. The caller must
+     * end the holds of these processes. Must run at least every 3 seconds. When several callers
+     * find the same row, only the caller that removes it gets its id. If a process still has open
+     * holds 6 seconds after its row was removed, every caller gets its id.
      */
     readonly takeGone: Effect.Effect<ReadonlyArray<string>, SqlError | ParseError>
   }
@@ -41,21 +47,21 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
 /** Interval at which a process increments its `beats`. */
 const interval = Duration.seconds(2)
 
-const nanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
+const secondsInNanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 
 /** A process counts as gone when its `beats` have not changed for this long, in nanoseconds. */
-const standstill = nanos(6)
+const standstill = secondsInNanos(6)
 
 /**
- * When two readings of the table `processes` are further apart than this, in nanoseconds, the
- * earlier readings are ignored.
+ * Maximum time between two successive readings of the table `processes`, in nanoseconds. After a
+ * longer time, all earlier readings are ignored.
  */
-const longestGap = nanos(3)
+const longestGap = secondsInNanos(3)
 
 /**
  * `trouble` reports a problem when the last successful commit is older than this, in nanoseconds.
  */
-const readyFor = nanos(10)
+const readyFor = secondsInNanos(10)
 
 const Sighting = Schema.Struct({
   owner: Schema.String,
@@ -175,8 +181,8 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
         ),
       ),
     )
-    // The service starts without waiting for the first beat. Until the first commit of this
-    // process, `trouble` returns "no commit yet".
+    // The service starts without waiting for the first beat. Until this process has committed a
+    // beat or another change, `trouble` reports "no commit yet".
     yield* Effect.timed(attempt).pipe(
       // Do not use `Schedule.fixed` here: it waits too long after the clock of the machine was set
       // back.
@@ -189,14 +195,16 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
 )
 
 /**
- * Returns a function that compares the rows of all processes with earlier readings, and returns the
- * processes that are gone. `before` and `after` are the times before and after the query that read
- * the rows, in monotonic nanoseconds.
+ * Returns a function that takes the rows of the other processes, as just read from the database,
+ * and returns the rows whose `beats` have not changed for six seconds, compared with its earlier
+ * calls.
  */
 const observer = () => {
   let known = new Map<string, { readonly beats: number | null; readonly since: bigint }>()
   let lookedAt: bigint | undefined
 
+  // `before` and `after` are the times, in monotonic nanoseconds, just before and just after the
+  // query that read the rows.
   return (sightings: ReadonlyArray<Sighting>, before: bigint, after: bigint) => {
     // This process, the database or the whole machine paused. The other processes perhaps paused
     // too, so ignore the earlier readings.

@@ -97,15 +97,18 @@ const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
 
 /**
  * Sets two limits, because an open transaction keeps accounts locked: the server ends a transaction
- * whose client sends nothing for 5 s, and cancels a statement after 10 s. Both limits are shorter
- * than the default of `silence`.
+ * whose client sends nothing for 5 s, and cancels a statement after 10 s. By default, both errors
+ * of the server arrive before the limit `silence` (15 s) closes the connection.
  */
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(sql, begin, (connection, statements) =>
     connection.executeUnprepared(statements, [], undefined),
   )
 
-/** Overrides the defaults of the role and the database: the ledger depends on these settings. */
+/**
+ * Sets, for one transaction, the isolation level and other settings on which the ledger depends.
+ * The PostgreSQL role or the database may have other defaults.
+ */
 const begin = [
   "BEGIN ISOLATION LEVEL READ COMMITTED",
   "SET LOCAL idle_in_transaction_session_timeout = '5s'",

@@ -30,10 +30,13 @@ export interface Options {
   readonly types: Pg.CustomTypesConfig
 }
 
-/** A way to connect that failed is tried last for this time. */
+/** After a way to connect has failed, new connections try the other ways first for this time. */
 const avoidedMs = 30_000
 
-/** How long a caller waits when the server is full and the pool has no open connection. */
+/**
+ * How long a caller waits when the server has reached its connection limit and the pool has no open
+ * connection.
+ */
 const maxWaitMs = 10_000
 
 /**
@@ -57,7 +60,7 @@ const idleMs = 3_000
 const defaultConnectTimeoutMs = 5_000
 
 /**
- * Makes a pool, which opens no connection before the first request. Closing the scope closes all
+ * Makes a pool. It opens no connection until a caller asks for one. Closing the scope closes all
  * connections. Fails when a file that the connection string names cannot be read.
  */
 export const make = (options: Options): Effect.Effect<Pool, SqlError, Scope.Scope> =>
@@ -148,8 +151,8 @@ const open = (options: Options, warn: Warn): Pg.Pool => {
     max: maxConnections,
     idleTimeoutMillis: idleMs,
     connectionTimeoutMillis: target.connectTimeoutMs ?? defaultConnectTimeoutMs,
-    // Accept only a server that can be written to when the caller or the connection string demands
-    // it, and when there are several servers: at most one of them accepts writes.
+    // Check that the server accepts writes if the caller or the connection string demands it. Also
+    // check it if there are several servers, because at most one of them accepts writes.
     onConnect:
       mustWrite || target.targetSessionAttrs !== "any" || target.hosts.length > 1
         ? examined
@@ -167,15 +170,16 @@ type Callback = (
   done: (release?: unknown) => void,
 ) => void
 
-/**
- * What a caller can still try. `servers` is the number of servers that have not failed. `ways` is
- * the number of ways to connect (a server, with or without TLS) that were not refused. The caller
- * fails when one of the numbers is 0. If a server has reached its connection limit, the caller
- * keeps trying until the time `until`, in milliseconds of `performance.now`.
- */
+/** What `connect` can still try for one caller. `connect` fails when `servers` or `ways` is 0. */
 interface Left {
+  /** Number of servers that have not failed. */
   readonly servers: number
+  /** Number of ways to connect (a server, with or without TLS) that were not refused. */
   readonly ways: number
+  /**
+   * Until this time, in milliseconds of `performance.now`, `connect` tries again when a server has
+   * reached its connection limit.
+   */
   readonly until: number
 }
 
@@ -220,10 +224,10 @@ class ShrinkingPool extends Pg.Pool {
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
       }
-      const extent = extentOf(error)
-      const ways = left.ways - (extent === "way" ? 1 : 0)
-      const servers = left.servers - (extent === "server" ? 1 : 0)
-      if (extent !== undefined && ways > 0 && servers > 0) {
+      const unusable = unusableAfter(error)
+      const ways = left.ways - (unusable === "way" ? 1 : 0)
+      const servers = left.servers - (unusable === "server" ? 1 : 0)
+      if (unusable !== undefined && ways > 0 && servers > 0) {
         return this.#attempt(callback, { ...left, ways, servers })
       }
       callback(error, undefined, done)
@@ -243,8 +247,8 @@ class ShrinkingPool extends Pg.Pool {
     if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
-    // Log only when the burst of refusals is over: each refusal may lower the number of
-    // connections, which the warning states.
+    // Log after the burst of refused connections: each refusal may lower the number of connections,
+    // and the warning shows this number.
     setTimeout(() => this.#logRefusal(), burstMs).unref()
   }
 
@@ -317,10 +321,10 @@ class Routes {
   }
 
   fail(way: Way, error: unknown) {
-    const extent = extentOf(error)
+    const unusable = unusableAfter(error)
     const now = performance.now()
-    if (extent === "way") this.#refusedAt.set(way, now)
-    if (extent !== "server") return
+    if (unusable === "way") this.#refusedAt.set(way, now)
+    if (unusable !== "server") return
     for (const other of this.#ways) {
       if (isSameServer(other, way)) this.#failedAt.set(other, now)
     }
@@ -335,10 +339,10 @@ class Routes {
 const isSameServer = (one: Way, other: Way) => one.host === other.host && one.port === other.port
 
 /**
- * Returns what failed: "way" when the server refuses the choice of TLS or no TLS, "server" when the
- * server cannot be used with either choice, undefined for any other error.
+ * Returns what cannot be used after the error: "way" when only this choice (TLS or no TLS) fails,
+ * "server" when both choices fail, undefined for any other error.
  */
-const extentOf = (error: unknown): "way" | "server" | undefined => {
+const unusableAfter = (error: unknown): "way" | "server" | undefined => {
   if (Failure.isEncryptionRefused(error)) return "way"
   return Failure.isDisconnection(error) ? "server" : undefined
 }

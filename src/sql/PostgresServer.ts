@@ -107,8 +107,8 @@ const ask = <A, I>(client: Pg.ClientBase, text: string, schema: Schema.Schema<A,
   Effect.flatMap(query(client, text), Schema.decodeUnknown(schema))
 
 /**
- * With `true`, `current_setting` returns null for an unknown setting instead of failing, because
- * other databases that use PostgreSQL's protocol lack some of these settings.
+ * Other databases that use PostgreSQL's protocol lack some of these settings. For an unknown
+ * setting, `current_setting(…, true)` returns null and does not fail.
  */
 const questions = `
   SELECT
@@ -162,8 +162,8 @@ const modeOf = (pool: PostgresPool.Pool, client: Pg.ClientBase) =>
     }
     return "session" as const
   }).pipe(
-    // Limit the time: a pooler in session mode that has only one server connection makes `other`
-    // wait until `client` disconnects.
+    // Without a timeout, a pooler in session mode that has only one server connection would make
+    // the query on `other` wait forever: that connection stays with `client`.
     Effect.timeout("5 seconds"),
     Effect.orElseSucceed(() => "unknown" as const),
   )

@@ -51,8 +51,8 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
       })
 
     /**
-     * Lookups read the active list. Reserves the inactive list for this import and empties it,
-     * because an import that stopped may have left rows there.
+     * Reserves the inactive list for this import, while lookups read the active list. Empties the
+     * inactive list, because an import that stopped may have left rows there.
      */
     const begin = (token: number) =>
       Effect.gen(function* () {
@@ -97,7 +97,10 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/** A list's index in `tables`. */
+/**
+ * The index in `tables` of the table that holds one ranking list. Lookups read one list, and the
+ * next import fills the other.
+ */
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
@@ -167,8 +170,8 @@ const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, nev
   Effect.catchAll(effect, (error) => Effect.die(Failure.describe(error)))
 
 /**
- * Encodes rows as one JSON object. Host names need no escaping. Does not use `JSON.stringify`,
- * because a name may occur twice.
+ * Builds the text of a JSON object without `JSON.stringify`: a name may occur twice, and a
+ * JavaScript object would keep only one of its ranks. Host names need no escaping.
  */
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`

@@ -135,7 +135,8 @@ const make = Effect.fnUntraced(
     if (mustExist && before === undefined) return yield* new Presence.NoDatabase({ place: path })
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
     const sql = yield* before === undefined ? privately(opening) : opening
-    // Setting the journal mode writes to the file, so first check that the file is this program's.
+    // Setting the journal mode writes to the file. So if the file must exist already, first check
+    // that it is a database of this program.
     if (mustExist) yield* Presence.required(sql, path)
     yield* sql`PRAGMA journal_mode = WAL`
     // If a restore replaced the file while the statement waited for the lock, this connection has

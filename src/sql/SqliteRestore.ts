@@ -108,12 +108,13 @@ const inUse = (database: string) =>
 const parts = ["", "-wal", "-journal"]
 
 /**
- * Locks the file until the scope closes, and checkpoints its WAL. Fails with SQLITE_BUSY when
- * another connection, even an idle one, has the file open: in WAL mode, every open connection
- * holds a lock on the file.
+ * Locks the file until the scope closes, and merges its WAL into it. If the file is in WAL mode,
+ * fails with SQLITE_BUSY while another connection, even an idle one, has it open: in that mode,
+ * every open connection holds a lock on the file.
  */
 const lock = (filename: string) =>
   Effect.gen(function* () {
+    // `disableWAL` only means that the client does not set the journal mode of the file.
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     yield* sql`PRAGMA busy_timeout = 500`
     // Set this mode before the first read: in this mode, SQLite keeps its lock even when the file

@@ -25,8 +25,8 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
   const json = JSON.stringify(texts)
   return sql.onDialectOrElse({
     sqlite: () => sql`IN (SELECT value FROM json_each(${json}))`,
-    // Not `IN (SELECT …)`: PostgreSQL turns `IN` with a subquery into a join, and may then read all
-    // rows of a small, busy table.
+    // Do not use `IN (SELECT …)`: PostgreSQL turns it into a join, which may read the whole table,
+    // with its dead rows, instead of using the index.
     orElse: () => sql`= ANY (ARRAY(SELECT json_array_elements_text(${json}::json)))`,
   })
 }
@@ -79,8 +79,8 @@ export const inserter = (
 }
 
 /**
- * SQLite gets one INSERT statement for each of these numbers of rows, so that up to 64 rows need at
- * most two statements. Most of 64 statements would be used too rarely to stay prepared.
+ * SQLite has one INSERT statement for each of these numbers of rows: 1 to 64 rows need at most two.
+ * If every number had a statement, most would be used too rarely to stay prepared.
  */
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 

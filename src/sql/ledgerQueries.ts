@@ -58,8 +58,8 @@ const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 /**
- * Decodes an entry. An entry that was tampered with may not decode: then this function returns the
- * problem as a sentence.
+ * Decodes an entry. If the entry was tampered with, decoding can fail. Then this function returns
+ * the problem as a sentence.
  */
 export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
@@ -100,7 +100,9 @@ const entryColumns = {
   hash: "TEXT",
 } as const
 
-/** Returns a function that inserts ledger entries as they are, with their hashes. */
+/**
+ * Returns a function that inserts ledger entries unchanged, with the hashes that they already have.
+ */
 export const entryInserter = (sql: SqlClient.SqlClient) => {
   const insert = inserter(sql, { table: "entries", columns: entryColumns })
   return (entries: ReadonlyArray<LedgerEntry>) =>
@@ -219,8 +221,8 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
 
     /**
      * The open holds of a process, with their idempotency keys. The join compares `expires_at`,
-     * because `request_id` has no index in `receipts`. A key without an answer has the `expires_at`
-     * of its hold.
+     * which has an index in `receipts`, unlike `request_id`. Until a key has an answer, the key and
+     * its hold have the same `expires_at`.
      */
     holdsOf: SqlSchema.findAll({
       Request: Schema.String,
@@ -297,9 +299,9 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => {
       ),
 
     /**
-     * Returns true when the transaction that wrote these books was committed: looks for one change
-     * of the books in the database. After false, the caller repeats the transaction. For books that
-     * only delete keys, returns false, because deleting keys twice is harmless.
+     * Looks for one change of these books in the database. Returns true when the change is there,
+     * so the transaction was committed. After false, the caller repeats the transaction. For books
+     * that only delete keys, always returns false, because deleting keys twice is harmless.
      */
     isWritten: (books: Books) => {
       const [entry] = books.newEntries

@@ -1,6 +1,8 @@
 import * as String from "effect/String"
 
-/** Columns are snake_case in the database and camelCase in the program, on both dialects. */
+/**
+ * Column names are snake_case in the database (SQLite or PostgreSQL) and camelCase in the program.
+ */
 export const naming = {
   transformQueryNames: String.camelToSnake,
   transformResultNames: String.snakeToCamel,

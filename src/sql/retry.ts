@@ -6,8 +6,8 @@ import * as Schedule from "effect/Schedule"
 import * as Failure from "./Failure.ts"
 
 /**
- * Retries while `while` returns true for the error: the first time at once, then on `schedule`.
- * Sets up the schedule only after a failure, which costs less than `Effect.retry` on success.
+ * Retries while `while` returns true for the error: first at once, then on `schedule`. Only a
+ * failure sets up the schedule, so a success costs less than with `Effect.retry`.
  */
 export const retry =
   (options: {
@@ -28,7 +28,7 @@ export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
 
 interface Limit {
   readonly limit: Duration.Duration
-  /** Returns true to end the retries before `limit` is over. The first retry is always made. */
+  /** Returns true to end the retries before the time `limit`. The first retry is always made. */
   readonly isOver?: () => boolean
 }
 

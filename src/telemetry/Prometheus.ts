@@ -16,7 +16,8 @@ export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 /** Gauges of the process, measured at each scrape. */
 const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>): string => {
   const { heapUsed, rss } = process.memoryUsage()
-  // The histogram includes the timer's own interval, so subtract it.
+  // Node.js measures the delay with a timer. Each measured value contains the interval of this
+  // timer, so subtract the interval.
   const lag = Math.max(0, eventLoopDelay.mean / 1e9 - resolutionMs / 1000)
   eventLoopDelay.reset()
   return [

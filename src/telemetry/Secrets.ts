@@ -41,7 +41,7 @@ export const remover = (secrets: ReadonlyArray<string>): ((text: string) => stri
   if (spellings.length === 0) return identity
   let pattern: RegExp | undefined
   return (text) => {
-    // The pattern is large, so it is compiled at the first use.
+    // Compiling this large pattern takes time and may never be needed, so do it at the first use.
     pattern ??= new RegExp(spellings.toSorted(byLength).map(patternOf).join("|"), "g")
     return text.replaceAll(pattern, "<redacted>")
   }
@@ -79,7 +79,7 @@ const characterPattern = (character: string): string => {
   return `(?:${plain}|${percents.join("")}|${units.join("")}${space})`
 }
 
-/** A pattern for a hexadecimal number in upper or lower case. */
+/** A pattern for the number `code` in hexadecimal with `length` digits, in upper or lower case. */
 const hex = (code: number, length: number) =>
   code
     .toString(16)
