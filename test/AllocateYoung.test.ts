@@ -6,7 +6,7 @@ import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
 import { allocateYoung } from "../scripts/allocate-young.ts"
 
-/** Each maker returns a function that it has assigned to a property in another way. */
+/** Each maker assigns a function to a property in a different way, and returns the function. */
 const script = `
   class Effect { constructor(x) { this.step = () => x } }
   const makers = [

@@ -408,31 +408,33 @@ for (const [name, store] of sqlStores) {
 }
 
 describe("the SQLite files", () => {
-  it.scoped("of an API key, the SQLite files contain only the hash and the first characters", () =>
-    Effect.gen(function* () {
-      const folder = yield* temporaryFolder
-      yield* Effect.gen(function* () {
-        const keys = yield* ApiKeys
-        const { key, record } = yield* issued({ label: "in the file" })
-        const successor = yield* keys.rotate(record.id, Duration.hours(1))
-        yield* keys.revoke(successor.record.id)
-        yield* keys.authenticate(key)
+  it.scoped(
+    "the SQLite files never contain an API key, only its hash and its first characters",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* temporaryFolder
+        yield* Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { key, record } = yield* issued({ label: "in the file" })
+          const successor = yield* keys.rotate(record.id, Duration.hours(1))
+          yield* keys.revoke(successor.record.id)
+          yield* keys.authenticate(key)
 
-        const names = readdirSync(folder)
-        assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
-        const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
-        for (const one of [key, successor.key]) {
-          assert.isTrue(bytes.includes(ApiKey.hash(one)))
-          const text = Redacted.value(one)
-          assert.isTrue(bytes.includes(text.slice(0, 9)))
-          // Pieces of 12 characters are too long to match other bytes of the file by chance.
-          for (let start = 2; start + 12 <= text.length; start++) {
-            const piece = text.slice(start, start + 12)
-            assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
+          const names = readdirSync(folder)
+          assert.includeMembers(names, ["authority.db", "authority.db-wal", "authority.db-shm"])
+          const bytes = Buffer.concat(names.map((name) => readFileSync(join(folder, name))))
+          for (const one of [key, successor.key]) {
+            assert.isTrue(bytes.includes(ApiKey.hash(one)))
+            const text = Redacted.value(one)
+            assert.isTrue(bytes.includes(text.slice(0, 9)))
+            // Pieces of 12 characters are too long to match other bytes of the file by chance.
+            for (let start = 2; start + 12 <= text.length; start++) {
+              const piece = text.slice(start, start + 12)
+              assert.isFalse(bytes.includes(piece), `characters ${start} to ${start + 12}`)
+            }
           }
-        }
-      }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
-    }),
+        }).pipe(Effect.provide(sqliteFile(join(folder, "authority.db"))))
+      }),
   )
 })
 

@@ -44,7 +44,7 @@ export const wordsOf = (error: unknown): string => codeAndMessage(error)[1]
 /** The original error code of the database or the operating system; "" when there is none. */
 export const codeOf = (error: unknown): string => codeAndMessage(error)[0]
 
-/** Says what is wrong, without the advice and the original message, so anyone may read it. */
+/** Returns what is wrong, without the advice and the original message, so anyone may read it. */
 export const summarize = (error: unknown): string =>
   adviceFor(error)?.replace(/;.*/, "") ?? "the database failed"
 

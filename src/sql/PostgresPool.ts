@@ -247,8 +247,8 @@ class ShrinkingPool extends Pg.Pool {
     if (others === 0 || performance.now() - this.#refusedAt < burstMs) return
     this.#refusedAt = performance.now()
     if (others > 1) super.connect((_error, _client, done) => done(true))
-    // Log after the burst of refused connections: each refusal may lower the number of connections,
-    // and the warning shows this number.
+    // Log after the burst of refused connections: each refusal may lower the pool's number of
+    // connections, which is shown in the warning.
     setTimeout(() => this.#logRefusal(), burstMs).unref()
   }
 

@@ -28,7 +28,7 @@ export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
 
 interface Limit {
   readonly limit: Duration.Duration
-  /** Returns true to end the retries before the time `limit`. The first retry is always made. */
+  /** Returns true to end the retries before `limit` has passed. The first retry is always made. */
   readonly isOver?: () => boolean
 }
 
