@@ -343,7 +343,7 @@ describe("any string", () => {
   )
 
   it.prop(
-    "a URL whose path has any non-ASCII characters is accepted, and is parsed to a page of the URL's host",
+    "a URL is accepted whatever non-ASCII characters its path contains, and is parsed to a page on the URL's own host",
     { tail: codeUnits(900, 0x80) },
     ({ tail }) => {
       const { host, page } = ok(`example.com/${tail}`)

@@ -47,7 +47,7 @@ const isFocused = (page: Page, name: string) =>
 
 describe.skipIf(isMissing)("the console", () => {
   it.scopedLive(
-    "the console checks 120 pasted addresses and shows the progress and each outcome",
+    "the console checks 120 pasted URLs and shows the progress and each outcome",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -459,7 +459,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console accepts a dropped or chosen file, keeps earlier runs, and retries failed addresses",
+    "the console accepts a dropped or chosen file, keeps earlier runs, and can check failed URLs again",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -656,7 +656,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console does not store the API key, and shows an address that contains HTML as plain text",
+    "the console does not store the API key, and shows a URL that contains HTML as plain text",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

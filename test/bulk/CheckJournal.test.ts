@@ -30,7 +30,7 @@ const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2
 
 describe("the journal of a bulk check", () => {
   it.scoped(
-    "the journal of a bulk check has the same run id and answers after it is reopened",
+    "after the journal of a bulk check is reopened, it has the same run id and the same answers as before",
     () =>
       Effect.gen(function* () {
         const filename = join(yield* folder, "list.journal")
@@ -121,7 +121,7 @@ describe("the journal of a bulk check", () => {
   )
 
   it.scoped(
-    "a bulk check rejects a journal path to another kind of file or in a missing folder",
+    "a bulk check rejects a journal path if the file is not a journal, or if its folder does not exist",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

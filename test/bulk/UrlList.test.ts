@@ -50,7 +50,7 @@ describe("a list with one URL per line", () => {
   )
 
   it.effect(
-    "a URL list is read without byte order mark, blank lines, comments and surrounding spaces",
+    "the reader of a URL list skips a byte order mark, blank lines and comments, and trims the spaces around each URL",
     () => expectUrls("\uFEFFa.com\n\n  \n# no\n  # nor this\n\tb.com \n#\n", ["a.com", "b.com"]),
   )
 
@@ -154,11 +154,13 @@ describe("a CSV without a chosen column", () => {
     }),
   )
 
-  it.effect("a line with a comma or a semicolon does not turn a list of lines into a CSV", () =>
-    Effect.gen(function* () {
-      yield* expectUrls(";", [";"])
-      yield* expectUrls("one, two\nthree\n", ["one, two", "three"])
-    }),
+  it.effect(
+    "a list with one URL per line is not read as a CSV because one line contains a comma or a semicolon",
+    () =>
+      Effect.gen(function* () {
+        yield* expectUrls(";", [";"])
+        yield* expectUrls("one, two\nthree\n", ["one, two", "three"])
+      }),
   )
 
   it.effect(

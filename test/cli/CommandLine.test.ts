@@ -40,19 +40,28 @@ const libraryText =
   /user-defined|This setting|This option can|true or false|An integer|One of the following|<->|Transformation|DurationFromSelf/
 
 describe("the help", () => {
-  it.effect("the program's help lists every verb and every subcommand", () =>
-    Effect.gen(function* () {
-      const names = (yield* verbs).map(({ name }) => name)
-      for (const name of ["serve", "account", "account create", "key rotate", "check", "openapi"]) {
-        assert.include(names, name)
-      }
-      const { out } = yield* run("--help")
-      for (const name of names) assert.include(out, name)
-    }),
+  it.effect(
+    "the program's help lists every CLI verb, such as account, and every subcommand, such as account create",
+    () =>
+      Effect.gen(function* () {
+        const names = (yield* verbs).map(({ name }) => name)
+        for (const name of [
+          "serve",
+          "account",
+          "account create",
+          "key rotate",
+          "check",
+          "openapi",
+        ]) {
+          assert.include(names, name)
+        }
+        const { out } = yield* run("--help")
+        for (const name of names) assert.include(out, name)
+      }),
   )
 
   it.effect(
-    "the help of every verb fits into 80 columns and has no default text of the CLI library",
+    "the help of every CLI verb fits into 80 columns and has no default text of the CLI library",
     () =>
       Effect.gen(function* () {
         for (const { name } of [{ name: "" }, ...(yield* verbs)]) {
@@ -66,25 +75,27 @@ describe("the help", () => {
       }),
   )
 
-  it.effect("the help of every verb explains each option in a phrase with its default", () =>
-    Effect.gen(function* () {
-      for (const verb of yield* verbs) {
-        const { options } = yield* Effect.provide(
-          CommandLine.helpOf(authority, verb.path),
-          NodeContext.layer,
-        )
-        for (const { description, isOptional, name, placeholder } of options) {
-          assert.match(description, /^[A-Z]/, `${verb.name} ${name}`)
-          assert.notMatch(placeholder ?? "", /[a-z]/, `${verb.name} ${name}`)
-          if (isOptional && placeholder !== undefined) {
-            assert.match(description, /\(default: .+\)$/, `${verb.name} ${name}`)
+  it.effect(
+    "the help of every CLI verb explains each option in a phrase with the option's default",
+    () =>
+      Effect.gen(function* () {
+        for (const verb of yield* verbs) {
+          const { options } = yield* Effect.provide(
+            CommandLine.helpOf(authority, verb.path),
+            NodeContext.layer,
+          )
+          for (const { description, isOptional, name, placeholder } of options) {
+            assert.match(description, /^[A-Z]/, `${verb.name} ${name}`)
+            assert.notMatch(placeholder ?? "", /[a-z]/, `${verb.name} ${name}`)
+            if (isOptional && placeholder !== undefined) {
+              assert.match(description, /\(default: .+\)$/, `${verb.name} ${name}`)
+            }
           }
         }
-      }
-    }),
+      }),
   )
 
-  it.effect("the help of every verb has an example that the program accepts", () =>
+  it.effect("the help of every CLI verb has an example that the program accepts", () =>
     Effect.gen(function* () {
       for (const { hasParts, name, path } of yield* verbs) {
         if (hasParts) continue
@@ -107,20 +118,22 @@ describe("the help", () => {
     }),
   )
 
-  it.effect("a verb without its required subcommand prints its help", () =>
-    Effect.gen(function* () {
-      const { ok, out } = yield* run("account")
-      assert.isTrue(ok)
-      assert.match(out, /account create +Create an account/)
-    }),
+  it.effect(
+    "a CLI verb that needs a subcommand, such as account, prints the verb's help if no subcommand is given",
+    () =>
+      Effect.gen(function* () {
+        const { ok, out } = yield* run("account")
+        assert.isTrue(ok)
+        assert.match(out, /account create +Create an account/)
+      }),
   )
 })
 
 describe("wrong usage", () => {
   for (const [mistake, givesHelp, words, message] of [
     [
-      "a mistyped verb",
-      "lists all verbs and suggests the most similar verb",
+      "a mistyped CLI verb",
+      "lists all CLI verbs and suggests the most similar verb",
       ["accont"],
       /^there is no verb "accont": did you mean account\? The verbs are serve, account, .+, openapi$/,
     ],
@@ -291,7 +304,7 @@ describe("the completions of bash", () => {
       .trim()
       .split(" ")
 
-  it.effect("the bash completions complete verbs, subcommands, options and formats", () =>
+  it.effect("the bash completions complete CLI verbs, subcommands, options and formats", () =>
     Effect.gen(function* () {
       const { out: script } = yield* run("--completions", "bash")
       assert.deepStrictEqual(complete(script, "authority", "acc"), ["account"])

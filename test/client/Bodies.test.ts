@@ -87,13 +87,13 @@ const isSame = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, A>
 }
 
 describe("the promise client accepts and rejects the same bodies as the contract", () => {
-  it("client and API contract accept and reject the same batch answers", () =>
+  it("the promise client and the API contract accept and reject the same batch answers", () =>
     isSame(ofContract.BatchAnswer, Bodies.BatchAnswer))
-  it("client and API contract accept and reject the same answers with the available credits", () =>
+  it("the promise client and the API contract accept and reject the same answers of the available-credits endpoint", () =>
     isSame(ofContract.CreditsAnswer, Bodies.CreditsAnswer))
-  it("client and API contract accept and reject the same error bodies", () =>
+  it("the promise client and the API contract accept and reject the same error bodies", () =>
     isSame(ofContract.Refusal, Bodies.Refusal))
-  it("client and API contract accept and reject the same bodies of a 400 answer", () =>
+  it("the promise client and the API contract accept and reject the same bodies of a 400 answer", () =>
     isSame(ofContract.InvalidRequest, Bodies.InvalidRequest))
 })
 

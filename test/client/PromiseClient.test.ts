@@ -36,20 +36,22 @@ const rejection = (promise: Promise<unknown>) =>
   )
 
 describe("the promise client", () => {
-  it.scopedLive("the promise client checks a batch and returns the available credits", () =>
-    Effect.gen(function* () {
-      const server = yield* start()
-      const client = make(server)
-      const options = { idempotencyKey: "one" }
-      const report = yield* Effect.promise(() => client.check(["example.com", "a"], options))
-      assert.deepStrictEqual(report.outcomes, [
-        { url: "example.com", domainAuthority: 92, pageAuthority: 88, spamScore: 1 },
-        { url: "a", reason: "INVALID_URL" },
-      ])
-      assert.strictEqual(yield* Effect.promise(() => client.availableCredits()), 999)
-      const again = yield* Effect.promise(() => client.check(["example.com", "a"], options))
-      assert.isTrue(again.isReplay)
-    }),
+  it.scopedLive(
+    "one method of the promise client checks a batch, and another method returns the account's available credits",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = make(server)
+        const options = { idempotencyKey: "one" }
+        const report = yield* Effect.promise(() => client.check(["example.com", "a"], options))
+        assert.deepStrictEqual(report.outcomes, [
+          { url: "example.com", domainAuthority: 92, pageAuthority: 88, spamScore: 1 },
+          { url: "a", reason: "INVALID_URL" },
+        ])
+        assert.strictEqual(yield* Effect.promise(() => client.availableCredits()), 999)
+        const again = yield* Effect.promise(() => client.check(["example.com", "a"], options))
+        assert.isTrue(again.isReplay)
+      }),
   )
 
   it.scopedLive("the promise client rejects with a specific error class for each failure", () =>
@@ -339,7 +341,7 @@ describe("the promise client when the service fails", () => {
     }
   })
 
-  it("the promise client does not retry a request without an idempotency key that may have been charged", async () => {
+  it("the promise client does not retry after a 500 which says that the request may have been charged, and the client's error contains the request id", async () => {
     const message = Envelope.undecidedChargeMessage("request-1")
     const { client } = scripted([refused(500, {}, message), good])
     const error = await client.check(["a"]).catch((error: unknown) => error)

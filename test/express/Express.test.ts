@@ -141,7 +141,7 @@ describe("sequential requests", () => {
   )
 
   it.scopedLive(
-    "rate-limited requests give the same answers with and without the fast path",
+    "when the service has a rate limit, requests get the same answers with and without the fast path",
     () => compareModes({ rateLimit: { requests: 5, per: Duration.minutes(10) } }, 8),
     timeout,
   )
@@ -295,7 +295,7 @@ describe("the fast path", () => {
     })
 
   it.scopedLive(
-    "the fast path answers requests when ledger, key store and provider are the built-in implementations",
+    "a request with cached figures takes the fast path, which bypasses the HTTP router, if ledger, key store and provider are the built-in implementations",
     () =>
       Effect.gen(function* () {
         assert.strictEqual(yield* askTwice({}), 1)
@@ -303,7 +303,7 @@ describe("the fast path", () => {
   )
 
   it.scopedLive.each(copies)(
-    "the fast path answers no request when the %s is a custom implementation",
+    "no request takes the fast path, which bypasses the HTTP router, if the %s is a custom implementation",
     ([, replace]) =>
       Effect.gen(function* () {
         assert.strictEqual(yield* askTwice({ replace }), 0)

@@ -36,7 +36,7 @@ const decodeStatement = Schema.decodeUnknownSync(
 
 describe.skipIf(missing !== undefined)("a disk that is really full", () => {
   it.scopedLive(
-    "charges fail with 500 on a full disk, no charge is lost, and charges succeed once there is space",
+    "on a full disk, requests that cost credits fail with 500 and every acknowledged charge is kept; requests succeed again once there is space",
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)
@@ -76,7 +76,7 @@ describe.skipIf(missing !== undefined)("a disk that is really full", () => {
 
 describe.skipIf(missing !== undefined)("a disk without space for a second database", () => {
   it.scopedLive(
-    "backup and restore on a disk without space fail with one line and change nothing",
+    "on a full disk, the CLI verbs backup and restore fail with an error message of one line and leave the database unchanged",
     () =>
       Effect.gen(function* () {
         const { folder, free } = yield* SmallDisk.make(3072, 1536)
@@ -121,7 +121,7 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
 
 describe.skipIf(missing !== undefined)("a disk that is really read-only", () => {
   it.scopedLive(
-    "CLI verbs fail with one line on a read-only disk, and succeed once the disk is writable",
+    "on a read-only disk, CLI verbs fail with an error message of one line; the service starts and charges again once the disk is writable",
     () =>
       Effect.gen(function* () {
         const { folder, setReadOnly } = yield* SmallDisk.make(3072, 0)

@@ -213,7 +213,7 @@ describe("a network that is down for a while", () => {
 
 describe("a network that drops every packet", () => {
   it.scopedLive(
-    "database calls fail while the network drops every packet, and succeed again later",
+    "database calls fail while the network drops every packet, and succeed again once the network works",
     () =>
       Effect.gen(function* () {
         const { context, proxy } = yield* behindProxy

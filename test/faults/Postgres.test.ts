@@ -57,49 +57,55 @@ describe("PostgreSQL restarts under load", () => {
 })
 
 describe("broken PostgreSQL connections", () => {
-  it.scopedLive("a broken connection loses no acknowledged charge", () =>
-    Effect.gen(function* () {
-      const url = yield* temporaryDatabase
-      const other = Context.get(yield* Layer.build(postgresDatabase(url)), SqlClient.SqlClient)
-      yield* Effect.gen(function* () {
-        const account = yield* newAccountWith(100_000)
-        const load = newLoad()
-        const clients = yield* Effect.fork(run(load, account, 20))
-        for (let i = 0; i < 20; i++) {
-          const before = load.acknowledged.length
-          yield* eventually("requests are charged", () => load.acknowledged.length > before + 10)
-          yield* other`
+  it.scopedLive(
+    "the ledger loses no acknowledged charge when its connections to PostgreSQL break",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* temporaryDatabase
+        const other = Context.get(yield* Layer.build(postgresDatabase(url)), SqlClient.SqlClient)
+        yield* Effect.gen(function* () {
+          const account = yield* newAccountWith(100_000)
+          const load = newLoad()
+          const clients = yield* Effect.fork(run(load, account, 20))
+          for (let i = 0; i < 20; i++) {
+            const before = load.acknowledged.length
+            yield* eventually("requests are charged", () => load.acknowledged.length > before + 10)
+            yield* other`
             SELECT pg_terminate_backend(pid) FROM pg_stat_activity
             WHERE datname = current_database() AND pid <> pg_backend_pid()`
-        }
-        load.isOver = true
-        yield* Fiber.join(clients)
-        for (const message of new Set(load.failures)) assert.notMatch(message, /^not described/)
-        yield* nothingIsLost(load, account)
-        yield* charge(account, 1)
-      }).pipe(Effect.provide(postgresDatabase(url)))
-    }),
+          }
+          load.isOver = true
+          yield* Fiber.join(clients)
+          for (const message of new Set(load.failures)) assert.notMatch(message, /^not described/)
+          yield* nothingIsLost(load, account)
+          yield* charge(account, 1)
+        }).pipe(Effect.provide(postgresDatabase(url)))
+      }),
   )
 })
 
-describe("a PostgreSQL role without free connections", () => {
-  it.scopedLive("a PostgreSQL role without free connections gets an error with the fix", () =>
-    Effect.gen(function* () {
-      const owner = yield* temporaryDatabase
-      const role = `role_${new URL(Redacted.value(owner)).pathname.slice(-12)}`
-      yield* Effect.provide(
-        Effect.flatMap(SqlClient.SqlClient, (sql) =>
-          sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'hush' CONNECTION LIMIT 0`),
-        ),
-        PostgresClient.layer(owner),
-      )
-      const url = Redacted.value(owner).replace("authority:authority@", `${role}:hush@`)
-      const { message } = yield* Effect.flip(Layer.build(PostgresClient.layer(Redacted.make(url))))
-      assert.match(
-        message,
-        /^the server has no free connection; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
-      )
-    }),
+describe("a PostgreSQL role that has reached its connection limit", () => {
+  it.scopedLive(
+    "when a PostgreSQL role has reached its connection limit, connecting fails with an error that says which limits to change",
+    () =>
+      Effect.gen(function* () {
+        const owner = yield* temporaryDatabase
+        const role = `role_${new URL(Redacted.value(owner)).pathname.slice(-12)}`
+        yield* Effect.provide(
+          Effect.flatMap(SqlClient.SqlClient, (sql) =>
+            sql.unsafe(`CREATE ROLE ${role} LOGIN PASSWORD 'hush' CONNECTION LIMIT 0`),
+          ),
+          PostgresClient.layer(owner),
+        )
+        const url = Redacted.value(owner).replace("authority:authority@", `${role}:hush@`)
+        const { message } = yield* Effect.flip(
+          Layer.build(PostgresClient.layer(Redacted.make(url))),
+        )
+        assert.match(
+          message,
+          /^the server has no free connection; lower AUTHORITY_DATABASE_CONNECTIONS, or raise max_connections.*\(too many connections for role/,
+        )
+      }),
   )
 })
 

@@ -44,7 +44,7 @@ describe("a full SQLite database", () => {
   const makeRoom = pragma("max_page_count = 1073741823")
 
   it.scopedLive(
-    "a full SQLite database loses no charge, and charges succeed once there is space",
+    "while the SQLite database is full, charges fail but no acknowledged charge is lost; charges succeed again once there is space",
     () =>
       Effect.gen(function* () {
         const account = yield* newAccountWith(100_000)
@@ -178,7 +178,7 @@ describe("a damaged SQLite file", () => {
   )
 
   it.scoped(
-    "damage in a SQLite file that only a later query finds, not the start, is reported as a damaged database",
+    "if a query finds damage in a SQLite file that was not found when the file was opened, the error says that the database file is damaged",
     () =>
       Effect.gen(function* () {
         const file = yield* newFile

@@ -139,9 +139,9 @@ describe("a connection whose server takes no writes", () => {
   )
 })
 
-describe("serve on a standby", () => {
+describe("serve while the database server is a standby", () => {
   it.scopedLive(
-    "the verb serve on a standby waits for a primary, and logs this in one line",
+    "if the database server is a PostgreSQL standby, the CLI verb serve waits for a primary and logs one line about the wait",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount
@@ -162,19 +162,21 @@ describe("serve on a standby", () => {
     timeout,
   )
 
-  it.scopedLive("a database layer on a standby fails when no primary appears in time", () =>
-    Effect.gen(function* () {
-      const url = Redacted.make(onStandby(yield* newDatabase))
-      const database = PostgresClient.layer(url, { primaryWithin: "1 second" })
-      const { message } = yield* Effect.flip(Effect.scoped(Layer.build(database)))
-      assert.match(message, /^the database is read-only; .+ \(the server is a standby\)$/)
-    }),
+  it.scopedLive(
+    "opening a database on a PostgreSQL standby fails if no primary takes the standby's place within the time limit",
+    () =>
+      Effect.gen(function* () {
+        const url = Redacted.make(onStandby(yield* newDatabase))
+        const database = PostgresClient.layer(url, { primaryWithin: "1 second" })
+        const { message } = yield* Effect.flip(Effect.scoped(Layer.build(database)))
+        assert.match(message, /^the database is read-only; .+ \(the server is a standby\)$/)
+      }),
   )
 })
 
-describe("a verb on a standby", () => {
+describe("a CLI verb while the database server is a standby", () => {
   it.scopedLive(
-    "CLI verbs on a standby can read, and explain why they cannot write",
+    "if the database server is a PostgreSQL standby, CLI verbs can read, and verbs that write fail with an error about the read-only database",
     () =>
       Effect.gen(function* () {
         const { cwd, url } = yield* openAccount
@@ -218,14 +220,16 @@ describe("a verb on a standby", () => {
     timeout,
   )
 
-  it.scopedLive("account create on a standby without tables reports a read-only database", () =>
-    Effect.gen(function* () {
-      const url = yield* newDatabase
-      const settings = { AUTHORITY_DATABASE_URL: onStandby(url) }
-      const { code, stderr } = yield* run(yield* folder, ["account", "create", "acme"], settings)
-      assert.strictEqual(code, 1)
-      assert.match(stderr, /^authority: the database is read-only; .+\n$/)
-    }),
+  it.scopedLive(
+    "if the database server is a PostgreSQL standby and the tables do not exist yet, the command 'authority account create' reports a read-only database",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* newDatabase
+        const settings = { AUTHORITY_DATABASE_URL: onStandby(url) }
+        const { code, stderr } = yield* run(yield* folder, ["account", "create", "acme"], settings)
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /^authority: the database is read-only; .+\n$/)
+      }),
   )
 })
 

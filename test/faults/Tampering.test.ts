@@ -9,7 +9,7 @@ import { sqlStores } from "../support/Stores.ts"
 for (const [name, store] of sqlStores) {
   layer(store)(`tampered books in ${name}`, (it) => {
     it.effect(
-      "an account with a tampered balance does not fail other accounts in the same commit",
+      "if the balance of one account was tampered with, only this account's holds fail, not the holds of other accounts in the same commit",
       () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

@@ -57,7 +57,7 @@ const letIn = (kind: "hostssl" | "hostnossl") => {
 
 describe("a PostgreSQL server without TLS", () => {
   it.scopedLive(
-    "a connection to a server without TLS is unencrypted, and fails when sslmode is require",
+    "a connection to a PostgreSQL server without TLS is unencrypted if sslmode is disable, allow or prefer, and fails if sslmode is require",
     () =>
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* encrypted, [false, false, false, "refused"])
@@ -68,7 +68,7 @@ describe("a PostgreSQL server without TLS", () => {
 
 describe("a PostgreSQL server with TLS", () => {
   it.scopedLive(
-    "a connection to a server with TLS is encrypted when sslmode is prefer or require",
+    "a connection to a PostgreSQL server with TLS is encrypted if sslmode is prefer or require, and unencrypted if sslmode is disable or allow",
     () =>
       Effect.gen(function* () {
         write("server.crt", certificates.certificate)
@@ -81,23 +81,25 @@ describe("a PostgreSQL server with TLS", () => {
       }),
   )
 
-  it.scopedLive("the server's certificate is verified as sslmode and sslrootcert require", () =>
-    Effect.gen(function* () {
-      const file = join(yield* temporaryFolder, "authority.crt")
-      writeFileSync(file, certificates.authority)
-      for (const mode of ["require", "verify-ca"]) {
-        assert.isTrue(yield* isEncrypted(`sslmode=${mode}&sslrootcert=${file}`))
-      }
-      assert.isTrue(yield* isEncrypted(`sslmode=verify-full&sslrootcert=${file}`, "localhost"))
-      assert.match(yield* refusal(`sslmode=verify-full&sslrootcert=${file}`), /altnames/)
-      const system = "sslmode=verify-full&sslrootcert=system"
-      assert.match(yield* refusal(system, "localhost"), /certificate/)
-      assert.match(yield* refusal("sslmode=verify-ca&sslrootcert=/nowhere"), /ENOENT/)
-    }),
+  it.scopedLive(
+    "the PostgreSQL server's certificate is verified as sslmode and sslrootcert require",
+    () =>
+      Effect.gen(function* () {
+        const file = join(yield* temporaryFolder, "authority.crt")
+        writeFileSync(file, certificates.authority)
+        for (const mode of ["require", "verify-ca"]) {
+          assert.isTrue(yield* isEncrypted(`sslmode=${mode}&sslrootcert=${file}`))
+        }
+        assert.isTrue(yield* isEncrypted(`sslmode=verify-full&sslrootcert=${file}`, "localhost"))
+        assert.match(yield* refusal(`sslmode=verify-full&sslrootcert=${file}`), /altnames/)
+        const system = "sslmode=verify-full&sslrootcert=system"
+        assert.match(yield* refusal(system, "localhost"), /certificate/)
+        assert.match(yield* refusal("sslmode=verify-ca&sslrootcert=/nowhere"), /ENOENT/)
+      }),
   )
 
   it.scopedLive(
-    "sslmode=allow switches to TLS on a server that refuses unencrypted connections",
+    "sslmode=allow switches to TLS on a PostgreSQL server that refuses unencrypted connections",
     () =>
       Effect.gen(function* () {
         letIn("hostssl")
@@ -109,14 +111,16 @@ describe("a PostgreSQL server with TLS", () => {
       }),
   )
 
-  it.scopedLive("sslmode=prefer switches to no encryption on a server that refuses TLS", () =>
-    Effect.gen(function* () {
-      letIn("hostnossl")
-      yield* eventually(
-        "TLS connections are refused",
-        Effect.isFailure(isEncrypted("sslmode=require")),
-      )
-      assert.deepStrictEqual(yield* encrypted, [false, false, false, "refused"])
-    }),
+  it.scopedLive(
+    "sslmode=prefer switches to no encryption on a PostgreSQL server that refuses TLS",
+    () =>
+      Effect.gen(function* () {
+        letIn("hostnossl")
+        yield* eventually(
+          "TLS connections are refused",
+          Effect.isFailure(isEncrypted("sslmode=require")),
+        )
+        assert.deepStrictEqual(yield* encrypted, [false, false, false, "refused"])
+      }),
   )
 })

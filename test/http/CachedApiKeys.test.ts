@@ -39,25 +39,27 @@ const processes = (before: Effect.Effect<void> = Effect.void) =>
   })
 
 describe("a cached API key", () => {
-  it.scoped("a cached API key is authenticated without a query for five seconds", () =>
-    Effect.gen(function* () {
-      const { local, queries } = yield* processes()
-      const { key, record } = yield* local.issue({ account })
-      for (let i = 0; i < 10; i++) {
-        assert.deepStrictEqual(
-          { ...(yield* local.authenticate(key)), lastUsedAt: null },
-          { ...record, lastUsedAt: null },
-        )
-      }
-      assert.strictEqual(queries(), 1)
-      yield* TestClock.adjust("5 seconds")
-      yield* local.authenticate(key)
-      assert.strictEqual(queries(), 2)
-    }),
+  it.scoped(
+    "a cached API key is authenticated without a query to the key store, and is looked up again after five seconds at the latest",
+    () =>
+      Effect.gen(function* () {
+        const { local, queries } = yield* processes()
+        const { key, record } = yield* local.issue({ account })
+        for (let i = 0; i < 10; i++) {
+          assert.deepStrictEqual(
+            { ...(yield* local.authenticate(key)), lastUsedAt: null },
+            { ...record, lastUsedAt: null },
+          )
+        }
+        assert.strictEqual(queries(), 1)
+        yield* TestClock.adjust("5 seconds")
+        yield* local.authenticate(key)
+        assert.strictEqual(queries(), 2)
+      }),
   )
 
   it.scoped(
-    "a cached API key is checked again after five seconds even if the clock is set back",
+    "a cached API key is looked up again after five seconds at the latest, even if the clock is set back",
     () =>
       Effect.gen(function* () {
         const { adjust, clock, putBack } = yield* settable

@@ -144,10 +144,10 @@ const flood = (connection: Connection) =>
     while (!connection.isClosed()) yield* connection.sendOut(chunk)
   })
 
-describe("an answer that is sent before the body has arrived", () => {
+describe("an answer that is sent before the request body has arrived", () => {
   for (const [status, line, headers] of early) {
     it.scopedLive(
-      `a ${status} sent before the end of the body has Connection: close, and the server closes the connection`,
+      `a ${status} answer that is sent before the whole request body has arrived has the header Connection: close, and the server closes the connection`,
       () =>
         Effect.gen(function* () {
           const { connections, key, url } = yield* start({ limits: { discardMs: 200 } })
@@ -162,27 +162,29 @@ describe("an answer that is sent before the body has arrived", () => {
         }),
     )
 
-    it.scopedLive(`a client that keeps sending its body after a ${status} is cut off`, () =>
-      Effect.gen(function* () {
-        const { connections, credits, key, url } = yield* start({
-          limits: { discardMs: 60_000, discardBytes: 1024 * 1024 },
-        })
-        const connection = yield* connect(url, { closes: false })
-        connection.send(head(line, { ...headers(key), "transfer-encoding": "chunked" }))
-        yield* Effect.fork(flood(connection))
-        yield* eventually("the server cuts the connection", connection.isClosed)
-        assert.deepStrictEqual(statuses(connection.received()), [status])
-        assert.isBelow(connection.sent(), 64 * 1024 * 1024)
-        assert.strictEqual((yield* credits).status, 200)
-        yield* eventually(
-          "the server has no connection",
-          Effect.map(connections, (count) => count === 0),
-        )
-      }),
+    it.scopedLive(
+      `the server cuts off a client that keeps sending its request body after a ${status} answer`,
+      () =>
+        Effect.gen(function* () {
+          const { connections, credits, key, url } = yield* start({
+            limits: { discardMs: 60_000, discardBytes: 1024 * 1024 },
+          })
+          const connection = yield* connect(url, { closes: false })
+          connection.send(head(line, { ...headers(key), "transfer-encoding": "chunked" }))
+          yield* Effect.fork(flood(connection))
+          yield* eventually("the server cuts the connection", connection.isClosed)
+          assert.deepStrictEqual(statuses(connection.received()), [status])
+          assert.isBelow(connection.sent(), 64 * 1024 * 1024)
+          assert.strictEqual((yield* credits).status, 200)
+          yield* eventually(
+            "the server has no connection",
+            Effect.map(connections, (count) => count === 0),
+          )
+        }),
     )
 
     it.scopedLive(
-      `a ${status} reaches a client that sends its whole body of 5 MB before it reads the answer`,
+      `a ${status} answer reaches a client that sends its whole request body of 5 MB before it reads the answer`,
       () =>
         Effect.gen(function* () {
           const { key, url } = yield* start()

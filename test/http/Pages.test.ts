@@ -79,16 +79,18 @@ describe.each(paths)("the web page %s", (path) => {
     }),
   )
 
-  it.scopedLive("a web page with a known ETag is answered with 304 and no body", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start()
-      const { headers } = yield* send({ path })
-      const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
-      assert.strictEqual(known.status, 304)
-      assert.strictEqual(known.text, "")
-      const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
-      assert.strictEqual(changed.status, 200)
-    }),
+  it.scopedLive(
+    "a request for a web page is answered with 304 and no body if its If-None-Match header contains the page's ETag",
+    () =>
+      Effect.gen(function* () {
+        const { send } = yield* start()
+        const { headers } = yield* send({ path })
+        const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
+        assert.strictEqual(known.status, 304)
+        assert.strictEqual(known.text, "")
+        const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
+        assert.strictEqual(changed.status, 200)
+      }),
   )
 
   it.scopedLive("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
@@ -140,7 +142,7 @@ describe.each(paths)("the web page %s", (path) => {
 
 describe("the console page", () => {
   it.scopedLive(
-    "if the figures may be synthetic, the console page differs only in the HTML attribute data-figures",
+    "if the service's figures may be synthetic, its console page has the HTML attribute data-figures, and is otherwise unchanged",
     () =>
       Effect.gen(function* () {
         const real = yield* (yield* start()).send({ path: "/console" })

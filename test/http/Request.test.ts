@@ -45,7 +45,7 @@ const answers = (count: number, ...pieces: ReadonlyArray<string>) =>
   })
 
 it.scopedLive(
-  "a request body that arrives in one piece can be read from the property body, or as a stream, even after all of it has arrived",
+  "a request body that arrives in one piece can be read from the property request.body; it can also be read as a stream, at once or after the whole body has arrived",
   () =>
     Effect.gen(function* () {
       const sent = ["/body", "/stream", "/late", "/body"].map((path, i) => post(path, `body ${i}`))
@@ -69,7 +69,7 @@ it.scopedLive(
 )
 
 it.scopedLive(
-  "a chunked request body can be read only as a stream, and the property body stays undefined",
+  "a chunked request body can be read only as a stream, and the property request.body stays undefined",
   () =>
     Effect.gen(function* () {
       const head = (path: string) =>

@@ -285,16 +285,18 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
       )
 
-      it.effect("an answer that cost nothing is also stored", () =>
-        Effect.gen(function* () {
-          const account = yield* anAccount
-          yield* chargeAtOnce(request(account, { key: "known" }), 0, "nothing known")
-          yield* settle(yield* opened(request(account, { key: "bought" })), 0, "nothing bought")
-          assert.strictEqual(yield* open(request(account, { key: "known" })), "nothing known")
-          assert.strictEqual(yield* open(request(account, { key: "bought" })), "nothing bought")
-          assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
-          assert.strictEqual((yield* statement(account)).length, 1)
-        }),
+      it.effect(
+        "an answer is stored under its idempotency key even if the request cost no credits",
+        () =>
+          Effect.gen(function* () {
+            const account = yield* anAccount
+            yield* chargeAtOnce(request(account, { key: "known" }), 0, "nothing known")
+            yield* settle(yield* opened(request(account, { key: "bought" })), 0, "nothing bought")
+            assert.strictEqual(yield* open(request(account, { key: "known" })), "nothing known")
+            assert.strictEqual(yield* open(request(account, { key: "bought" })), "nothing bought")
+            assert.deepInclude(yield* figures(account), { charged: 0, held: 0 })
+            assert.strictEqual((yield* statement(account)).length, 1)
+          }),
       )
 
       it.effect(

@@ -168,7 +168,7 @@ describe.concurrent("restarts of PgBouncer and its server", () => {
     })
 
   it.scopedLive.each(modes)(
-    "no request fails while PgBouncer and then PostgreSQL restart, in %s",
+    "with PgBouncer in %s, no request fails while first PgBouncer and then PostgreSQL restarts",
     ([, mode]) =>
       survives(mode, ({ pgbouncer, postgres, requestsRunAgain }) =>
         Effect.all([restart(pgbouncer), requestsRunAgain, restart(postgres), requestsRunAgain]),
@@ -177,7 +177,7 @@ describe.concurrent("restarts of PgBouncer and its server", () => {
   )
 
   it.scopedLive(
-    "no request fails while PgBouncer is away for five seconds",
+    "no request fails while PgBouncer is down for five seconds",
     () =>
       survives(transactionMode, ({ pgbouncer, requestsRunAgain }) =>
         Effect.zipRight(restart(pgbouncer, 5000), requestsRunAgain),
@@ -186,7 +186,7 @@ describe.concurrent("restarts of PgBouncer and its server", () => {
   )
 
   it.scopedLive(
-    "no request fails while the PostgreSQL server is away for five seconds",
+    "no request fails while the PostgreSQL server is down for five seconds",
     () =>
       survives(transactionMode, ({ postgres, requestsRunAgain }) =>
         Effect.zipRight(restart(postgres, 5000), requestsRunAgain),

@@ -54,7 +54,7 @@ describe("a CLI verb whose output cannot be written", () => {
   )
 
   it.scopedLive(
-    "a CLI verb fails when the disk is full after a part of its output",
+    "a CLI verb fails when only the first part of its output can be written to the output file",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

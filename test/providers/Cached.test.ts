@@ -165,27 +165,29 @@ describe("Cached", () => {
     )
   }
 
-  it.effect("a service that stops while it writes figures stores all of these figures first", () =>
-    Effect.gen(function* () {
-      const store = yield* MetricsCache
-      const slow = MetricsCache.of({
-        ...store,
-        put: (figures) => Effect.delay(store.put(figures), "500 millis"),
-      })
-      const urls = Array.from({ length: 201 }, (_, i) => `site${i}.example.com`)
-      const scope = yield* Scope.make()
-      const first = yield* setUp().pipe(
-        Scope.extend(scope),
-        Effect.provideService(MetricsCache, slow),
-      )
-      yield* first.lookup(...urls)
-      yield* TestClock.adjust("300 millis")
-      const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
-      yield* TestClock.adjust("2 seconds")
-      yield* stopping
-      const second = yield* Effect.scoped(Effect.tap(setUp(), ({ lookup }) => lookup(...urls)))
-      assert.isEmpty(second.vendor.calls)
-    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  it.effect(
+    "a service that stops during a write to the metrics store writes all waiting figures before it ends",
+    () =>
+      Effect.gen(function* () {
+        const store = yield* MetricsCache
+        const slow = MetricsCache.of({
+          ...store,
+          put: (figures) => Effect.delay(store.put(figures), "500 millis"),
+        })
+        const urls = Array.from({ length: 201 }, (_, i) => `site${i}.example.com`)
+        const scope = yield* Scope.make()
+        const first = yield* setUp().pipe(
+          Scope.extend(scope),
+          Effect.provideService(MetricsCache, slow),
+        )
+        yield* first.lookup(...urls)
+        yield* TestClock.adjust("300 millis")
+        const stopping = yield* Effect.fork(Scope.close(scope, Exit.void))
+        yield* TestClock.adjust("2 seconds")
+        yield* stopping
+        const second = yield* Effect.scoped(Effect.tap(setUp(), ({ lookup }) => lookup(...urls)))
+        assert.isEmpty(second.vendor.calls)
+      }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
   it.effect("the service stops even if the metrics store hangs", () =>

@@ -151,7 +151,7 @@ describe("answers from Moz", () => {
     }),
   )
 
-  it.scoped("a target that Moz refuses fails, and the other targets succeed", () =>
+  it.scoped("when Moz refuses one target, this target fails, and the other targets succeed", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       moz.script(FakeMoz.siteError((page) => page === "example.com/a"))
@@ -216,7 +216,7 @@ describe("answers from Moz", () => {
     FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, {}),
   )
   it.prop(
-    "Moz authorities must be valid scores, and an invalid spam score is left out",
+    "a target fails if Moz returns an invalid page or domain authority; an invalid spam score is only left out",
     [
       FastCheck.record({
         domain_authority: figure,

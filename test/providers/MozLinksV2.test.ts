@@ -27,15 +27,17 @@ it.scoped("Moz Links v2 gets targets without a scheme, and the token in a header
   }),
 )
 
-it.scoped("Moz Links v2 gets an old account's id and secret as HTTP Basic", () =>
-  Effect.gen(function* () {
-    const moz = yield* FakeMozLinksV2.make
-    yield* lookup({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
-    assert.containSubset(moz.calls[0]?.headers, {
-      authorization: `Basic ${Buffer.from("mozscape-1:secret").toString("base64")}`,
-    })
-    assert.notProperty(moz.calls[0]?.headers, "x-moz-token")
-  }),
+it.scoped(
+  "the access id and secret of a Moz account from before March 2024 are sent to Moz Links v2 as HTTP Basic authentication",
+  () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMozLinksV2.make
+      yield* lookup({ layer: moz.layerWith("mozscape-1:secret") }, "example.com")
+      assert.containSubset(moz.calls[0]?.headers, {
+        authorization: `Basic ${Buffer.from("mozscape-1:secret").toString("base64")}`,
+      })
+      assert.notProperty(moz.calls[0]?.headers, "x-moz-token")
+    }),
 )
 
 it.scoped("a Moz Links v2 answer with a wrong number of results is reported as Malformed", () =>

@@ -91,7 +91,7 @@ describe("retries of vendor calls", () => {
   )
 })
 
-it.effect("the retries of a vendor call respect the deadline when the clock is set back", () =>
+it.effect("the retries of a vendor call respect the deadline even when the clock is set back", () =>
   Effect.gen(function* () {
     const { adjust, clock, putBack } = yield* settable
     yield* Effect.gen(function* () {
@@ -183,7 +183,7 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("the cooldown of an open circuit ends in time when the clock is set back", () =>
+  it.effect("the cooldown of an open circuit does not last longer when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {

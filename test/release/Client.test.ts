@@ -105,7 +105,7 @@ const asJavaScript = (folder: string, file: string) => {
 
 describe("the packed client", () => {
   it.scopedLive(
-    "the packed client declares its Node version, and has a main export, a README and a license",
+    "the client's npm package declares the minimum Node version that it supports, and has a main export, a README and a license",
     () =>
       Effect.gen(function* () {
         const project = yield* consumer

@@ -19,7 +19,7 @@ import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
 
 describe.skipIf(isMissing)("the console", () => {
   it.scopedLive(
-    "the console keeps its results when the server dies, and continues without a double charge",
+    "the console keeps its results when the service is killed, and continues the run without a double charge once the service is back",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -83,7 +83,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console checks 10,000 addresses but renders at most 130 table rows at a time, and can read a list of 100,000 addresses",
+    "the console checks 10,000 URLs but renders at most 130 table rows at a time, and can read a list of 100,000 URLs",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

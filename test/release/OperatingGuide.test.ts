@@ -26,7 +26,7 @@ const moz = { AUTHORITY_PROVIDER: "moz", AUTHORITY_MOZ_TOKEN: "token" }
 
 describe("the guide to operating", () => {
   it.scopedLive(
-    "the guide's commands create the first account and its key while the service runs",
+    "the operating guide's commands create the first account and its key while the service runs",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -43,7 +43,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the guide's example request is answered with the key of the first account",
+    "the operating guide's example request succeeds with an account's API key and costs one credit",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -58,7 +58,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the guide's commands manage accounts, keys and credits",
+    "the operating guide's commands for accounts, keys and credits run without an error",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -69,7 +69,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "the guide's commands back up a running service's database and restore it after a stop",
+    "the operating guide's commands back up the database of a running service, and restore the database after the service has stopped",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -88,7 +88,7 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
-    "an older program refuses a database of a newer version with the message that the guide shows",
+    "an older program refuses a database of a newer version with the message that the operating guide shows",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder

@@ -27,7 +27,7 @@ const execute = (url: string, statements: ReadonlyArray<string> = []) =>
 
 describe("the roles and grants of the guide", () => {
   it.scopedLive(
-    "with the guide's grants, the owner role can migrate, and a role with fewer rights can run the service",
+    "with the roles and GRANT statements of the PostgreSQL guide, the owner role can migrate the database, and a role with fewer rights can run the service but cannot change ledger entries",
     () =>
       Effect.gen(function* () {
         const server = inject("postgresUrl")

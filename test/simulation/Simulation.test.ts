@@ -33,7 +33,7 @@ describe("the simulation", () => {
     for (const patch of patches) execFileSync("git", ["apply", "--check", patch], { cwd })
   })
 
-  it("the simulation computes equal trace hashes for equal seeds, in any process, whether or not it records its notes", async () => {
+  it("the simulation computes the same trace hash for the same seed in every process, whether or not the simulation keeps the traced events as text", async () => {
     const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
     const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
     assert.deepStrictEqual(recorded, traces)

@@ -22,7 +22,7 @@ it.each(["23505", "42501", "53300", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
   },
 )
 
-it("PgBouncer's statement mode error does not count as a lost connection, despite its error code", () => {
+it("PgBouncer's error about transactions in statement pooling mode does not count as a lost connection, although its error code 08P01 usually means one", () => {
   const message = "transaction blocks not allowed in statement pooling mode"
   const error = new SqlError({ cause: Object.assign(new Error(message), { code: "08P01" }) })
   assert.isFalse(Failure.isDisconnection(error))

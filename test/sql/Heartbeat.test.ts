@@ -90,7 +90,7 @@ for (const [name, store] of sqlStores) {
     )
 
     it.scoped(
-      "a process that was frozen cannot settle its released holds, and continues to work",
+      "a process that was frozen while another process released its holds cannot settle these holds, but can open and settle new holds",
       () =>
         Effect.gen(function* () {
           const [frozen, other] = [yield* newProcess, yield* newProcess]
@@ -160,29 +160,31 @@ for (const [name, store] of sqlStores) {
         }),
     )
 
-    it.scoped("a process keeps the rhythm of its heartbeat when its clock is set back", () =>
-      Effect.gen(function* () {
-        const { adjust, clock, putBack } = yield* settable
-        const { owner } = Context.get(
-          yield* Layer.build(heartbeatLayer).pipe(Effect.withClock(clock)),
-          Heartbeat,
-        )
-        const sql = yield* SqlClient.SqlClient
-        const beats = (count: number) =>
-          eventually(
-            `the process has beaten ${count} times`,
-            Effect.map(
-              sql<{ readonly beats: number }>`SELECT beats FROM processes WHERE id = ${owner}`,
-              ([row]) => Number(row?.beats) === count,
-            ),
-          ).pipe(TestServices.provideLive)
-        yield* beats(1)
-        putBack("3599 seconds")
-        for (const count of [2, 3, 4]) {
-          yield* adjust("2 seconds")
-          yield* beats(count)
-        }
-      }),
+    it.scoped(
+      "a process keeps the interval of its heartbeats even when its clock is set back",
+      () =>
+        Effect.gen(function* () {
+          const { adjust, clock, putBack } = yield* settable
+          const { owner } = Context.get(
+            yield* Layer.build(heartbeatLayer).pipe(Effect.withClock(clock)),
+            Heartbeat,
+          )
+          const sql = yield* SqlClient.SqlClient
+          const beats = (count: number) =>
+            eventually(
+              `the process has beaten ${count} times`,
+              Effect.map(
+                sql<{ readonly beats: number }>`SELECT beats FROM processes WHERE id = ${owner}`,
+                ([row]) => Number(row?.beats) === count,
+              ),
+            ).pipe(TestServices.provideLive)
+          yield* beats(1)
+          putBack("3599 seconds")
+          for (const count of [2, 3, 4]) {
+            yield* adjust("2 seconds")
+            yield* beats(count)
+          }
+        }),
     )
 
     it.scoped(
@@ -206,7 +208,7 @@ for (const [name, store] of sqlStores) {
     )
 
     it.scoped(
-      "a process reports a problem when it has committed nothing for more than ten seconds",
+      "a process reports a problem when none of its writes, including its heartbeats, has been committed for more than ten seconds",
       () =>
         Effect.gen(function* () {
           const { context, trouble } = yield* newProcess

@@ -128,7 +128,7 @@ describe("a PostgreSQL role", () => {
   )
 
   it.scopedLive(
-    "a read-only PostgreSQL role gets an error with the fix",
+    "a write by a read-only PostgreSQL role fails with an error that says to connect to the primary server",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole

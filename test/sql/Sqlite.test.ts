@@ -225,10 +225,12 @@ describe("a SQLite file that cannot be opened", () => {
     }),
   )
 
-  it.scoped("opening a folder as a SQLite file fails with an error that names the setting", () =>
-    Effect.gen(function* () {
-      assert.include(yield* openingFails(yield* temporaryFolder), "AUTHORITY_DATABASE_URL")
-    }),
+  it.scoped(
+    "opening a folder as a SQLite file fails with an error that names the setting AUTHORITY_DATABASE_URL",
+    () =>
+      Effect.gen(function* () {
+        assert.include(yield* openingFails(yield* temporaryFolder), "AUTHORITY_DATABASE_URL")
+      }),
   )
 })
 

@@ -43,13 +43,17 @@ describe("text from a provider", () => {
     { fastCheck: { numRuns: runs(5) } },
   )
 
-  it.prop("a text without a secret is left unchanged", { text: fc.string() }, ({ text }) => {
-    assert.strictEqual(Secrets.remover(["a secret of this test"])(text), text)
-    assert.strictEqual(Secrets.remover([""])(text), text)
-  })
+  it.prop(
+    "removing secrets from a text that contains no secret leaves the text unchanged",
+    { text: fc.string() },
+    ({ text }) => {
+      assert.strictEqual(Secrets.remover(["a secret of this test"])(text), text)
+      assert.strictEqual(Secrets.remover([""])(text), text)
+    },
+  )
 })
 
-describe("secrets in an address", () => {
+describe("secrets in a URL", () => {
   it.each([
     ["https://api.moz.com/jsonrpc", "https://api.moz.com/jsonrpc"],
     ["https://host/?key=SECRET", "https://host/?key=…"],
@@ -62,11 +66,11 @@ describe("secrets in an address", () => {
     ["https://user:SEC/RET?SEC#RET@host/", "https://user:…@host/"],
     ["sqlite:authority.db", "sqlite:authority.db"],
     ["600/1m", "600/1m"],
-  ])("the address %s is shown without its secrets", (address, shown) => {
+  ])("the value %s is shown as %s, without the secrets of a URL", (address, shown) => {
     assert.strictEqual(Secrets.hideIn(address), shown)
   })
 
-  it("all parts of an address that may be secrets are found", () => {
+  it("the possible secrets of a URL are its user name, password and query values of at least four characters, percent-decoded", () => {
     assert.deepStrictEqual(
       Secrets.partsOf("https://user:pass%20word@host/path?key=SEC%2FRET&v=2&BARETOKEN"),
       ["user", "pass word", "SEC/RET", "BARETOKEN"],
@@ -75,7 +79,7 @@ describe("secrets in an address", () => {
     assert.deepStrictEqual(Secrets.partsOf("no address"), [])
   })
 
-  it("a password in an address is removed from a text, both encoded and decoded", () => {
+  it("the password of a URL is removed from a text, whether the text contains the password percent-encoded, plain or in base64", () => {
     const address = "https://user:pass%20word@host/"
     const remove = Secrets.remover(Secrets.partsOf(address))
     assert.strictEqual(remove(address), "https://<redacted>:<redacted>@host/")

@@ -211,7 +211,7 @@ for (const dialect of ["sqlite", "postgres"] as const) {
       )
 
       it.effect(
-        "holds that an earlier version left open when it was killed are released, and a repeat of such a request is answered and charged",
+        "holds that an earlier version left open when it was killed are released, and if the client repeats the request of such a hold, the request is answered and charged",
         () =>
           Effect.gen(function* () {
             const { stores, url } = yield* OldService
