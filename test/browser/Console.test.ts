@@ -517,7 +517,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => heading(page, "Done: 2 addresses"))
         yield* act((page) => page.getByRole("button", { name: "Clear", exact: true }).click())
 
-        // The service is paid for three batches, of which two answers never arrive.
+        // The service charges three batches, but the browser receives only the first answer.
         let isFirst = true
         let unanswered = 0
         yield* act((page) =>
@@ -536,7 +536,7 @@ describe.skipIf(isMissing)("the console", () => {
         while (unanswered < 2) yield* Effect.sleep(20)
         const before = yield* json(cwd, "credits", "balance", "--account", "acme")
         assert.deepInclude(before, { charged: 121 })
-        // Without the route, the browser would let the answers through: reload first.
+        // Reload before `unroute`, because `unroute` would let the two held answers reach the page.
         yield* act((page) => page.reload())
         yield* act((page) => page.unroute(batches))
 
@@ -620,7 +620,7 @@ describe.skipIf(isMissing)("the console", () => {
           page.getByRole("button", { name: /^Delete the run .* 1 address/ }).click(),
         )
         yield* full.act((page) => page.getByRole("button", { name: "Delete permanently" }).click())
-        // With space again, the console keeps what it could not keep before.
+        // Once the browser has space again, the console stores the results of the earlier run too.
         yield* full.act((page) => page.getByText(problem).waitFor(gone))
         yield* full.act((page) => page.reload())
         yield* full.act((page) => page.getByRole("button", { name: /60 checked/ }).click())

@@ -1,4 +1,4 @@
-/** Help and usage errors of every verb, in the process of the test. */
+/** Tests the help and the usage errors of every CLI verb, in the process of the test. */
 import { execFileSync } from "node:child_process"
 import { assert, describe, it } from "@effect/vitest"
 import * as NodeContext from "@effect/platform-node/NodeContext"
@@ -10,7 +10,7 @@ import { authority } from "../../src/cli/Cli.ts"
 import * as CommandLine from "../../src/cli/CommandLine.ts"
 import { examples } from "../../src/cli/examples.ts"
 
-/** Runs the words that must not reach a verb. Returns what they print. */
+/** Runs a command line that prints help or a usage error, but runs no verb. Returns the output. */
 const run = (...words: ReadonlyArray<string>) =>
   Effect.gen(function* () {
     const [out, err] = [new Array<string>(), new Array<string>()]

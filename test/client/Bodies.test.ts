@@ -17,7 +17,7 @@ import { runs } from "../support/properties.ts"
 
 type Same<A, B> = [A, B] extends [B, A] ? true : false
 
-/** The compiler holds the plain types to the contract. */
+/** Fails to compile when a type of the promise client differs from the contract's type. */
 const areSame: [
   Same<Wire.BatchAnswer, typeof BatchResponse.Encoded>,
   Same<Wire.CreditsAnswer, typeof CreditsResponse.Encoded>,

@@ -209,7 +209,7 @@ describe("the promise client", () => {
   )
 })
 
-/** Makes a client whose service makes the moves in order, and then stays silent. */
+/** Makes a client whose fake service gives the answers `moves` in order, and then no answer. */
 const scripted = (
   moves: ReadonlyArray<Scripted | "reset" | "cut">,
   options: Partial<Options> = {},
@@ -240,7 +240,7 @@ const cutOff = () =>
     start: (controller) => controller.error(new Error("cut off")),
   })
 
-/** Runs with a clock that the test sets. */
+/** Runs a test with fake timers. */
 const onTestClock = (test: () => Promise<void>) => async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] })
   try {
@@ -252,7 +252,7 @@ const onTestClock = (test: () => Promise<void>) => async () => {
 
 const hourMs = 3_600_000
 
-/** What the promise resolves or rejects with, within an hour. */
+/** Returns the value or the error of the promise, after the fake clock has advanced by an hour. */
 const ended = async <A>(promise: Promise<A>) => {
   const end = promise.catch((error: unknown) => error)
   await vi.advanceTimersByTimeAsync(hourMs)

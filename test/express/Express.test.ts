@@ -81,7 +81,7 @@ const warmUp = [plain("known-1.example.com"), plain("known-2.example.com")]
 
 const named = (...urls: ReadonlyArray<string>): Ask => ({ ...plain(...urls), idempotencyKey: "a" })
 
-/** Charged, replayed, refused with 422, and (at a price of two) refused with 402. */
+/** Charged, replayed, refused with 422 and, if a check costs two credits, refused with 402. */
 const oneOfEach = {
   credits: 7,
   asks: [
@@ -181,7 +181,7 @@ const racing = fc.record({
   ),
 })
 
-/** The lists that clients send with each idempotency key, nearly always the first one. */
+/** For each idempotency key, the two lists that clients send with it. Most send the first list. */
 const lists: Readonly<Record<string, ReadonlyArray<ReadonlyArray<string>>>> = {
   a: [["known-1.example.com", "localhost", "known-2.example.com"], ["known-2.example.com"]],
   b: [["bought-1.example.com", "known-1.example.com"], ["known-1.example.com"]],

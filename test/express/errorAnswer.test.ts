@@ -16,7 +16,6 @@ import { start } from "../support/Modes.ts"
 import { forAll } from "../support/properties.ts"
 import { newProvider, plain, requestOf } from "../support/randomRequests.ts"
 
-/** Without an idempotency key, so that no message contains a request id. */
 const request = { requestId: RequestId.make("request-1"), idempotencyKey: undefined }
 
 const refusal: fc.Arbitrary<Refusal | StoreTimeout> = fc.oneof(
@@ -28,10 +27,10 @@ const refusal: fc.Arbitrary<Refusal | StoreTimeout> = fc.oneof(
   fc.constant(new StoreTimeout({ mayCharge: false })),
 )
 
-/** The result of every charge. */
+/** The error with which every charge of the router's ledger ends. */
 let outcome: Effect.Effect<never, Refusal | StoreTimeout>
 
-/** A request to the router over a ledger whose charges end with `outcome`. */
+/** Starts a service without the fast path. Returns a request whose charge ends with `outcome`. */
 const router = Effect.gen(function* () {
   const service = yield* start("router", {
     provider: newProvider().layer,
@@ -49,7 +48,7 @@ const router = Effect.gen(function* () {
 })
 
 it.scopedLive(
-  "a request that the ledger refuses gets the same status and body from the fast path as from the router",
+  "a request that the ledger refuses or does not decide in time gets the same status and body from the fast path as from the router",
   () =>
     Effect.gen(function* () {
       const answer = yield* router

@@ -1,4 +1,4 @@
-/** The program on a disk that fills up under load, and on one that cannot be written. */
+/** Tests the program on a disk that fills up under load, and on a read-only disk. */
 import { readdirSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
@@ -20,7 +20,7 @@ const timeout = 120_000
 const check = (url: string, key: string) =>
   request(url, batch(key, JSON.stringify({ urls: ["example.com", "example.org"] })))
 
-/** Checks that the books add up, and returns the ids of the charged requests. */
+/** Checks that the ledger is consistent, and returns the ids of the charged requests. */
 const charges = (cwd: string) =>
   Effect.gen(function* () {
     assert.deepInclude(yield* json(cwd, "credits", "verify"), { ok: true, problems: [] })
@@ -90,7 +90,8 @@ describe.skipIf(missing !== undefined)("a disk without space for a second databa
         running.signal("SIGKILL")
         yield* exited(running)
         const { size } = statSync(copy)
-        // Space for half the copy, or for the copy but not for SQLite to open it.
+        // The disk has space for half of the copy, or for the copy but not for the files that
+        // SQLite needs to open the copy.
         for (const room of [size / 2, size + 12_288]) {
           const { bavail, bsize } = statfsSync(folder)
           writeFileSync(join(folder, "more"), Buffer.alloc(bavail * bsize - room, 1))

@@ -1,4 +1,4 @@
-/** The network to PostgreSQL fails during a COMMIT. */
+/** Tests the ledger when the network to PostgreSQL fails, mostly during a COMMIT. */
 import { assert, describe, it } from "@effect/vitest"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"

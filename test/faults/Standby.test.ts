@@ -33,7 +33,7 @@ const onStandby = (url: Redacted.Redacted) => {
   return Object.assign(new URL(Redacted.value(url)), { port }).href
 }
 
-/** An empty database that both servers have. */
+/** Creates an empty database on the primary, and waits until the standby has it. */
 const newDatabase = Effect.gen(function* () {
   const url = yield* newDatabaseOn(pair.primary.url)
   const copy = Layer.build(PostgresClient.layer(Redacted.make(onStandby(url))))
@@ -43,7 +43,7 @@ const newDatabase = Effect.gen(function* () {
 
 const Issued = Schema.parseJson(Schema.Struct({ key: Schema.String }))
 
-/** A database with the account `acme`, and a key to it. */
+/** Creates a database with the account `acme` and an API key of this account. */
 const openAccount = Effect.gen(function* () {
   const url = yield* newDatabase
   const cwd = yield* folder

@@ -42,7 +42,7 @@ const isEncrypted = (parameters: string, host = "127.0.0.1") => {
 const refusal = (...args: Parameters<typeof isEncrypted>) =>
   Effect.map(Effect.flip(isEncrypted(...args)), ({ message }) => message)
 
-/** Returns the result for each mode that verifies no certificate. */
+/** For each sslmode that verifies no certificate: is the connection encrypted, or "refused"? */
 const encrypted = Effect.suspend(() =>
   Effect.forEach(["disable", "allow", "prefer", "require"], (mode) =>
     Effect.orElseSucceed(isEncrypted(`sslmode=${mode}`), () => "refused"),

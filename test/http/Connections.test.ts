@@ -1,4 +1,4 @@
-/** When the server closes a connection. These clients never close their side. */
+/** Tests when the server closes a connection. The clients never close their side. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -118,7 +118,7 @@ describe("a client that never closes its side of the connection", () => {
   )
 })
 
-/** Requests that are answered before their body has arrived. */
+/** Requests that the server answers before the whole request body has arrived. */
 const early: ReadonlyArray<
   readonly [
     status: number,
@@ -136,7 +136,7 @@ const early: ReadonlyArray<
 
 const chunk = `10000\r\n${"x".repeat(65_536)}\r\n`
 
-/** Sends more than a body may have, waits for the answer, and then sends without end. */
+/** Sends more bytes than a request body may have, waits for the answer, and then sends on. */
 const flood = (connection: Connection) =>
   Effect.gen(function* () {
     for (let i = 0; i < 9; i++) yield* connection.sendOut(chunk)

@@ -61,7 +61,7 @@ const broken = fc
     }, text),
   )
 
-/** The part of a value that the reader keeps: the first items of `urls`, nested values emptied. */
+/** Returns what the reader keeps of a value: the first items of `urls`, nested values emptied. */
 const shortened = (value: unknown): unknown => {
   if (typeof value !== "object" || value === null) return value
   if (Array.isArray(value)) return []

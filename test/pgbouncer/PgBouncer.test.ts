@@ -87,7 +87,7 @@ const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
         }),
       )
 
-    /** Compares what the clients saw with the statement. */
+    /** Compares the clients' outcomes with the charges in the account statement. */
     const tally = (outcomes: ReadonlyArray<Traffic.Outcome>) =>
       Effect.gen(function* () {
         const entries = yield* statement(account)
@@ -97,7 +97,7 @@ const world = (mode: Mode, more: Readonly<Record<string, string>> = {}) =>
         return Traffic.tally(outcomes, charges)
       }).pipe(Effect.provide(stores))
 
-    /** Checks that the books add up and that no hold or unanswered key is left. */
+    /** Checks that the ledger is consistent, without open holds or unanswered idempotency keys. */
     const isTidy = Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const open = sql`SELECT key FROM receipts WHERE body IS NULL`
@@ -137,7 +137,7 @@ const restart = ({ start, stop }: Pick<PgBouncer.PgBouncer, "start" | "stop">, p
     await start()
   })
 
-/** No attempt failed, with or without a key, and each answered request is charged once. */
+/** The tally when no attempt of a request failed and each answered request was charged once. */
 const nothingFails = { lost: 0, doubled: 0, unacknowledged: 0, failures: {} }
 
 describe.each(modes)("PgBouncer in %s", (_, mode) => {
@@ -157,7 +157,8 @@ describe.each(modes)("PgBouncer in %s", (_, mode) => {
   )
 })
 
-// Concurrent, because PgBouncer waits 15 seconds before it tries a lost server again.
+// These tests run concurrently, because PgBouncer waits 15 seconds before it connects again to a
+// PostgreSQL server that was down.
 describe.concurrent("restarts of PgBouncer and its server", () => {
   const survives = (mode: Mode, disturbance: (world: World) => Effect.Effect<unknown, Error>) =>
     Effect.gen(function* () {
@@ -209,7 +210,7 @@ describe("a request timeout that is shorter than the outage", () => {
         assert.deepStrictEqual({ doubled, lost }, { doubled: 0, lost: 0 })
         const named = outcomes.filter(({ isNamed }) => isNamed)
         assert.isTrue(named.some(({ statuses }) => statuses.includes(503)))
-        // A free answer because of a late provider also counts as an answer.
+        // If the provider answers too late, the request gets an answer that costs 0 credits.
         assert.deepStrictEqual(
           named.filter(({ creditsUsed }) => creditsUsed === undefined),
           [],

@@ -104,7 +104,7 @@ describe("a CLI verb whose output cannot be written", () => {
 describe("the service when its log or its output cannot be written", () => {
   const debug = { AUTHORITY_LOG_LEVEL: "debug" }
 
-  /** Each request writes a line to the log. */
+  /** Sends requests, which must succeed. Each request writes a line to the log. */
   const answers = (url: string, key: string) =>
     Effect.gen(function* () {
       for (let i = 0; i < 5; i++) {

@@ -22,7 +22,7 @@ const examplesIn = (file: string) =>
     ([, code = ""]) => code,
   )
 
-/** The README has a copy of the first one. */
+/** The client examples of the guide. The README has a copy of the first example. */
 const examples = examplesIn("src/pages/guide/client.md")
 
 const started = Effect.gen(function* () {
@@ -95,7 +95,7 @@ describe("the examples of the README and the guide", () => {
   )
 })
 
-/** Node 20 cannot run TypeScript. */
+/** Compiles a file to JavaScript, because Node 20 cannot run TypeScript. */
 const asJavaScript = (folder: string, file: string) => {
   const { code } = transformSync(readFileSync(join(folder, file), "utf8"), { loader: "ts" })
   const script = file.replace(/ts$/, "js")

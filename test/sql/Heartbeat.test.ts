@@ -149,7 +149,7 @@ for (const [name, store] of sqlStores) {
           yield* Effect.provide(hold(account, 5), one.context)
           yield* other.sweep
           yield* pass(other)
-          // No process reaches the database. Then `other` sweeps before `one` beats.
+          // For 4 seconds, no process reaches the database. Then `other` sweeps before `one` beats.
           yield* TestClock.adjust("4 seconds")
           assert.strictEqual(yield* other.sweep, 0)
           yield* TestClock.adjust("1 second")

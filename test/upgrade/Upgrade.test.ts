@@ -1,6 +1,7 @@
 /**
- * This version runs on a database that an older version wrote: the books verify, keys work, stored
- * answers are replayed. Stored answers last for a day, so loading renews their end.
+ * This version runs on a database that an older version wrote: `credits verify` finds no problem,
+ * API keys work, and stored answers are replayed. Stored answers expire after a day, so the test
+ * sets a new expiry time when it loads the database.
  */
 import { readFileSync } from "node:fs"
 import { join } from "node:path"
@@ -66,7 +67,7 @@ const textOf = (dialect: "sqlite" | "postgres") =>
   `${read(`47bc1c2.${dialect}.sql`)}
 UPDATE receipts SET expires_at = ${Date.now() + hourMs} WHERE body IS NOT NULL;`
 
-/** Load the old data into a new database and return its URL. */
+/** Loads the older version's data into a new database. Returns the database's URL and stores. */
 const databases = {
   sqlite: (cwd: string) =>
     Effect.sync(() => {
@@ -87,7 +88,7 @@ const databases = {
     }),
 }
 
-/** The program on a new copy of the older database. The tests of a dialect share it. */
+/** The program on a copy of the older version's database. The tests of a dialect share the copy. */
 class OldService extends Context.Tag("OldService")<
   OldService,
   {
@@ -107,7 +108,7 @@ const program = (dialect: "sqlite" | "postgres") =>
     }),
   )
 
-/** Every balance, read in this process. */
+/** Reads the balance of each recorded account, without the running program. */
 const balancesOf = (dialect: "sqlite" | "postgres") =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
