@@ -22,6 +22,7 @@ import {
 import { bundle, exited, shell, start } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start as startServer } from "../support/TestServer.ts"
+import { verb } from "../support/Verb.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
 /** A service in the process of the test, which is cheaper than to start the program. */
@@ -129,7 +130,7 @@ describe("a bulk check that is stopped", () => {
       Effect.gen(function* () {
         const { args, books, cwd, grant, list } = yield* service(1025)
         list(Array.from({ length: 2000 }, (_, i) => `site${i}.example.com`))
-        const stopped = yield* toEnd(cwd, [...args, "--json"])
+        const stopped = yield* verb(cwd, [...args, "--json"])
         assert.strictEqual(stopped.code, 1)
         assert.match(
           stopped.stderr,
@@ -140,7 +141,7 @@ describe("a bulk check that is stopped", () => {
         assert.isAtMost(outcomes.length, 1000)
         assert.strictEqual((yield* books).charged, 1000)
         yield* grant(1000)
-        const done = yield* toEnd(cwd, [...args, "--json"])
+        const done = yield* verb(cwd, [...args, "--json"])
         assert.strictEqual(done.code, 0, done.stderr)
         assert.lengthOf(JSON.parse(done.stdout).outcomes, 2000)
         assert.strictEqual((yield* books).charged, 2000)
@@ -175,7 +176,7 @@ describe("a bulk check that is stopped", () => {
         )
         assert.isBelow((yield* books).charged, 1000)
         const another = yield* issueKey
-        const done = yield* toEnd(
+        const done = yield* verb(
           cwd,
           args.map((word) => (word === key ? another : word)),
         )
@@ -192,10 +193,10 @@ describe("a bulk check that is stopped", () => {
         const { args, books, cwd, grant, list } = yield* service(100)
         const urls = Array.from({ length: 150 }, (_, i) => `site${i}.example.com`)
         list(urls)
-        assert.strictEqual((yield* toEnd(cwd, args)).code, 1)
+        assert.strictEqual((yield* verb(cwd, args)).code, 1)
         for (const other of [urls.with(20, "example.com"), urls.slice(0, 50)]) {
           list(other)
-          const { code, stderr } = yield* toEnd(cwd, args)
+          const { code, stderr } = yield* verb(cwd, args)
           assert.strictEqual(code, 1)
           assert.match(
             stderr,
@@ -205,7 +206,7 @@ describe("a bulk check that is stopped", () => {
         assert.strictEqual((yield* books).charged, 100)
         list(urls)
         yield* grant(50)
-        assert.strictEqual((yield* toEnd(cwd, args)).code, 0)
+        assert.strictEqual((yield* verb(cwd, args)).code, 0)
         assert.strictEqual((yield* books).charged, 150)
       }),
     timeout,
@@ -217,11 +218,11 @@ describe("a bulk check that is stopped", () => {
       Effect.gen(function* () {
         const { args, cwd, list } = yield* service(50)
         list(Array.from({ length: 100 }, (_, i) => `site${i}.example.com`))
-        assert.strictEqual((yield* toEnd(cwd, args)).code, 1)
+        assert.strictEqual((yield* verb(cwd, args)).code, 1)
         const journal = new DatabaseSync(join(cwd, "list.txt.journal"))
         journal.exec("UPDATE batches SET sent_at = sent_at - 25 * 60 * 60 * 1000")
         journal.close()
-        const { stderr } = yield* toEnd(cwd, args)
+        const { stderr } = yield* verb(cwd, args)
         assert.match(
           stderr,
           /^Sent more than a day ago, without an answer: 1 batch\. .* may charge for them again/m,
@@ -240,11 +241,11 @@ describe("a bulk check that finished", () => {
         const urls = Array.from({ length: 120 }, (_, i) => `site${i}.example.com`)
         list(urls)
         const command = [...args, "--output", "out.csv"]
-        assert.strictEqual((yield* toEnd(cwd, command)).code, 0)
+        assert.strictEqual((yield* verb(cwd, command)).code, 0)
         const complete = read("out.csv")
         writeFileSync(join(cwd, "out.csv"), "my notes")
 
-        const same = yield* toEnd(cwd, command)
+        const same = yield* verb(cwd, command)
         assert.deepStrictEqual([same.code, same.stderr], [0, ""])
         assert.match(
           same.stdout,
@@ -254,7 +255,7 @@ describe("a bulk check that finished", () => {
         expectNothingLeft(cwd, "out.csv.journal")
 
         list([...urls, "example.com"])
-        const other = yield* toEnd(cwd, command)
+        const other = yield* verb(cwd, command)
         assert.strictEqual(other.code, 1)
         assert.match(
           other.stderr,
@@ -262,7 +263,7 @@ describe("a bulk check that finished", () => {
         )
         assert.strictEqual((yield* books).charged, 120)
 
-        const again = yield* toEnd(cwd, [...command, "--again"])
+        const again = yield* verb(cwd, [...command, "--again"])
         assert.strictEqual(again.code, 0, again.stderr)
         assert.include(read("out.csv"), complete)
         assert.lengthOf(csv(cwd, "out.csv"), 121)
@@ -277,9 +278,9 @@ describe("a bulk check that finished", () => {
       Effect.gen(function* () {
         const { args, cwd, kill, list } = yield* ownService(100)
         list(["example.com", "localhost"])
-        const first = yield* toEnd(cwd, [...args, "--format", "csv"])
+        const first = yield* verb(cwd, [...args, "--format", "csv"])
         yield* kill
-        const second = yield* toEnd(cwd, [...args, "--format", "csv"])
+        const second = yield* verb(cwd, [...args, "--format", "csv"])
         assert.deepStrictEqual([second.code, second.stdout], [0, first.stdout])
         assert.match(
           second.stderr,
@@ -297,9 +298,9 @@ describe("a bulk check that cannot begin", () => {
       Effect.gen(function* () {
         const { cwd, key, list, url } = yield* service(10)
         list(["example.com"])
-        const refused = yield* toEnd(cwd, ["check", "list.txt", "--key", "am_x", "--url", url])
+        const refused = yield* verb(cwd, ["check", "list.txt", "--key", "am_x", "--url", url])
         const nobody = ["check", "list.txt", "--key", key, "--url", "http://127.0.0.1:2"]
-        const unreachable = yield* toEnd(cwd, nobody)
+        const unreachable = yield* verb(cwd, nobody)
         assert.deepStrictEqual([refused.code, unreachable.code], [1, 1])
         assert.match(refused.stderr, /^authority: the service rejects the key; set [^\n]+\n$/)
         assert.match(
@@ -308,7 +309,7 @@ describe("a bulk check that cannot begin", () => {
         )
         assert.strictEqual(refused.stdout + unreachable.stdout, "")
         expectNothingLeft(cwd)
-        const usage = yield* toEnd(cwd, ["check", "list.txt", "--url", url])
+        const usage = yield* verb(cwd, ["check", "list.txt", "--url", url])
         assert.deepStrictEqual([usage.code, usage.stderr.includes("--key")], [2, true])
       }),
     timeout,
@@ -324,7 +325,7 @@ describe("the output of the bulk check", () => {
         list(["example.com"])
         symlinkSync("list.txt", join(cwd, "link.txt"))
         for (const name of ["nowhere/out.csv", "/dev/null", ".", "list.txt", "link.txt"]) {
-          const { code, stderr } = yield* toEnd(cwd, [...args, "--output", name])
+          const { code, stderr } = yield* verb(cwd, [...args, "--output", name])
           assert.strictEqual(code, 1, name)
           assert.match(stderr, /^authority: [^\n]+\n$/)
         }

@@ -6,10 +6,10 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
-import { exited, folder, json, openAccount, run, serve } from "../support/Program.ts"
+import { exited, folder, openAccount, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
+import { document, verb } from "../support/Verb.ts"
 import { listen, request } from "../../scripts/support/RawHttp.ts"
-import { eventually } from "../../scripts/support/eventually.ts"
 
 const timeout = 60_000
 
@@ -56,17 +56,20 @@ describe("a running service", () => {
         const cwd = yield* folder
         const { key } = yield* openAccount(cwd, 100)
         const collector = yield* receiver
-        const { url } = yield* serve(cwd, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+        const running = yield* serve(cwd, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
         const traceId = "4bf92f3577b34da6a3ce929d0e0e4736"
         const parentId = "00f067aa0ba902b7"
         const call = batch(key, '{"urls":["example.com"]}')
-        yield* request(url, {
+        yield* request(running.url, {
           ...call,
           headers: { ...call.headers, traceparent: `00-${traceId}-${parentId}-01` },
         })
-        yield* eventually("the spans arrive", () => collector.received("/v1/traces", parentId))
+        // Before the service stops, it sends what it has not sent yet.
+        running.signal("SIGTERM")
+        yield* exited(running)
+        assert.isTrue(collector.received("/v1/traces", parentId))
         assert.isTrue(collector.received("/v1/traces", traceId))
-        yield* eventually("the logs arrive", () => collector.received("/v1/logs", "Listening on"))
+        assert.isTrue(collector.received("/v1/logs", "Listening on"))
         assert.isFalse(collector.received("", key), "the export contains no key")
       }),
     timeout,
@@ -175,13 +178,13 @@ describe("a running service", () => {
         const { key } = yield* openAccount(cwd, 100)
         const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "debug", AUTHORITY_PROT: "80" })
         yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
-        const copied = yield* json(cwd, "backup", "copy.db")
+        const copied = yield* document(cwd, "backup", "copy.db")
         assert.deepStrictEqual(copied, { file: "copy.db", accounts: 1, entries: 2 })
-        const again = yield* run(cwd, ["backup", "copy.db"])
+        const again = yield* verb(cwd, ["backup", "copy.db"])
         assert.strictEqual(again.code, 1)
         assert.match(again.stderr, /^authority: copy\.db exists already[^\n]*\n$/)
         const settings = { AUTHORITY_DATABASE_URL: "sqlite:copy.db" }
-        const verified = yield* run(cwd, ["credits", "verify", "--json"], settings)
+        const verified = yield* verb(cwd, ["credits", "verify", "--json"], settings)
         assert.strictEqual(JSON.parse(verified.stdout).ok, true)
 
         running.signal("SIGINT")

@@ -12,7 +12,6 @@ import {
   books,
   exited,
   folder,
-  json,
   openAccount,
   run,
   serve,
@@ -20,6 +19,7 @@ import {
   verify,
 } from "../support/Program.ts"
 import { batch, creditsPath } from "../support/TestServer.ts"
+import { document, verb } from "../support/Verb.ts"
 import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 
@@ -122,7 +122,7 @@ describe("the first start", () => {
           ["account create NAME --credits 1000", "key create --account NAME"],
         )
         for (const [, command = ""] of advised) {
-          const { code, stderr } = yield* run(cwd, command.split(" "))
+          const { code, stderr } = yield* verb(cwd, command.split(" "))
           assert.strictEqual(code, 0, stderr)
         }
         const second = yield* serve(cwd, moz)
@@ -244,11 +244,11 @@ describe("CLI verbs while a service runs", () => {
         const { url } = yield* serve(cwd)
         const { key } = yield* openAccount(cwd, 1)
         assert.strictEqual(yield* available(url, key), 1)
-        yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "4")
+        yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "4")
         assert.strictEqual(yield* available(url, key), 5)
         // A key that was used is known for a few seconds more: see CachedApiKeys.
-        const { id, key: unused } = yield* json(cwd, "key", "create", "--account", "acme")
-        yield* json(cwd, "key", "revoke", id)
+        const { id, key: unused } = yield* document(cwd, "key", "create", "--account", "acme")
+        yield* document(cwd, "key", "revoke", id)
         assert.strictEqual((yield* check(url, unused, "localhost")).status, 401)
       }),
     timeout,
