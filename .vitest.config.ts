@@ -46,7 +46,7 @@ const proxy = ["test/proxy/**/*.test.ts"]
 /** These files share processes, so that each library is loaded once. */
 const sharing = { pool: "forks", poolOptions: { forks: { isolate: false } } } as const
 
-/** These files run one after another in a thread, beside the processes of the other projects. */
+/** These files run in a thread of their own, beside the processes of the other projects. */
 const beside = { pool: "threads", poolOptions: { threads: { singleThread: true } } } as const
 
 type Test = NonNullable<TestProjectInlineConfiguration["test"]>
@@ -84,7 +84,7 @@ export default defineConfig({
       project("program", { include: program, globalSetup: [builtProgram] }),
       project("browser", {
         include: browser,
-        globalSetup: [builtProgram, chromium],
+        globalSetup: [builtPages, chromium],
         ...beside,
       }),
       project("release", {
@@ -92,7 +92,7 @@ export default defineConfig({
         globalSetup: [postgres, builtProgram, builtPackage, chromium],
         pool: "threads",
       }),
-      project("simulation", { include: simulation, ...beside }),
+      project("simulation", { include: simulation }),
       project("faults", {
         include: faults,
         exclude: stores,

@@ -1,7 +1,9 @@
-/** Tests the console in a real browser against the real program. */
+/** Tests the console in a real browser, with the service in the process of the test. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import type { Page } from "playwright-core"
+import { Credits } from "../../src/ledger/Credits.ts"
 import { isMissing, visit, type Visit } from "../support/Browser.ts"
 import {
   timeout,
@@ -20,7 +22,10 @@ import {
   batches,
   gate,
 } from "../support/ConsolePage.ts"
-import { folder, json, openAccount, serve } from "../support/Program.ts"
+import { start as startServer } from "../support/TestServer.ts"
+
+/** A service with an account that has these credits. Its figures are synthetic. */
+const service = (credits = 1000) => startServer({ credits, hasSyntheticFigures: true })
 
 const everythingInIndexedDb = `(async () => {
   const done = (request) =>
@@ -50,9 +55,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console checks 120 pasted URLs and shows the progress and each outcome",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act, examine } = yield* visit(url, "/console")
         yield* examine("empty")
         yield* act((page) => useKey(page, key))
@@ -94,9 +97,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console sorts, filters and exports the results, and marks synthetic figures",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, mixed))
@@ -148,9 +149,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console's table filters by ranges of figures, exports the shown rows and keeps its header visible",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act, examine, page } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, mixed))
@@ -196,9 +195,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console exports all columns of an uploaded CSV, and lets the user choose the URL column",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         const csv =
@@ -242,9 +239,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console reports a wrong API key, and rejects text that cannot be an API key",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 10)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service(10)
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => paste(page, sites(3)))
         yield* act(start)
@@ -264,9 +259,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console forgets an API key at once, even while it requests the available credits",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 10)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service(10)
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => page.getByText("10 credits available").waitFor())
@@ -296,9 +289,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console spends the last credits, and continues after a grant of more credits",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 70)
-        const { url } = yield* serve(cwd)
+        const { account, books, key, ledger, url } = yield* service(70)
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(120)))
@@ -311,13 +302,12 @@ describe.skipIf(isMissing)("the console", () => {
         assert.deepStrictEqual(yield* act(tally), ["70", "0", "50", "70"])
         yield* examine("out of credits")
 
-        yield* json(cwd, "credits", "grant", "--account", "acme", "--amount", "60")
+        yield* ledger.grant(account, Credits.make(60), null)
         yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
         yield* act((page) => heading(page, "Done: 120 addresses"))
         yield* act((page) => page.getByRole("button", { name: "Continue" }).waitFor(gone))
         yield* act((page) => page.getByText("10 credits available").waitFor())
-        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
-        assert.deepInclude(books, { available: 10, held: 0, charged: 120 })
+        assert.deepInclude(yield* books, { available: 10, held: 0, charged: 120 })
       }),
     timeout,
   )
@@ -326,9 +316,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console says why a batch must wait, and counts down to the retry",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => page.clock.install())
         const refusals = [
@@ -372,9 +360,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console pays only once for a batch whose first answer was lost",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { books, key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
         let isFirst = true
         yield* act((page) =>
@@ -390,8 +376,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act(start)
         yield* act((page) => heading(page, "Done: 20 addresses"))
         assert.deepStrictEqual(yield* act(tally), ["20", "0", "0", "20"])
-        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
-        assert.strictEqual(books.charged, 20)
+        assert.strictEqual((yield* books).charged, 20)
       }),
     timeout,
   )
@@ -400,9 +385,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console reports that the device is offline, and continues when it is online again",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => page.getByText("credits available").waitFor())
@@ -420,9 +403,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console can continue a run that the user stopped or whose key was revoked",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { id, key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { account, books, key, keyId, keys, url } = yield* service()
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(400)))
@@ -433,8 +414,8 @@ describe.skipIf(isMissing)("the console", () => {
         goOn()
         yield* act((page) => heading(page, /^Stopped: \d+ of 400 addresses left to check/))
 
-        yield* json(cwd, "key", "revoke", id)
-        const other = yield* json(cwd, "key", "create", "--account", "acme")
+        yield* keys.revoke(keyId)
+        const other = yield* keys.issue({ account })
         const revoked = page.getByText("The key is no longer accepted.")
         yield* act((page) => page.unroute(batches))
         yield* act(async (page) => {
@@ -448,12 +429,11 @@ describe.skipIf(isMissing)("the console", () => {
           await revoked.waitFor()
           await page.unroute(batches)
         })
-        yield* act((page) => enter(page, String(other.key)))
+        yield* act((page) => enter(page, Redacted.value(other.key)))
         yield* act((page) => page.getByText("credits available").waitFor())
         yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
         yield* act((page) => heading(page, "Done: 400 addresses"))
-        const books = yield* json(cwd, "credits", "balance", "--account", "acme")
-        assert.deepInclude(books, { held: 0, charged: 400 })
+        assert.deepInclude(yield* books, { held: 0, charged: 400 })
       }),
     timeout,
   )
@@ -462,9 +442,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console accepts a dropped or chosen file, keeps earlier runs, and can check failed URLs again",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         const csv = "id,url\n1,a.com\n2,b.com\n3,a.com\n4,provider-error.example.com\n"
@@ -507,9 +485,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console keeps its runs after a reload, and continues an unfinished run without paying twice",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { books, key, url } = yield* service()
         const { act, examine } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, ["a.com", "localhost"]))
@@ -534,7 +510,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act(start)
         yield* act((page) => page.locator(".done").getByText("50", { exact: true }).waitFor())
         while (unanswered < 2) yield* Effect.sleep(20)
-        const before = yield* json(cwd, "credits", "balance", "--account", "acme")
+        const before = yield* books
         assert.deepInclude(before, { charged: 121 })
         // Reload before `unroute`, because `unroute` would let the two held answers reach the page.
         yield* act((page) => page.reload())
@@ -550,7 +526,7 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.getByRole("button", { name: "Continue" }).click())
         yield* act((page) => heading(page, "Done: 120 addresses"))
         assert.deepStrictEqual(yield* act(tally), ["120", "0", "0", "120"])
-        const after = yield* json(cwd, "credits", "balance", "--account", "acme")
+        const after = yield* books
         assert.deepInclude(after, { available: 879, held: 0, charged: 121 })
 
         yield* act((page) => page.reload())
@@ -577,9 +553,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console reports that the browser cannot store the results, and the run continues",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const checkAll = (act: Visit["act"]) =>
           act(async (page) => {
             await useKey(page, key)
@@ -633,7 +607,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console omits unreadable stored runs, and shows the number of omitted runs",
     () =>
       Effect.gen(function* () {
-        const { url } = yield* serve(yield* folder)
+        const { url } = yield* service()
         const { act } = yield* visit(url, "/console")
         yield* act((page) => page.getByLabel("API key").waitFor())
         yield* act((page) =>
@@ -659,9 +633,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console does not store the API key, and shows a URL that contains HTML as plain text",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
         yield* act((page) => useKey(page, key))
         const hostile = [
@@ -692,9 +664,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console explains the figures before the first run, and has a sample list to try",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act } = yield* visit(url, "/console")
         yield* act((page) => heading(page, "What the figures mean"))
         yield* act((page) => page.getByRole("button", { name: "Try the sample list" }).click())
@@ -712,9 +682,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console can be used with the keyboard alone",
     () =>
       Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 1000)
-        const { url } = yield* serve(cwd)
+        const { key, url } = yield* service()
         const { act, page } = yield* visit(url, "/console")
         yield* act((page) => page.getByLabel("API key").focus())
         yield* act((page) => page.keyboard.type(key))
@@ -739,7 +707,7 @@ describe.skipIf(isMissing)("the console", () => {
     "the console keeps the chosen light or dark theme after a reload",
     () =>
       Effect.gen(function* () {
-        const { url } = yield* serve(yield* folder)
+        const { url } = yield* service()
         const { act } = yield* visit(url, "/console", { colorScheme: "light" })
         const paper = (page: Page) =>
           page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
@@ -761,7 +729,7 @@ describe.skipIf(isMissing)("the documentation pages", () => {
     "the API reference shows the service's own address, and has a button to copy an example",
     () =>
       Effect.gen(function* () {
-        const { url } = yield* serve(yield* folder)
+        const { url } = yield* service()
         const { act } = yield* visit(url, "/docs")
         const call = "Example call: Check the authority of 1 to 50 domains or URLs"
         const example = yield* act((page) => page.getByLabel(call, { exact: true }).innerText())
