@@ -92,7 +92,7 @@ export default defineConfig({
         globalSetup: [postgres, builtProgram, builtPackage, chromium],
         pool: "threads",
       }),
-      project("simulation", { include: simulation }),
+      project("simulation", { include: simulation, ...beside }),
       project("faults", {
         include: faults,
         exclude: stores,
