@@ -5,7 +5,7 @@ const postgres = "test/support/PostgresServer.ts"
 const builtPages = "test/support/BuiltPages.ts"
 const builtProgram = "test/support/BuiltProgram.ts"
 const builtPackage = "test/support/BuiltPackage.ts"
-const chromium = "test/support/Chromium.ts"
+const chromium = "test/support/findChromium.ts"
 
 /**
  * Tests on PostgreSQL or with the CLI verbs, which start no program. A new test on PostgreSQL outside

@@ -16,7 +16,7 @@ export const bundlePackage = async (dist: string) => {
   cpSync(join(root, "LICENSE"), join(dist, "LICENSE"))
   mkdirSync(join(dist, "provider"), { recursive: true })
   for (const name of ["openapi.json", "example.mjs"]) {
-    cpSync(join(root, "scripts/provider", name), join(dist, "provider", name))
+    cpSync(join(root, "scripts/http-provider", name), join(dist, "provider", name))
   }
   writeFileSync(
     join(dist, "package.json"),

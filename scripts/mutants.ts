@@ -49,7 +49,7 @@ const plant = (patch: string): string => {
  * or undefined when no seed fails.
  */
 const find = (copy: string, seeds: string) => {
-  const simulator = join(copy, "test/simulation/simulate.ts")
+  const simulator = join(copy, "test/simulation/runSeeds.ts")
   const { output, status } = run(copy, process.execPath, simulator, "--seeds", seeds, "--terse")
   const found = /^SEED=(\d+): (.*)$/m.exec(output)
   if (status !== 0 && found === null)

@@ -7,7 +7,7 @@ import * as Option from "effect/Option"
 /**
  * The deadline of the current request, in epoch milliseconds. Infinite outside a request. At the
  * deadline a provider returns the outcomes that are ready. `http/Runner` sets the deadline when a
- * request arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/Express` computes the deadline in the
+ * request arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/FastPath` computes the deadline in the
  * same way.
  */
 export class Deadline extends Context.Reference<Deadline>()("authority/Deadline", {

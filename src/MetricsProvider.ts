@@ -57,7 +57,7 @@ export interface Quota {
 
 /** The state of a vendor's circuit breaker. */
 export interface Circuit {
-  /** The name of one vendor. In a fallback chain each vendor has its own circuit. */
+  /** The vendor whose circuit this is. In a fallback chain, each vendor has a circuit of its own. */
   readonly provider: string
   /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined

@@ -33,7 +33,7 @@ export interface Trick {
   readonly step?: Step
   /**
    * The modules that contain the optimisation. In a build without it, the bundler replaces each
-   * module with a file in `plain/` that does the same in plain code.
+   * module with a file in `replacements/` that does the same in plain code.
    */
   readonly twins?: ReadonlyArray<Twin>
   /**
@@ -49,7 +49,7 @@ interface Twin {
   /** Matches the import path of the module that contains the optimisation. */
   readonly module: RegExp
   /**
-   * The name of a file in `plain/`. In a build without the optimisation, the file replaces the
+   * The name of a file in `replacements/`. In a build without the optimisation, the file replaces the
    * module that contains it. Both have the same exports.
    */
   readonly file: string
@@ -129,10 +129,10 @@ export const pluginsOf = ({ edit, name, twins = [] }: Trick): ReadonlyArray<Plug
     name: `${name}: ${file}`,
     setup: ({ onResolve }) =>
       onResolve({ filter: module }, (found) => {
-        // Replace only imports that a module in `src/` makes, because the files in `plain/` may
+        // Replace only imports that a module in `src/` makes, because the files in `replacements/` may
         // import the module that they replace.
         const isOurs = found.importer.startsWith(join(root, importer ?? "src/"))
-        return isOurs ? { path: join(import.meta.dirname, "plain", file) } : undefined
+        return isOurs ? { path: join(import.meta.dirname, "replacements", file) } : undefined
       }),
   })),
   ...(edit === undefined

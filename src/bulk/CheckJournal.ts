@@ -65,7 +65,7 @@ export class CheckJournal extends Context.Tag("authority/CheckJournal")<
 >() {}
 
 /**
- * A journal that stores nothing, for a run without an input file and without an output file. Such a
+ * A journal that stores nothing, for a run that has neither an input file nor an output file. Such a
  * run cannot be resumed.
  */
 export const forgetful: Layer.Layer<CheckJournal> = Layer.effect(

@@ -1,5 +1,5 @@
 /**
- * The provider `http`: an HTTP endpoint that the operator runs. `HttpProtocol.ts` declares its
+ * The provider `http`: an HTTP endpoint that the operator runs. `HttpProviderProtocol.ts` declares its
  * protocol. Results come in any order and are matched by their URL.
  */
 import * as Effect from "effect/Effect"
@@ -14,7 +14,7 @@ import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import type { Ask } from "./Chunks.ts"
-import { batchSize, Failure, Figures, type Question } from "./HttpProtocol.ts"
+import { batchSize, Failure, Figures, type Question } from "./HttpProviderProtocol.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 

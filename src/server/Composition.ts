@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../http/CachedApiKeys.ts"
-import * as Express from "../express/Express.ts"
+import * as FastPath from "../express/FastPath.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
@@ -59,9 +59,9 @@ const express = ({
   express,
   otlpEndpoint,
   requestTimeout,
-}: Settings.Settings["Type"]): ReturnType<typeof Express.make> =>
+}: Settings.Settings["Type"]): ReturnType<typeof FastPath.make> =>
   express === "on"
-    ? Express.make({
+    ? FastPath.make({
         price: Credits.make(creditPrice),
         timeout: requestTimeout,
         corsOrigins,

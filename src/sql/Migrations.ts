@@ -188,7 +188,7 @@ const explain = (error: unknown) =>
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
         ? new StoreFailure({
-            message: `the database has schema ${version}, but this program needs schema ${newest}, and the database role has no right to migrate the database; to migrate, run 'authority doctor' once with the role that owns the tables in AUTHORITY_DATABASE_URL (${Failure.wordsOf(error)})`,
+            message: `the database has schema ${version}, but this program needs schema ${newest}, and the database role has no right to migrate the database; to migrate, set AUTHORITY_DATABASE_URL to a connection string with the role that owns the tables, and run 'authority doctor' once (${Failure.wordsOf(error)})`,
             cause: error,
           })
         : Failure.describe(error),

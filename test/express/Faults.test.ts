@@ -7,7 +7,13 @@ import * as Fiber from "effect/Fiber"
 import * as Metric from "effect/Metric"
 import * as Option from "effect/Option"
 import * as Tracer from "effect/Tracer"
-import { type Mode, modes, type Service, start, type Transactions } from "../support/Modes.ts"
+import {
+  type Mode,
+  modes,
+  type Service,
+  start,
+  type Transactions,
+} from "../support/ServiceInMode.ts"
 import { checked, knowing, succeeding } from "../support/ScriptedProvider.ts"
 import { type Ask, newProvider, plain, requestOf } from "../support/randomRequests.ts"
 import { type Answer } from "../../scripts/support/RawHttp.ts"

@@ -12,7 +12,7 @@ import { InsufficientCredits } from "../../src/ledger/Hold.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReused } from "../../src/ledger/IdempotencyKey.ts"
 import { RequestId } from "../../src/RequestId.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
-import { start } from "../support/Modes.ts"
+import { start } from "../support/ServiceInMode.ts"
 import { forAll } from "../support/properties.ts"
 import { newProvider, plain, requestOf } from "../support/randomRequests.ts"
 

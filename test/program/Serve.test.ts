@@ -237,7 +237,7 @@ describe("the ledger on disk", () => {
 
 describe("CLI verbs while a service runs", () => {
   it.scopedLive(
-    "a running service sees a grant and a revocation that other processes make",
+    "a running service sees that other processes grant credits and revoke an API key",
     () =>
       Effect.gen(function* () {
         const cwd = yield* folder
@@ -250,6 +250,40 @@ describe("CLI verbs while a service runs", () => {
         const { id, key: unused } = yield* document(cwd, "key", "create", "--account", "acme")
         yield* document(cwd, "key", "revoke", id)
         assert.strictEqual((yield* check(url, unused, "localhost")).status, 401)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the database of a running service can be backed up, and the service logs the signal that stops it",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 100)
+        const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "debug", AUTHORITY_PROT: "80" })
+        yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
+        const copied = yield* document(cwd, "backup", "copy.db")
+        assert.deepStrictEqual(copied, { file: "copy.db", accounts: 1, entries: 2 })
+        const again = yield* verb(cwd, ["backup", "copy.db"])
+        assert.strictEqual(again.code, 1)
+        assert.match(again.stderr, /^authority: copy\.db exists already[^\n]*\n$/)
+        const settings = { AUTHORITY_DATABASE_URL: "sqlite:copy.db" }
+        const verified = yield* verb(cwd, ["credits", "verify", "--json"], settings)
+        assert.strictEqual(JSON.parse(verified.stdout).ok, true)
+
+        running.signal("SIGINT")
+        assert.strictEqual(yield* exited(running), 0)
+        const lines = running.stdout().trimEnd().split("\n")
+        const messages = lines.map((line) => JSON.parse(line).message)
+        assert.include(
+          messages,
+          "The setting AUTHORITY_PROT is unknown and has no effect. Did you mean AUTHORITY_PORT?",
+        )
+        assert.deepStrictEqual(messages.slice(-2), [
+          "Stopping, because of SIGINT. Requests in flight have 10s to finish.",
+          "Stopped.",
+        ])
+        for (const line of lines) assert.notMatch(line, /\{\}|null|""/)
       }),
     timeout,
   )

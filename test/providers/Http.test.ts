@@ -9,13 +9,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { document } from "../../scripts/provider/openapi.ts"
+import { document } from "../../scripts/http-provider/openapi.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 import { Outcome } from "../../src/Metrics.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Http from "../../src/providers/Http.ts"
-import { Question } from "../../src/providers/HttpProtocol.ts"
+import { Question } from "../../src/providers/HttpProviderProtocol.ts"
 import { lookup, tags } from "../support/lookup.ts"
 
 const token = "an-http-token-for-tests"
@@ -197,7 +197,7 @@ it.scoped("the http provider checks its token with a call without targets", () =
 )
 
 describe("the documents of the protocol", () => {
-  const folder = join(import.meta.dirname, "../../scripts/provider")
+  const folder = join(import.meta.dirname, "../../scripts/http-provider")
 
   it("the file openapi.json of the http provider is equal to the document that is generated from the protocol's schemas", () =>
     expect(`${JSON.stringify(document, undefined, 2)}\n`).toMatchFileSnapshot(

@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build, transformSync } from "esbuild"
-import { node20 } from "../support/Node20.ts"
+import { node20 } from "../support/findNode20.ts"
 import { consumer } from "../support/Package.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
 

@@ -26,7 +26,7 @@ import { InternalServerError, internalErrorMessage } from "../../src/contract/En
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
 import * as errorAnswer from "../../src/express/errorAnswer.ts"
-import * as Express from "../../src/express/Express.ts"
+import * as FastPath from "../../src/express/FastPath.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
@@ -42,7 +42,7 @@ import { NextTurn } from "../../src/sql/GroupCommit.ts"
 import * as Heartbeat from "../../src/sql/Heartbeat.ts"
 import { ReconnectLimit } from "../../src/sql/retry.ts"
 import type { Faults } from "./Faults.ts"
-import * as Store from "./Store.ts"
+import * as Store from "./FaultyStore.ts"
 import * as Vendor from "./Vendor.ts"
 import { never, type Process, type World } from "./World.ts"
 
@@ -253,7 +253,7 @@ export class Replica {
   }
 
   private express() {
-    return Express.make({
+    return FastPath.make({
       price: Credits.make(price),
       timeout: timeoutMs,
       corsOrigins: [],

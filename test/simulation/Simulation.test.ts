@@ -37,7 +37,7 @@ describe("the simulation", () => {
     const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
     const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
     assert.deepStrictEqual(recorded, traces)
-    const program = join(import.meta.dirname, "simulate.ts")
+    const program = join(import.meta.dirname, "runSeeds.ts")
     const env = { ...process.env, SEED: "11" }
     const { stdout } = await promisify(execFile)(process.execPath, [program], { env })
     assert.include(stdout, `trace ${traces[0]}\n`)

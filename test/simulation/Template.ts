@@ -13,7 +13,7 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import * as SqlAccounts from "../../src/sql/Accounts.ts"
 import * as SqlApiKeys from "../../src/sql/ApiKeys.ts"
 import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
-import * as Store from "./Store.ts"
+import * as Store from "./FaultyStore.ts"
 
 export interface Customer {
   readonly name: string

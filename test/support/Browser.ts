@@ -44,7 +44,11 @@ export const visit = (
     const context = yield* Effect.acquireRelease(
       Effect.promise(async () => {
         assert(browser !== undefined)
-        return browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options })
+        return browser.newContext({
+          viewport: { width: 1280, height: 900 },
+          reducedMotion: "reduce",
+          ...options,
+        })
       }),
       (context) =>
         Effect.promise(async () => {

@@ -15,7 +15,7 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import * as CachedApiKeys from "../../src/http/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as Express from "../../src/express/Express.ts"
+import * as FastPath from "../../src/express/FastPath.ts"
 import type { Health } from "../../src/Health.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
@@ -82,7 +82,7 @@ export const start = (options: Options = {}) =>
           limits: options.limits ?? {},
         },
         hasExpress
-          ? Express.make({ price, timeout: requestTimeout, corsOrigins, isTraced: false })
+          ? FastPath.make({ price, timeout: requestTimeout, corsOrigins, isTraced: false })
           : Server.noShortcut,
       ).pipe(
         Layer.provide(AuthorityCheck.layer({ price })),

@@ -7,7 +7,13 @@ import * as fc from "effect/FastCheck"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
-import { type Client, keptConnection, type Options, type Service, start } from "../support/Modes.ts"
+import {
+  type Client,
+  keptConnection,
+  type Options,
+  type Service,
+  start,
+} from "../support/ServiceInMode.ts"
 import { forAll } from "../support/properties.ts"
 import {
   allowedOrigin,

@@ -1,4 +1,4 @@
-/** What an operator sees of a running service: health, metrics, telemetry and a backup. */
+/** What an operator sees of a running service: health, metrics and telemetry. */
 import { readFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { join } from "node:path"
@@ -8,7 +8,6 @@ import parsePrometheus from "parse-prometheus-text-format"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import { exited, folder, openAccount, serve } from "../support/Program.ts"
 import { batch } from "../support/TestServer.ts"
-import { document, verb } from "../support/Verb.ts"
 import { listen, request } from "../../scripts/support/RawHttp.ts"
 
 const timeout = 60_000
@@ -166,40 +165,6 @@ describe("a running service", () => {
           assert.isFalse(collector.received("", secret))
           assert.notInclude(running.stdout() + running.stderr() + text, secret)
         }
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "the database of a running service can be backed up, and the service logs the signal that stops it",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { key } = yield* openAccount(cwd, 100)
-        const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "debug", AUTHORITY_PROT: "80" })
-        yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
-        const copied = yield* document(cwd, "backup", "copy.db")
-        assert.deepStrictEqual(copied, { file: "copy.db", accounts: 1, entries: 2 })
-        const again = yield* verb(cwd, ["backup", "copy.db"])
-        assert.strictEqual(again.code, 1)
-        assert.match(again.stderr, /^authority: copy\.db exists already[^\n]*\n$/)
-        const settings = { AUTHORITY_DATABASE_URL: "sqlite:copy.db" }
-        const verified = yield* verb(cwd, ["credits", "verify", "--json"], settings)
-        assert.strictEqual(JSON.parse(verified.stdout).ok, true)
-
-        running.signal("SIGINT")
-        assert.strictEqual(yield* exited(running), 0)
-        const lines = running.stdout().trimEnd().split("\n")
-        const messages = lines.map((line) => JSON.parse(line).message)
-        assert.include(
-          messages,
-          "The setting AUTHORITY_PROT is unknown and has no effect. Did you mean AUTHORITY_PORT?",
-        )
-        assert.deepStrictEqual(messages.slice(-2), [
-          "Stopping, because of SIGINT. Requests in flight have 10s to finish.",
-          "Stopped.",
-        ])
-        for (const line of lines) assert.notMatch(line, /\{\}|null|""/)
       }),
     timeout,
   )

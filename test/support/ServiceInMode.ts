@@ -19,7 +19,7 @@ import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as CachedApiKeys from "../../src/http/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as Express from "../../src/express/Express.ts"
+import * as FastPath from "../../src/express/FastPath.ts"
 import { Listener } from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
 import * as Server from "../../src/http/Server.ts"
@@ -78,8 +78,8 @@ export const start = (mode: Mode, options: Options) =>
     let answered = 0
     const shortcut = Effect.map(
       mode === "express"
-        ? Express.make({ price, timeout, corsOrigins, isTraced })
-        : (Server.noShortcut as ReturnType<typeof Express.make>),
+        ? FastPath.make({ price, timeout, corsOrigins, isTraced })
+        : (Server.noShortcut as ReturnType<typeof FastPath.make>),
       (express): Server.Shortcut =>
         (request, response) => {
           const isAnswered = express(request, response)

@@ -1,6 +1,6 @@
 /**
  * The JSON protocol between this service and an endpoint that the operator runs. The endpoint can be
- * written in any programming language. A test writes `scripts/provider/openapi.json` from this
+ * written in any programming language. A test writes `scripts/http-provider/openapi.json` from this
  * declaration.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
@@ -108,7 +108,7 @@ class Token extends HttpApiMiddleware.Tag<Token>()("Token", {
 }) {}
 
 /** The provider's endpoint. The operator chooses the path: AUTHORITY_HTTP_URL is the whole URL. */
-export class HttpProtocol extends HttpApi.make("provider")
+export class HttpProviderProtocol extends HttpApi.make("provider")
   .add(
     HttpApiGroup.make("provider", { topLevel: true })
       .annotate(OpenApi.Description, "The call that the service makes to a provider.")

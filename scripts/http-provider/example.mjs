@@ -1,5 +1,5 @@
 // A provider for AUTHORITY_PROVIDER=http: Node alone, no libraries. Start it with
-//   TOKEN=secret node scripts/provider/example.mjs
+//   TOKEN=secret node scripts/http-provider/example.mjs
 import { createServer } from "node:http"
 import { text } from "node:stream/consumers"
 
