@@ -20,11 +20,11 @@ const stores = [
   "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]
 
-/** The service over HTTP in the process of the test: its paths, its clients and all its vendors. */
-const http = ["test/{client,express,http,server}/**/*.test.ts", "test/providers/Composed.test.ts"]
-
-/** The program that ships, in a process of its own. */
-const program = ["test/program/**/*.test.ts"]
+/** The service over HTTP: in the process of the test, or as the program that ships. */
+const program = [
+  "test/{client,express,http,program,server}/**/*.test.ts",
+  "test/providers/Composed.test.ts",
+]
 
 const browser = ["test/browser/**/*.test.ts"]
 
@@ -69,7 +69,6 @@ export default defineConfig({
         include: ["test/**/*.test.ts"],
         exclude: [
           ...stores,
-          ...http,
           ...program,
           ...browser,
           ...simulation,
@@ -80,8 +79,11 @@ export default defineConfig({
         ],
       }),
       project("stores", { include: stores, globalSetup: [postgres] }),
-      project("http", { include: http, exclude: stores, globalSetup: [builtPages] }),
-      project("program", { include: program, globalSetup: [builtProgram] }),
+      project("program", {
+        include: program,
+        exclude: stores,
+        globalSetup: [builtPages, builtProgram],
+      }),
       project("browser", {
         include: browser,
         globalSetup: [builtPages, chromium],

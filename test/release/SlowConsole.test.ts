@@ -2,7 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import type { Page } from "playwright-core"
-import { isMissing, visit } from "../support/Browser.ts"
+import { isMissing, visit, type Visit } from "../support/Browser.ts"
 import {
   timeout,
   sites,
@@ -14,6 +14,7 @@ import {
   heading,
   tally,
   gate,
+  gone,
 } from "../support/ConsolePage.ts"
 import { exited, folder, json, openAccount, serve } from "../support/Program.ts"
 
@@ -106,6 +107,62 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.getByRole("button", { name: "Page authority" }).first().click())
         assert.isAtMost(yield* Effect.promise(() => page.locator("tbody tr").count()), 130)
         yield* act((page) => page.getByText("10,000 credits", { exact: true }).waitFor())
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console reports that the browser cannot store the results, and the run continues",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const { key } = yield* openAccount(cwd, 1000)
+        const { url } = yield* serve(cwd)
+        const checkAll = (act: Visit["act"]) =>
+          act(async (page) => {
+            await useKey(page, key)
+            await paste(page, sites(60))
+            await start(page)
+            await heading(page, "Done: 60 addresses")
+          })
+        const refused = yield* visit(url, "/console")
+        yield* refused.act((page) =>
+          page.addInitScript("IDBFactory.prototype.open = () => { throw new Error('refused') }"),
+        )
+        yield* refused.act((page) => page.reload())
+        yield* refused.act((page) =>
+          page.getByText("This browser does not keep the results").waitFor(),
+        )
+        yield* checkAll(refused.act)
+        yield* refused.examine("not kept")
+
+        const full = yield* visit(url, "/console")
+        yield* full.act((page) =>
+          page.addInitScript(`
+            globalThis.isFull = true
+            const put = IDBObjectStore.prototype.put
+            IDBObjectStore.prototype.put = function (...args) {
+              if (globalThis.isFull) throw new DOMException("full", "QuotaExceededError")
+              return put.apply(this, args)
+            }`),
+        )
+        yield* full.act((page) => page.reload())
+        yield* checkAll(full.act)
+        const problem = "The browser has no space left"
+        yield* full.act((page) => page.getByText(problem).waitFor())
+        yield* full.act((page) => page.evaluate("globalThis.isFull = false"))
+        yield* full.act((page) => page.getByLabel("Domains or pages").fill("a.com"))
+        yield* full.act(start)
+        yield* full.act((page) => heading(page, "Done: 1 address"))
+        yield* full.act((page) =>
+          page.getByRole("button", { name: /^Delete the run .* 1 address/ }).click(),
+        )
+        yield* full.act((page) => page.getByRole("button", { name: "Delete permanently" }).click())
+        // Once the browser has space again, the console stores the results of the earlier run too.
+        yield* full.act((page) => page.getByText(problem).waitFor(gone))
+        yield* full.act((page) => page.reload())
+        yield* full.act((page) => page.getByRole("button", { name: /60 checked/ }).click())
+        yield* full.act((page) => heading(page, "Done: 60 addresses"))
       }),
     timeout,
   )
