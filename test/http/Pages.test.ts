@@ -3,11 +3,11 @@ import { createHash } from "node:crypto"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, it, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePages } from "../../scripts/pages.ts"
 import { PagePath } from "../../src/http/PagePath.ts"
-import { start } from "../support/TestServer.ts"
+import { SharedServer, start } from "../support/TestServer.ts"
 
 const paths = PagePath.literals
 
@@ -25,120 +25,122 @@ it.scopedLive(
     }),
 )
 
-describe.each(paths)("the web page %s", (path) => {
-  it.scopedLive(
-    "a web page is one HTML document whose security policy allows only its own script and style",
-    () =>
-      Effect.gen(function* () {
-        const { send } = yield* start()
-        const { headers, status, text } = yield* send({ path })
-        assert.strictEqual(status, 200)
-        assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
-        const policy = String(headers["content-security-policy"]).split("; ")
-        for (const rule of [
-          "default-src 'none'",
-          "base-uri 'none'",
-          "form-action 'none'",
-          "frame-ancestors 'none'",
-        ]) {
-          assert.include(policy, rule)
-        }
-        assert.notInclude(policy.join(), "unsafe")
-        for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
-          const hash = createHash("sha256")
-            .update(content ?? "")
-            .digest("base64")
-          assert.include(policy, `${kind}-src 'sha256-${hash}'`)
-        }
-        assert.notMatch(
-          text,
-          /\b(src|href)="?(https?:)?\/\//,
-          "the page loads nothing from another host",
-        )
-        assert.notMatch(
-          text,
-          /<[^>]*\s(style|on\w+)=/,
-          "the policy blocks inline styles and handlers",
-        )
-      }),
-  )
+describe.each(paths)("the web page %s", (path) =>
+  layer(SharedServer.layer, { excludeTestServices: true })((it) => {
+    it.scoped(
+      "a web page is one HTML document whose security policy allows only its own script and style",
+      () =>
+        Effect.gen(function* () {
+          const { send } = yield* SharedServer
+          const { headers, status, text } = yield* send({ path })
+          assert.strictEqual(status, 200)
+          assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
+          const policy = String(headers["content-security-policy"]).split("; ")
+          for (const rule of [
+            "default-src 'none'",
+            "base-uri 'none'",
+            "form-action 'none'",
+            "frame-ancestors 'none'",
+          ]) {
+            assert.include(policy, rule)
+          }
+          assert.notInclude(policy.join(), "unsafe")
+          for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
+            const hash = createHash("sha256")
+              .update(content ?? "")
+              .digest("base64")
+            assert.include(policy, `${kind}-src 'sha256-${hash}'`)
+          }
+          assert.notMatch(
+            text,
+            /\b(src|href)="?(https?:)?\/\//,
+            "the page loads nothing from another host",
+          )
+          assert.notMatch(
+            text,
+            /<[^>]*\s(style|on\w+)=/,
+            "the policy blocks inline styles and handlers",
+          )
+        }),
+    )
 
-  it.scopedLive("a web page is served with headers that keep other sites from embedding it", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start()
-      const { headers } = yield* send({ path })
-      assert.deepInclude(headers, {
-        "cross-origin-opener-policy": "same-origin",
-        "cross-origin-resource-policy": "same-origin",
-        "referrer-policy": "no-referrer",
-        "x-content-type-options": "nosniff",
-        "x-frame-options": "DENY",
-        "cache-control": "no-cache",
-      })
-      assert.property(headers, "permissions-policy")
-    }),
-  )
-
-  it.scopedLive(
-    "a request for a web page is answered with 304 and no body if its If-None-Match header contains the page's ETag",
-    () =>
+    it.scoped("a web page is served with headers that keep other sites from embedding it", () =>
       Effect.gen(function* () {
-        const { send } = yield* start()
+        const { send } = yield* SharedServer
         const { headers } = yield* send({ path })
-        const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
-        assert.strictEqual(known.status, 304)
-        assert.strictEqual(known.text, "")
-        const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
-        assert.strictEqual(changed.status, 200)
+        assert.deepInclude(headers, {
+          "cross-origin-opener-policy": "same-origin",
+          "cross-origin-resource-policy": "same-origin",
+          "referrer-policy": "no-referrer",
+          "x-content-type-options": "nosniff",
+          "x-frame-options": "DENY",
+          "cache-control": "no-cache",
+        })
+        assert.property(headers, "permissions-policy")
       }),
-  )
+    )
 
-  it.scopedLive("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
-    Effect.gen(function* () {
-      const { send, url } = yield* start()
-      const plain = yield* send({ path })
-      assert.isUndefined(plain.headers["content-encoding"])
-      assert.strictEqual(plain.headers["vary"], "accept-encoding")
-      const packed = yield* Effect.promise(async () => {
-        // `fetch` would decompress the body.
-        const { get } = await import("node:http")
-        return new Promise<Buffer>((resolve) =>
-          get(url + path, { headers: { "accept-encoding": "br, gzip" } }, (response) => {
-            assert.strictEqual(response.headers["content-encoding"], "gzip")
-            const chunks: Array<Buffer> = []
-            response.on("data", (chunk: Buffer) => chunks.push(chunk))
-            response.on("end", () => resolve(Buffer.concat(chunks)))
-          }),
-        )
-      })
-      assert.isBelow(packed.length, 60_000)
-      assert.strictEqual(gunzipSync(packed).toString(), plain.text)
-      const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
-      assert.strictEqual(refused.text, plain.text)
-    }),
-  )
+    it.scoped(
+      "a request for a web page is answered with 304 and no body if its If-None-Match header contains the page's ETag",
+      () =>
+        Effect.gen(function* () {
+          const { send } = yield* SharedServer
+          const { headers } = yield* send({ path })
+          const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
+          assert.strictEqual(known.status, 304)
+          assert.strictEqual(known.text, "")
+          const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
+          assert.strictEqual(changed.status, 200)
+        }),
+    )
 
-  it.scopedLive(
-    "a web page's address with a trailing slash redirects to the address without the slash",
-    () =>
+    it.scoped("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
       Effect.gen(function* () {
-        const { send } = yield* start()
-        const { headers, status } = yield* send({ path: `${path}/?a=b` })
-        assert.strictEqual(status, 308)
-        const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
-        assert.strictEqual(page.pathname, `/mount${path}`)
+        const { send, url } = yield* SharedServer
+        const plain = yield* send({ path })
+        assert.isUndefined(plain.headers["content-encoding"])
+        assert.strictEqual(plain.headers["vary"], "accept-encoding")
+        const packed = yield* Effect.promise(async () => {
+          // `fetch` would decompress the body.
+          const { get } = await import("node:http")
+          return new Promise<Buffer>((resolve) =>
+            get(url + path, { headers: { "accept-encoding": "br, gzip" } }, (response) => {
+              assert.strictEqual(response.headers["content-encoding"], "gzip")
+              const chunks: Array<Buffer> = []
+              response.on("data", (chunk: Buffer) => chunks.push(chunk))
+              response.on("end", () => resolve(Buffer.concat(chunks)))
+            }),
+          )
+        })
+        assert.isBelow(packed.length, 60_000)
+        assert.strictEqual(gunzipSync(packed).toString(), plain.text)
+        const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
+        assert.strictEqual(refused.text, plain.text)
       }),
-  )
+    )
 
-  it.scopedLive("a web page accepts only GET", () =>
-    Effect.gen(function* () {
-      const { send } = yield* start()
-      const { headers, status } = yield* send({ path, method: "POST" })
-      assert.strictEqual(status, 405)
-      assert.strictEqual(headers["allow"], "GET")
-    }),
-  )
-})
+    it.scoped(
+      "a web page's address with a trailing slash redirects to the address without the slash",
+      () =>
+        Effect.gen(function* () {
+          const { send } = yield* SharedServer
+          const { headers, status } = yield* send({ path: `${path}/?a=b` })
+          assert.strictEqual(status, 308)
+          const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
+          assert.strictEqual(page.pathname, `/mount${path}`)
+        }),
+    )
+
+    it.scoped("a web page accepts only GET", () =>
+      Effect.gen(function* () {
+        const { send } = yield* SharedServer
+        const { headers, status } = yield* send({ path, method: "POST" })
+        assert.strictEqual(status, 405)
+        assert.strictEqual(headers["allow"], "GET")
+      }),
+    )
+  }),
+)
 
 describe("the console page", () => {
   it.scopedLive(

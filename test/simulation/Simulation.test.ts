@@ -34,8 +34,8 @@ describe("the simulation", () => {
   })
 
   it("the simulation computes the same trace hash for the same seed in every process, whether or not the simulation keeps the traced events as text", async () => {
-    const traces = [11, 12, 13].map((seed) => simulate(template, seed).trace)
-    const recorded = [11, 12, 13].map((seed) => simulate(template, seed, { record: true }).trace)
+    const traces = [11, 12].map((seed) => simulate(template, seed).trace)
+    const recorded = [11, 12].map((seed) => simulate(template, seed, { record: true }).trace)
     assert.deepStrictEqual(recorded, traces)
     const program = join(import.meta.dirname, "runSeeds.ts")
     const env = { ...process.env, SEED: "11" }

@@ -148,6 +148,14 @@ export const start = (options: Options = {}) =>
     }
   })
 
+/** A server that the tests of a `layer` share. They must not charge, and must not read its log. */
+export class SharedServer extends Context.Tag("test/SharedServer")<
+  SharedServer,
+  Effect.Effect.Success<ReturnType<typeof start>>
+>() {
+  static readonly layer = Layer.scoped(SharedServer, start())
+}
+
 export const batch = (
   key: string,
   body: string | Uint8Array,
