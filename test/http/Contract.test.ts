@@ -1,5 +1,5 @@
 /** The HTTP contract, one status code at a time, checked on the wire. */
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
@@ -17,11 +17,13 @@ import {
   batchPath,
   creditsPath,
   memoryLedger,
-  SharedServer,
+  shared,
   start,
 } from "../support/TestServer.ts"
 import { type Answer, request } from "../../scripts/support/RawHttp.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
+
+const running = shared()
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -305,7 +307,7 @@ describe("status 200", () => {
   )
 })
 
-layer(SharedServer.layer, { excludeTestServices: true })("status 400", (it) => {
+describe("status 400", () => {
   for (const [name, contentType] of [
     ["no Content-Type", undefined],
     ["the Content-Type application/json-evil", "application/json-evil"],
@@ -316,7 +318,7 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 400", (it) => {
     ["the Content-Type text/html; application/json", "text/html; application/json"],
     ["an empty Content-Type", ""],
   ] as const) {
-    it.scoped(`a batch request with ${name} gets 400 and is not charged`, () =>
+    it.scopedLive(`a batch request with ${name} gets 400 and is not charged`, () =>
       Effect.gen(function* () {
         const { books, key, send } = yield* start()
         const headers = {
@@ -346,9 +348,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 400", (it) => {
       "The body is not UTF-8",
     ],
   ] as const) {
-    it.scoped(`a request body of ${name} gets 400`, () =>
+    it.scopedLive(`a request body of ${name} gets 400`, () =>
       Effect.gen(function* () {
-        const { post } = yield* SharedServer
+        const { post } = yield* running
         expectJson(yield* post(body), 400, invalid(jsonIssue(message)))
       }),
     )
@@ -391,15 +393,15 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 400", (it) => {
       tooBig("string", ["urls", "0"]),
     ],
   ] as const) {
-    it.scoped(`a request body with ${name} gets 400 and the violated rules`, () =>
+    it.scopedLive(`a request body with ${name} gets 400 and the violated rules`, () =>
       Effect.gen(function* () {
-        const { post } = yield* SharedServer
+        const { post } = yield* running
         expectJson(yield* post(body), 400, invalid(first, ...others))
       }),
     )
   }
 
-  it.scoped(
+  it.scopedLive(
     "the message of a 400 names the first violation and the number of further violations",
     () =>
       Effect.gen(function* () {
@@ -413,29 +415,31 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 400", (it) => {
       }),
   )
 
-  it.scoped("a 400 reports both that a list is too long and which of its URLs are invalid", () =>
-    Effect.gen(function* () {
-      const { check } = yield* start()
-      const answer = yield* check(["", ...Array.from({ length: 50 }, () => "a.com"), 7])
-      assert.strictEqual(answer.status, 400)
-      assert.sameDeepMembers(JSON.parse(answer.text).error.issues, [
-        tooBig("array", ["urls"]),
-        tooSmall("string", ["urls", "0"]),
-        typeIssue("string", "number", ["urls", "51"]),
-      ])
-    }),
+  it.scopedLive(
+    "a 400 reports both that a list is too long and which of its URLs are invalid",
+    () =>
+      Effect.gen(function* () {
+        const { check } = yield* start()
+        const answer = yield* check(["", ...Array.from({ length: 50 }, () => "a.com"), 7])
+        assert.strictEqual(answer.status, 400)
+        assert.sameDeepMembers(JSON.parse(answer.text).error.issues, [
+          tooBig("array", ["urls"]),
+          tooSmall("string", ["urls", "0"]),
+          typeIssue("string", "number", ["urls", "51"]),
+        ])
+      }),
   )
 
-  it.scoped("a request body with a byte order mark gets 400", () =>
+  it.scopedLive("a request body with a byte order mark gets 400", () =>
     Effect.gen(function* () {
-      const { post } = yield* SharedServer
+      const { post } = yield* running
       const answer = yield* post('\ufeff{"urls":["localhost"]}')
       expectJson(answer, 400, invalid(jsonIssue("The body is not valid JSON")))
     }),
   )
 })
 
-layer(SharedServer.layer, { excludeTestServices: true })("status 401", (it) => {
+describe("status 401", () => {
   const malformed = {
     "no API key": undefined,
     "an empty API key": "",
@@ -444,9 +448,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 401", (it) => {
     "a bearer token as its API key": "Bearer abc",
   }
   for (const [name, key] of Object.entries(malformed)) {
-    it.scoped(`a request with ${name} gets 401`, () =>
+    it.scopedLive(`a request with ${name} gets 401`, () =>
       Effect.gen(function* () {
-        const { send } = yield* SharedServer
+        const { send } = yield* running
         const headers = key === undefined ? {} : { "x-api-key": key }
         expectJson(yield* send({ path: creditsPath, headers }), 401, unauthorized)
         const post = { method: "POST", path: batchPath, headers, body: "not JSON" }
@@ -455,7 +459,7 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 401", (it) => {
     )
   }
 
-  it.scoped("a revoked or expired API key gets 401", () =>
+  it.scopedLive("a revoked or expired API key gets 401", () =>
     Effect.gen(function* () {
       const { account, check, credits, keyId, keys, url } = yield* start()
       assert.strictEqual((yield* credits).status, 200)
@@ -474,9 +478,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 401", (it) => {
     }),
   )
 
-  it.scoped("a wrong API key gets 401 even if the body is invalid or too large", () =>
+  it.scopedLive("a wrong API key gets 401 even if the body is invalid or too large", () =>
     Effect.gen(function* () {
-      const { send } = yield* SharedServer
+      const { send } = yield* running
       for (const body of ["", "{", '{"urls":[]}', "x".repeat(600_000)]) {
         expectJson(yield* send(batch("am_wrong", body)), 401, unauthorized)
         const plain = { ...batch("am_wrong", body, { "content-type": "text/plain" }) }
@@ -485,9 +489,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 401", (it) => {
     }),
   )
 
-  it.scoped("an API key in the query or in a bearer header gets 401", () =>
+  it.scopedLive("an API key in the query or in a bearer header gets 401", () =>
     Effect.gen(function* () {
-      const { key, send } = yield* SharedServer
+      const { key, send } = yield* running
       const inQuery = { path: `${creditsPath}?x-api-key=${key}` }
       expectJson(yield* send(inQuery), 401, unauthorized)
       const bearer = { path: creditsPath, headers: { authorization: `Bearer ${key}` } }
@@ -532,7 +536,7 @@ describe("status 402", () => {
   )
 })
 
-layer(SharedServer.layer, { excludeTestServices: true })("status 404", (it) => {
+describe("status 404", () => {
   for (const path of [
     "/v1",
     "/v2/quota/available-credits",
@@ -544,9 +548,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 404", (it) => {
     "/constructor",
     "/__proto__",
   ]) {
-    it.scoped(`the path ${path} gets 404 with and without an API key`, () =>
+    it.scopedLive(`the path ${path} gets 404 with and without an API key`, () =>
       Effect.gen(function* () {
-        const { key, send } = yield* SharedServer
+        const { key, send } = yield* running
         for (const headers of [{}, { "x-api-key": key }]) {
           const answer = yield* send({ path, headers })
           expectJson(answer, 404, failure("There is nothing at this path."))
@@ -556,7 +560,7 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 404", (it) => {
   }
 })
 
-layer(SharedServer.layer, { excludeTestServices: true })("status 405", (it) => {
+describe("status 405", () => {
   for (const [path, allow] of [
     [batchPath, "POST"],
     [creditsPath, "GET"],
@@ -564,9 +568,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 405", (it) => {
   ] as const) {
     for (const method of ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"]) {
       if (method === allow) continue
-      it.scoped(`${method} ${path} gets 405, and the Allow header names ${allow}`, () =>
+      it.scopedLive(`${method} ${path} gets 405, and the Allow header names ${allow}`, () =>
         Effect.gen(function* () {
-          const { send } = yield* SharedServer
+          const { send } = yield* running
           for (const suffix of ["", "?a=b"]) {
             const answer = yield* send({ method, path: path + suffix })
             expectJson(answer, 405, failure(`This path takes ${allow}, not ${method}.`))
@@ -577,9 +581,9 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 405", (it) => {
     }
   }
 
-  it.scoped("HEAD on a path that only takes POST gets 405", () =>
+  it.scopedLive("HEAD on a path that only takes POST gets 405", () =>
     Effect.gen(function* () {
-      const { send } = yield* SharedServer
+      const { send } = yield* running
       const answer = yield* send({ method: "HEAD", path: batchPath })
       assert.strictEqual(answer.status, 405)
       assert.strictEqual(answer.headers.allow, "POST")
@@ -588,37 +592,39 @@ layer(SharedServer.layer, { excludeTestServices: true })("status 405", (it) => {
   )
 })
 
-layer(SharedServer.layer, { excludeTestServices: true })("status 413", (it) => {
+describe("status 413", () => {
   const tooLarge = failure("The body exceeds the limit of 524288 bytes.")
 
-  it.scoped("a body of 5 MB with a Content-Length gets 413", () =>
+  it.scopedLive("a body of 5 MB with a Content-Length gets 413", () =>
     Effect.gen(function* () {
-      const { post } = yield* SharedServer
+      const { post } = yield* running
       expectJson(yield* post(Buffer.alloc(5_000_000, "x")), 413, tooLarge)
     }),
   )
 
-  it.scoped("a body of 5 MB in chunks gets 413", () =>
+  it.scopedLive("a body of 5 MB in chunks gets 413", () =>
     Effect.gen(function* () {
-      const { post } = yield* SharedServer
+      const { post } = yield* running
       const answer = yield* post(Buffer.alloc(5_000_000, "x"), { "transfer-encoding": "chunked" })
       expectJson(answer, 413, tooLarge)
     }),
   )
 
-  it.scoped("a body over 512 KiB gets 413, and the longest valid request is below that limit", () =>
-    Effect.gen(function* () {
-      const { post } = yield* SharedServer
-      const padded = (bytes: number) => {
-        const document = '{"urls":["localhost"]}'
-        return document + " ".repeat(bytes - document.length)
-      }
-      assert.strictEqual((yield* post(padded(524_288))).status, 200)
-      expectJson(yield* post(padded(524_289)), 413, tooLarge)
-      const longest = `"${"\\ud83d\\ude00".repeat(500)}"`
-      const urls = Array.from({ length: 50 }, () => longest).join(",")
-      assert.strictEqual((yield* post(`{"urls":[${urls}]}`)).status, 200)
-    }),
+  it.scopedLive(
+    "a body over 512 KiB gets 413, and the longest valid request is below that limit",
+    () =>
+      Effect.gen(function* () {
+        const { post } = yield* running
+        const padded = (bytes: number) => {
+          const document = '{"urls":["localhost"]}'
+          return document + " ".repeat(bytes - document.length)
+        }
+        assert.strictEqual((yield* post(padded(524_288))).status, 200)
+        expectJson(yield* post(padded(524_289)), 413, tooLarge)
+        const longest = `"${"\\ud83d\\ude00".repeat(500)}"`
+        const urls = Array.from({ length: 50 }, () => longest).join(",")
+        assert.strictEqual((yield* post(`{"urls":[${urls}]}`)).status, 200)
+      }),
   )
 })
 

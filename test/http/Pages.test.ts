@@ -3,19 +3,21 @@ import { createHash } from "node:crypto"
 import { readdirSync } from "node:fs"
 import { join } from "node:path"
 import { gunzipSync } from "node:zlib"
-import { assert, describe, it, layer } from "@effect/vitest"
+import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePages } from "../../scripts/pages.ts"
 import { PagePath } from "../../src/http/PagePath.ts"
-import { SharedServer, start } from "../support/TestServer.ts"
+import { shared, start } from "../support/TestServer.ts"
 
 const paths = PagePath.literals
+
+const running = shared()
 
 it.scopedLive(
   "the root path redirects a browser to the console and other clients to the docs",
   () =>
     Effect.gen(function* () {
-      const { send } = yield* start()
+      const { send } = yield* running
       const browser = yield* send({ path: "/", headers: { accept: "text/html,*/*;q=0.8" } })
       assert.deepStrictEqual([browser.status, browser.headers["location"]], [302, "console"])
       for (const headers of [{}, { accept: "*/*" }, { accept: "application/json" }]) {
@@ -25,129 +27,127 @@ it.scopedLive(
     }),
 )
 
-describe.each(paths)("the web page %s", (path) =>
-  layer(SharedServer.layer, { excludeTestServices: true })((it) => {
-    it.scoped(
-      "a web page is one HTML document whose security policy allows only its own script and style",
-      () =>
-        Effect.gen(function* () {
-          const { send } = yield* SharedServer
-          const { headers, status, text } = yield* send({ path })
-          assert.strictEqual(status, 200)
-          assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
-          const policy = String(headers["content-security-policy"]).split("; ")
-          for (const rule of [
-            "default-src 'none'",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "frame-ancestors 'none'",
-          ]) {
-            assert.include(policy, rule)
-          }
-          assert.notInclude(policy.join(), "unsafe")
-          for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
-            const hash = createHash("sha256")
-              .update(content ?? "")
-              .digest("base64")
-            assert.include(policy, `${kind}-src 'sha256-${hash}'`)
-          }
-          assert.notMatch(
-            text,
-            /\b(src|href)="?(https?:)?\/\//,
-            "the page loads nothing from another host",
-          )
-          assert.notMatch(
-            text,
-            /<[^>]*\s(style|on\w+)=/,
-            "the policy blocks inline styles and handlers",
-          )
-        }),
-    )
-
-    it.scoped("a web page is served with headers that keep other sites from embedding it", () =>
+describe.each(paths)("the web page %s", (path) => {
+  it.scopedLive(
+    "a web page is one HTML document whose security policy allows only its own script and style",
+    () =>
       Effect.gen(function* () {
-        const { send } = yield* SharedServer
+        const { send } = yield* running
+        const { headers, status, text } = yield* send({ path })
+        assert.strictEqual(status, 200)
+        assert.strictEqual(headers["content-type"], "text/html; charset=utf-8")
+        const policy = String(headers["content-security-policy"]).split("; ")
+        for (const rule of [
+          "default-src 'none'",
+          "base-uri 'none'",
+          "form-action 'none'",
+          "frame-ancestors 'none'",
+        ]) {
+          assert.include(policy, rule)
+        }
+        assert.notInclude(policy.join(), "unsafe")
+        for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
+          const hash = createHash("sha256")
+            .update(content ?? "")
+            .digest("base64")
+          assert.include(policy, `${kind}-src 'sha256-${hash}'`)
+        }
+        assert.notMatch(
+          text,
+          /\b(src|href)="?(https?:)?\/\//,
+          "the page loads nothing from another host",
+        )
+        assert.notMatch(
+          text,
+          /<[^>]*\s(style|on\w+)=/,
+          "the policy blocks inline styles and handlers",
+        )
+      }),
+  )
+
+  it.scopedLive("a web page is served with headers that keep other sites from embedding it", () =>
+    Effect.gen(function* () {
+      const { send } = yield* running
+      const { headers } = yield* send({ path })
+      assert.deepInclude(headers, {
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "referrer-policy": "no-referrer",
+        "x-content-type-options": "nosniff",
+        "x-frame-options": "DENY",
+        "cache-control": "no-cache",
+      })
+      assert.property(headers, "permissions-policy")
+    }),
+  )
+
+  it.scopedLive(
+    "a request for a web page is answered with 304 and no body if its If-None-Match header contains the page's ETag",
+    () =>
+      Effect.gen(function* () {
+        const { send } = yield* running
         const { headers } = yield* send({ path })
-        assert.deepInclude(headers, {
-          "cross-origin-opener-policy": "same-origin",
-          "cross-origin-resource-policy": "same-origin",
-          "referrer-policy": "no-referrer",
-          "x-content-type-options": "nosniff",
-          "x-frame-options": "DENY",
-          "cache-control": "no-cache",
-        })
-        assert.property(headers, "permissions-policy")
+        const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
+        assert.strictEqual(known.status, 304)
+        assert.strictEqual(known.text, "")
+        const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
+        assert.strictEqual(changed.status, 200)
       }),
-    )
+  )
 
-    it.scoped(
-      "a request for a web page is answered with 304 and no body if its If-None-Match header contains the page's ETag",
-      () =>
-        Effect.gen(function* () {
-          const { send } = yield* SharedServer
-          const { headers } = yield* send({ path })
-          const known = yield* send({ path, headers: { "if-none-match": headers.etag } })
-          assert.strictEqual(known.status, 304)
-          assert.strictEqual(known.text, "")
-          const changed = yield* send({ path, headers: { "if-none-match": 'W/"another"' } })
-          assert.strictEqual(changed.status, 200)
-        }),
-    )
+  it.scopedLive("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
+    Effect.gen(function* () {
+      const { send, url } = yield* running
+      const plain = yield* send({ path })
+      assert.isUndefined(plain.headers["content-encoding"])
+      assert.strictEqual(plain.headers["vary"], "accept-encoding")
+      const packed = yield* Effect.promise(async () => {
+        // `fetch` would decompress the body.
+        const { get } = await import("node:http")
+        return new Promise<Buffer>((resolve) =>
+          get(url + path, { headers: { "accept-encoding": "br, gzip" } }, (response) => {
+            assert.strictEqual(response.headers["content-encoding"], "gzip")
+            const chunks: Array<Buffer> = []
+            response.on("data", (chunk: Buffer) => chunks.push(chunk))
+            response.on("end", () => resolve(Buffer.concat(chunks)))
+          }),
+        )
+      })
+      assert.isBelow(packed.length, 60_000)
+      assert.strictEqual(gunzipSync(packed).toString(), plain.text)
+      const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
+      assert.strictEqual(refused.text, plain.text)
+    }),
+  )
 
-    it.scoped("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
+  it.scopedLive(
+    "a web page's address with a trailing slash redirects to the address without the slash",
+    () =>
       Effect.gen(function* () {
-        const { send, url } = yield* SharedServer
-        const plain = yield* send({ path })
-        assert.isUndefined(plain.headers["content-encoding"])
-        assert.strictEqual(plain.headers["vary"], "accept-encoding")
-        const packed = yield* Effect.promise(async () => {
-          // `fetch` would decompress the body.
-          const { get } = await import("node:http")
-          return new Promise<Buffer>((resolve) =>
-            get(url + path, { headers: { "accept-encoding": "br, gzip" } }, (response) => {
-              assert.strictEqual(response.headers["content-encoding"], "gzip")
-              const chunks: Array<Buffer> = []
-              response.on("data", (chunk: Buffer) => chunks.push(chunk))
-              response.on("end", () => resolve(Buffer.concat(chunks)))
-            }),
-          )
-        })
-        assert.isBelow(packed.length, 60_000)
-        assert.strictEqual(gunzipSync(packed).toString(), plain.text)
-        const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
-        assert.strictEqual(refused.text, plain.text)
+        const { send } = yield* running
+        const { headers, status } = yield* send({ path: `${path}/?a=b` })
+        assert.strictEqual(status, 308)
+        const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
+        assert.strictEqual(page.pathname, `/mount${path}`)
       }),
-    )
+  )
 
-    it.scoped(
-      "a web page's address with a trailing slash redirects to the address without the slash",
-      () =>
-        Effect.gen(function* () {
-          const { send } = yield* SharedServer
-          const { headers, status } = yield* send({ path: `${path}/?a=b` })
-          assert.strictEqual(status, 308)
-          const page = new URL(String(headers.location), `http://host/mount${path}/?a=b`)
-          assert.strictEqual(page.pathname, `/mount${path}`)
-        }),
-    )
-
-    it.scoped("a web page accepts only GET", () =>
-      Effect.gen(function* () {
-        const { send } = yield* SharedServer
-        const { headers, status } = yield* send({ path, method: "POST" })
-        assert.strictEqual(status, 405)
-        assert.strictEqual(headers["allow"], "GET")
-      }),
-    )
-  }),
-)
+  it.scopedLive("a web page accepts only GET", () =>
+    Effect.gen(function* () {
+      const { send } = yield* running
+      const { headers, status } = yield* send({ path, method: "POST" })
+      assert.strictEqual(status, 405)
+      assert.strictEqual(headers["allow"], "GET")
+    }),
+  )
+})
 
 describe("the console page", () => {
   it.scopedLive(
     "if the service's figures may be synthetic, its console page has the HTML attribute data-figures, and is otherwise unchanged",
     () =>
       Effect.gen(function* () {
-        const real = yield* (yield* start()).send({ path: "/console" })
+        const real = yield* (yield* running).send({ path: "/console" })
         const made = yield* (yield* start({ hasSyntheticFigures: true })).send({ path: "/console" })
         assert.notInclude(real.text, "<html data-figures")
         assert.strictEqual(made.text, real.text.replace("<html", '<html data-figures="synthetic"'))
@@ -166,7 +166,7 @@ describe("the guide under /docs", () => {
 
   it.scopedLive("an unknown guide page gets 404", () =>
     Effect.gen(function* () {
-      const { send } = yield* start()
+      const { send } = yield* running
       for (const path of ["/docs/guide/unknown", "/docs/guide", "/docs/guide/operating.md"]) {
         const { status, text } = yield* send({ path })
         assert.strictEqual(status, 404)
@@ -177,7 +177,7 @@ describe("the guide under /docs", () => {
 
   it.scopedLive("/docs lists every guide page, and all links work under any mount path", () =>
     Effect.gen(function* () {
-      const { send } = yield* start()
+      const { send } = yield* running
       const linked = new Set<string>()
       for (const path of paths.filter((path) => path.startsWith("/docs"))) {
         const { text } = yield* send({ path })

@@ -4,11 +4,14 @@
  */
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Logger from "effect/Logger"
 import * as LogLevel from "effect/LogLevel"
 import * as Redacted from "effect/Redacted"
+import * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
+import { afterAll } from "vitest"
 import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
@@ -148,12 +151,15 @@ export const start = (options: Options = {}) =>
     }
   })
 
-/** A server that the tests of a `layer` share. They must not charge, and must not read its log. */
-export class SharedServer extends Context.Tag("test/SharedServer")<
-  SharedServer,
-  Effect.Effect.Success<ReturnType<typeof start>>
->() {
-  static readonly layer = Layer.scoped(SharedServer, start())
+/**
+ * Starts a server for all tests of a file. Tests that share the server must not charge, and must not
+ * read its log.
+ */
+export const shared = () => {
+  const scope = Effect.runSync(Scope.make())
+  const server = Effect.runSync(Effect.cached(Scope.extend(start(), scope)))
+  afterAll(() => Effect.runPromise(Scope.close(scope, Exit.void)))
+  return server
 }
 
 export const batch = (
