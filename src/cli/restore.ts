@@ -51,7 +51,7 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
         () =>
           new RestoreFailed({
             message:
-              "the file has no tables of authority-metrics; name a backup of an authority-metrics database",
+              "the file has no tables of authority-metrics; give the path of a backup of an authority-metrics database",
           }),
       ),
       Effect.mapError(

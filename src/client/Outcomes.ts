@@ -73,7 +73,7 @@ const isAdmissible = (url: string) =>
 
 /**
  * The result of a batch that is not sent to the service, because each of its URLs is empty or too
- * long. The function `complete` of `lenient` adds the outcomes of these URLs.
+ * long. The function `complete`, which `lenient` returns, adds the outcomes of these URLs.
  */
 export const unsent: CheckResult = {
   outcomes: [],

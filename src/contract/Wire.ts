@@ -79,9 +79,8 @@ export type Issue =
 export const invalidIdempotencyKey: Issue = {
   code: "invalid_idempotency_key",
   message:
-    "The header Idempotency-Key must have 1 to 255 printable ASCII characters in double quotes. " +
-    "The double quotes are not counted. " +
-    "A key without spaces, quotes and backslashes does not need them",
+    "The header Idempotency-Key must contain 1 to 255 printable ASCII characters, not counting the " +
+    "double quotes around them. A key without spaces, quotes and backslashes needs no double quotes",
   path: [],
 }
 

@@ -82,7 +82,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Effect.when(() => uses.length > 0),
       )
     }).pipe(
-      // No request depends on these times, so a failure is only logged.
+      // No request depends on the times of last use, so a failure to save them is only logged.
       Effect.catchAllCause((cause) =>
         Effect.logDebug(
           "The times of last use of API keys were not saved, so 'authority key list' may show earlier times.",

@@ -23,6 +23,7 @@ const started = (environment: Readonly<Record<string, string>>) =>
   )
 
 describe("the provider that the settings name", () => {
+  /** A setting that each provider needs. A new provider is added here. */
   const needs = {
     moz: "AUTHORITY_MOZ_TOKEN",
     "moz-links-v2": "AUTHORITY_MOZ_LINKS_V2_TOKEN",

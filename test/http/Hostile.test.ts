@@ -171,7 +171,7 @@ describe("several requests on one connection", () => {
     }),
   )
 
-  it.scopedLive("a connection continues after a large body that was read and refused", () =>
+  it.scopedLive("a connection can still be used after a large body that was read and refused", () =>
     Effect.gen(function* () {
       const { key, url } = yield* start()
       const connection = yield* connect(url)

@@ -4,7 +4,7 @@
  */
 import { runInNewContext } from "node:vm"
 import { assert, it } from "@effect/vitest"
-import { allocateYoung } from "../scripts/allocate-young.ts"
+import { allocateYoung } from "../../scripts/allocate-young.ts"
 
 /** Each maker assigns a function to a property in a different way, and returns the function. */
 const script = `
