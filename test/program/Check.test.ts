@@ -1,4 +1,7 @@
-/** The bulk check `authority check`: stopping, resuming, a failing output. */
+/**
+ * The bulk check `authority check`: stopping, resuming, a failing output. A run that is stopped from
+ * outside is a process; every other run is in the process of the test.
+ */
 import { spawn } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"

@@ -1,4 +1,7 @@
-/** `authority restore` replaces the database with a backup completely, or changes nothing. */
+/**
+ * `authority restore` replaces the database with a backup completely, or changes nothing. The service
+ * that uses the database is a process of its own.
+ */
 import {
   chmodSync,
   closeSync,
