@@ -49,8 +49,8 @@ interface Twin {
   /** Matches the import path of the module that contains the optimisation. */
   readonly module: RegExp
   /**
-   * The name of a file in `replacements/`. In a build without the optimisation, the file replaces the
-   * module that contains it. Both have the same exports.
+   * The name of a file in `replacements/`. In a build without the optimisation, this file replaces
+   * the module that contains the optimisation. The file and the module have the same exports.
    */
   readonly file: string
   /**

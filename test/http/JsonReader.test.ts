@@ -131,7 +131,7 @@ describe("the JSON reader", () => {
     })
   })
 
-  it("if the schema allows any field names in an object, the JSON reader keeps all items of that object's lists, even more than the maximum number", () => {
+  it("if the schema allows any field names in an object, the JSON reader keeps all items of that object's lists, even if there are more than the schema's maximum", () => {
     const Bag = Schema.Struct({ bag: Schema.Record({ key: Schema.String, value: Schema.Unknown }) })
     const value = { bag: { a: [1, 2, 3, 4], b: { c: null } } }
     assert.deepStrictEqual(JsonReader.make(Bag, 3)(JSON.stringify(value)), { value, isWhole: true })
