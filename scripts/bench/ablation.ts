@@ -1,8 +1,8 @@
 /**
  * Measures the gain of each trick, which is an optimisation in `tricks.ts`. Builds the program with
- * all tricks, and once for each trick without that trick. Prints a Markdown table: the CPU time, the memory
- * and the start time without each trick, divided by those of the program with all tricks. README.md
- * beside this file explains the table. Needs Linux and wrk.
+ * all tricks, and once for each trick without that trick. Prints a Markdown table: the CPU time, the
+ * memory and the start time without each trick, divided by those of the program with all tricks.
+ * README.md beside this file explains the table. Needs Linux and wrk.
  *
  *     npm run bench:ablation -- [OPTION]…
  *
