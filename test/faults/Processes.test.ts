@@ -168,12 +168,16 @@ describe("two processes on one database", () => {
       const account = yield* Effect.provide(newAccountWith(10), one)
       const sql = Context.get(one, SqlClient.SqlClient)
       const isLocked = yield* Deferred.make<void>()
-      yield* sql`SELECT held FROM balances WHERE account_id = ${account} FOR UPDATE`.pipe(
-        Effect.zipRight(Deferred.succeed(isLocked, undefined)),
-        Effect.zipRight(Effect.never),
-        sql.withTransaction,
-        Effect.forkScoped,
-      )
+      yield* Effect.gen(function* () {
+        const [limit] = yield* sql`
+          SELECT current_setting('idle_in_transaction_session_timeout') AS value`
+        assert.strictEqual(limit?.["value"], "5s")
+        // The test does not wait so long.
+        yield* sql`SET LOCAL idle_in_transaction_session_timeout = '300ms'`
+        yield* sql`SELECT held FROM balances WHERE account_id = ${account} FOR UPDATE`
+        yield* Deferred.succeed(isLocked, undefined)
+        yield* Effect.never
+      }).pipe(sql.withTransaction, Effect.forkScoped)
       yield* Deferred.await(isLocked)
       yield* Effect.provide(charge(account, 1), other)
       assert.strictEqual((yield* Effect.provide(figures(account), other)).charged, 1)
