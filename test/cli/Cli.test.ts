@@ -256,33 +256,28 @@ describe("a CLI verb that fails", () => {
   )
   fails(
     "a database in a folder that does not exist",
-    ["account", "create", "acme"],
+    ["serve"],
     /database.*folder|database.*directory/,
     { AUTHORITY_DATABASE_URL: "sqlite:missing/authority.db" },
   )
   fails(
     "a database in a folder that cannot be written",
-    ["account", "create", "acme"],
+    ["serve"],
     /AUTHORITY_DATABASE_URL/,
     // Not even the superuser may write there.
     { AUTHORITY_DATABASE_URL: "sqlite:/proc/authority.db" },
   )
   fails(
     "a database that is a folder",
-    ["account", "create", "acme"],
+    ["serve"],
     /AUTHORITY_DATABASE_URL/,
     { AUTHORITY_DATABASE_URL: "sqlite:folder" },
     (cwd) => Effect.sync(() => mkdirSync(join(cwd, "folder"))),
   )
-  fails(
-    "a database file that is a text file",
-    ["account", "create", "acme"],
-    /is not an SQLite database/,
-    {},
-    (cwd) =>
-      Effect.sync(() =>
-        writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
-      ),
+  fails("a database file that is a text file", ["serve"], /is not an SQLite database/, {}, (cwd) =>
+    Effect.sync(() =>
+      writeFileSync(join(cwd, "authority.db"), "These are my memoirs. ".repeat(1000)),
+    ),
   )
 })
 

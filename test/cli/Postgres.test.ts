@@ -51,10 +51,7 @@ describe("a connection string", () => {
           ["postgres://u:SECRET@h/d?sslmod=require", /did you mean sslmode\?/],
           ["u:SECRET@h/d", /AUTHORITY_DATABASE_URL: expected sqlite:FILE or postgres:/],
         ] as const) {
-          for (const args of [
-            ["account", "list"],
-            ["account", "create", "acme"],
-          ]) {
+          for (const args of [["account", "list"], ["account", "create", "acme"], ["serve"]]) {
             const { code, stderr } = yield* verb(cwd, args, on(url))
             assert.strictEqual(code, 1)
             assert.match(stderr, /^authority: [^\n]+\n$/)

@@ -22,8 +22,10 @@ const keysOf = (cwd: string, account = "acme") =>
 
 describe("a CLI verb whose output cannot be written", () => {
   for (const args of [
+    ["account", "list"],
     ["account", "create", "other", "--json"],
     ["credits", "statement", "--account", "acme"],
+    ["openapi"],
     ["--help"],
   ]) {
     it.scopedLive(

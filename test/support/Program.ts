@@ -124,7 +124,12 @@ export const shell = (cwd: string, before: string, args: ReadonlyArray<string>, 
 
 /** Runs a verb with `--json` and returns its document. Fails if the verb prints an error. */
 export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
-  Effect.flatMap(run(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
+  Effect.flatMap(run(cwd, [...args, "--json"]), documentOf(args))
+
+/** Returns the JSON document that a verb has printed. Fails if the verb printed an error. */
+export const documentOf =
+  (args: ReadonlyArray<string>) =>
+  ({ code, stderr, stdout }: Effect.Effect.Success<ReturnType<typeof run>>) =>
     Effect.try({
       try: () => {
         if (code !== 0 || !/^(authority: created the database .+\n)?$/.test(stderr)) {
@@ -134,8 +139,7 @@ export const json = (cwd: string, ...args: ReadonlyArray<string>) =>
       },
       catch: (cause) =>
         new Error(`authority ${args.join(" ")}: ${code} ${stdout} ${stderr}`, { cause }),
-    }),
-  )
+    })
 
 /** Uses the SQLite database of a folder in this process, which is cheaper than to start a verb. */
 export const inDatabase =

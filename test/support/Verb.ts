@@ -6,6 +6,7 @@ import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
 import * as Cli from "../../src/cli/Cli.ts"
 import * as ExitStatus from "../../src/cli/ExitStatus.ts"
+import { documentOf } from "./Program.ts"
 
 /**
  * Runs a verb in a folder with these settings only. Returns the exit code and the texts that the
@@ -39,17 +40,9 @@ export const verb = (
     return { code, stdout: stdout.text, stderr: stderr.text }
   }).pipe(Effect.scoped, oneAtATime)
 
-/** Runs a verb with `--json` and returns its document. Fails if the verb fails. */
+/** Runs a verb with `--json` and returns its document. Fails if the verb prints an error. */
 export const document = (cwd: string, ...args: ReadonlyArray<string>) =>
-  Effect.flatMap(verb(cwd, [...args, "--json"]), ({ code, stderr, stdout }) =>
-    Effect.try({
-      try: () => {
-        if (code !== 0) throw new Error("it failed")
-        return JSON.parse(stdout)
-      },
-      catch: (cause) => new Error(`authority ${args.join(" ")}: ${code} ${stderr}`, { cause }),
-    }),
-  )
+  Effect.flatMap(verb(cwd, [...args, "--json"]), documentOf(args))
 
 /** Two verbs cannot share the folder and the streams of this process. */
 const oneAtATime = Effect.unsafeMakeSemaphore(1).withPermits(1)
