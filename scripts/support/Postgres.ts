@@ -111,7 +111,7 @@ interface Installation {
   /** The folder of the server's programs. They are in its subfolder `bin`. */
   readonly programs: string
   readonly data: string
-  /** The user that the server runs as; empty for the user of this process. */
+  /** The operating-system user of the server. An empty object means the user of this process. */
   readonly user: { readonly uid?: number; readonly gid?: number }
 }
 

@@ -151,8 +151,8 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
 }
 
 /**
- * Called when a connection had no traffic for `idleMs`. If the answer's headers are sent, the client
- * does not read the answer, so destroys the connection. Does nothing while there is no answer yet.
+ * Node calls this function when a connection had no traffic for `idleMs`. Destroys the connection if
+ * the answer's headers are sent, because then the client does not read the answer.
  */
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()

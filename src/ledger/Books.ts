@@ -29,8 +29,8 @@ export interface KeyRecord {
   /** Null until the request is settled. */
   readonly answer: string | null
   /**
-   * When the idempotency key expires, in epoch milliseconds: at the end of the hold's lease while
-   * there is no stored answer, afterwards 24 hours after the answer was stored.
+   * When the idempotency key expires, in epoch milliseconds. Without a stored answer, this is the end
+   * of the hold's lease; with one, it is 24 hours after the answer was stored.
    */
   readonly expiresAt: number
 }

@@ -122,8 +122,8 @@ export const make = Effect.gen(function* () {
 
   /**
    * Removes the row of a gone process. Returns false when the process has incremented its `beats`
-   * since the row was read, or when another process has removed the row. Null `beats` mean that
-   * there is no row to remove: returns true.
+   * since the row was read, or when another process has removed the row. If `beats` is null, the
+   * process has no row, and the result is true.
    */
   const remove = ({ beats, owner }: Sighting) =>
     beats === null

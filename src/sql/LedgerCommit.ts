@@ -112,8 +112,8 @@ export const make = (
       Effect.zipRight(
         Effect.suspend(() => {
           const { written } = former
-          // The Heartbeat takes a commit as proof that the database accepts writes. A commit that
-          // only reads is no proof, because it succeeds even on a full disk.
+          // The Heartbeat takes a commit as proof that the database accepts writes. A commit
+          // without changes proves nothing, because it succeeds even on a full disk.
           if (written !== undefined && written.changed.size > 0) heartbeat?.committed()
           return countCharges(written?.newEntries ?? [])
         }),

@@ -219,7 +219,7 @@ class ShrinkingPool extends Pg.Pool {
       if (error === undefined || error === null) return callback(undefined, client, done)
       if (Failure.isFull(error) && performance.now() < left.until) {
         // `handleRefusal` has lowered the pool's maximum, so this attempt waits for one of the open
-        // connections. If there is no open connection, the attempt starts after a short delay.
+        // connections. Without an open connection, this code tries again after a short delay.
         return this.totalCount > 0
           ? this.#attempt(callback, left)
           : void setTimeout(() => this.#attempt(callback, left), 250 * (1 + Math.random()))
