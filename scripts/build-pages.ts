@@ -7,8 +7,8 @@ import { join } from "node:path"
 const dist = join(import.meta.dirname, "../dist")
 
 try {
-  const { makePages } = await import("./pages.ts")
-  const pages = await makePages()
+  const { pagesOnce } = await import("./pages.ts")
+  const pages = await pagesOnce()
   mkdirSync(dist, { recursive: true })
   writeFileSync(join(dist, "pages.json"), JSON.stringify(pages))
 } catch (error) {

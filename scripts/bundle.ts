@@ -7,7 +7,7 @@ import { join } from "node:path"
 import { readFile, writeFile } from "node:fs/promises"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
-import { makePages } from "./pages.ts"
+import { pagesOnce } from "./pages.ts"
 import { allocateYoung } from "./allocate-young.ts"
 
 export const root = join(import.meta.dirname, "..")
@@ -57,8 +57,6 @@ export const bundle = async (options: {
   await writeFile(options.outfile, allocateYoung(await readFile(options.outfile, "utf8")))
 }
 
-let pages: ReturnType<typeof makePages> | undefined
-
 /**
  * Returns the constants that the build inserts into the sources. Builds the web pages only at the
  * first call.
@@ -69,7 +67,7 @@ export const definitions = async () => ({
   // A bundle does not use this value: only a program that runs from its sources reads pages from a
   // folder.
   "import.meta.dirname": '""',
-  PAGES: JSON.stringify(JSON.stringify(await (pages ??= makePages()))),
+  PAGES: JSON.stringify(JSON.stringify(await pagesOnce())),
 })
 
 /**

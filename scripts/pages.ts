@@ -16,6 +16,11 @@ import { toHtml } from "./markdown.ts"
 
 const root = join(import.meta.dirname, "..")
 
+let made: Promise<Pages> | undefined
+
+/** Returns all pages. Builds them only at the first call of the process. */
+export const pagesOnce = () => (made ??= makePages())
+
 /** Builds all pages. */
 export const makePages = async (): Promise<Pages> => {
   const [script, consoleStyle, docsScript, renderDocs, docsStyle, renderGuide, guideStyle, guide] =
