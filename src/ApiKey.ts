@@ -5,7 +5,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { AccountId } from "./Account.ts"
-import { latestTime } from "./TimeSpan.ts"
+import { latestTime } from "./time/TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type

@@ -1,5 +1,5 @@
 /** Counts the outcomes of a bulk check. */
-import { counted } from "../counted.ts"
+import { counted } from "../text/counted.ts"
 import type { JournaledAnswer } from "./CheckJournal.ts"
 import type { FailureReason } from "../Metrics.ts"
 

@@ -8,7 +8,7 @@ import { TextDecoder } from "node:util"
 import { parse } from "csv-parse"
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
-import { counted } from "../counted.ts"
+import { counted } from "../text/counted.ts"
 import { Target } from "../Target.ts"
 
 /**

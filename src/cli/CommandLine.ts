@@ -10,7 +10,7 @@ import * as Descriptor from "@effect/cli/CommandDescriptor"
 import * as ValidationError from "@effect/cli/ValidationError"
 import * as Console from "effect/Console"
 import * as Effect from "effect/Effect"
-import { nearestName } from "../nearestName.ts"
+import { nearestName } from "../text/nearestName.ts"
 import { WrongUsage } from "./ExitStatus.ts"
 import * as Help from "./Help.ts"
 

@@ -3,7 +3,7 @@ import { fstatSync, writeSync } from "node:fs"
 import { stripVTControlCharacters } from "node:util"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
-import { latestTime } from "../TimeSpan.ts"
+import { latestTime } from "../time/TimeSpan.ts"
 
 /** Writes to stdout. Returns when the operating system has accepted the whole text. */
 export const write = (text: string): Effect.Effect<void, OutputFailed> =>

@@ -26,7 +26,7 @@ import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
-import { counted } from "../counted.ts"
+import { counted } from "../text/counted.ts"
 
 export interface Options {
   /** The path of the list; `None` for standard input. */

@@ -12,7 +12,7 @@ import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { TimeSpan } from "../TimeSpan.ts"
+import { TimeSpan } from "../time/TimeSpan.ts"
 import { accountOption, decoded, json } from "./options.ts"
 import { print, table, time } from "./Output.ts"
 

@@ -8,8 +8,8 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
-import { counted } from "../counted.ts"
-import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import { counted } from "../text/counted.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export interface Limit {
   readonly requests: number
@@ -32,7 +32,7 @@ export class RateLimit extends Context.Tag("authority/http/RateLimit")<
 
 /** The number of requests of each account in one time window. */
 interface Window {
-  /** When the window ends, in milliseconds of `Stopwatch`. */
+  /** When the window ends, in milliseconds of `MonotonicClock`. */
   readonly endsAt: number
   readonly counts: Map<AccountId, number>
 }
@@ -58,7 +58,7 @@ export const counter = (
   let window: Window = { endsAt: Number.NEGATIVE_INFINITY, counts: new Map() }
 
   return (account) => {
-    const now = Stopwatch.unsafeNow(clock)
+    const now = MonotonicClock.unsafeNow(clock)
     if (now >= window.endsAt) window = { endsAt: now + perMs, counts: new Map() }
     const count = (window.counts.get(account) ?? 0) + 1
     window.counts.set(account, count)

@@ -16,7 +16,7 @@ import type * as Scope from "effect/Scope"
 import { missing, Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
-import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
@@ -148,7 +148,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
      * After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
      */
     const orFallback = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
-      Effect.flatMap(Stopwatch.now, (now) =>
+      Effect.flatMap(MonotonicClock.now, (now) =>
         now < restsUntil
           ? Effect.succeed(otherwise)
           : access.pipe(

@@ -8,7 +8,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../MetricsProvider.ts"
-import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export interface Options {
   /** Opens the circuit after this many failures in a row. */
@@ -48,7 +48,7 @@ export const make = (options: Options): CircuitBreaker => {
     per: Duration.decode(options.refusals?.per ?? 0),
     /**
      * The times at which the vendor refused or throttled calls, oldest first. They are times of
-     * `Stopwatch.now`, in milliseconds.
+     * `MonotonicClock.now`, in milliseconds.
      */
     times: new Array<number>(),
   }
@@ -58,7 +58,7 @@ export const make = (options: Options): CircuitBreaker => {
 
   /**
    * Returns why the circuit is open at the time `now`, or undefined when a call may go through.
-   * `now` is a time of `Stopwatch.now`, in milliseconds.
+   * `now` is a time of `MonotonicClock.now`, in milliseconds.
    */
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
@@ -78,7 +78,7 @@ export const make = (options: Options): CircuitBreaker => {
   }
 
   const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call) {
-    const now = yield* Stopwatch.now
+    const now = yield* MonotonicClock.now
     const message = openReason(now)
     if (message !== undefined) return yield* new CircuitOpen({ message })
     const isTrial = failures >= options.failures
@@ -86,7 +86,7 @@ export const make = (options: Options): CircuitBreaker => {
     return yield* call.pipe(
       Effect.tapBoth({
         onSuccess: () => Effect.sync(() => void (failures = 0)),
-        onFailure: (error) => Effect.map(Stopwatch.now, (now) => failed(error, now)),
+        onFailure: (error) => Effect.map(MonotonicClock.now, (now) => failed(error, now)),
       }),
       Effect.ensuring(
         Effect.sync(() => {
@@ -96,5 +96,5 @@ export const make = (options: Options): CircuitBreaker => {
     )
   })
 
-  return { guard, openReason: Effect.map(Stopwatch.now, openReason) }
+  return { guard, openReason: Effect.map(MonotonicClock.now, openReason) }
 }

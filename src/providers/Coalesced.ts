@@ -14,7 +14,7 @@ import { CurrentAccount } from "../Account.ts"
 import * as Deadline from "../Deadline.ts"
 import { missing, Outcome, providerFailed, unanswered } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
-import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { FairQueue } from "./FairQueue.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
@@ -45,7 +45,7 @@ interface Place {
 interface WaitingLookup {
   readonly account: string
   /**
-   * The lookup ends at this time at the latest: a time of the monotonic clock `Stopwatch.now`, in
+   * The lookup ends at this time at the latest: a time of `MonotonicClock.now`, in
    * milliseconds. The service `Deadline` differs: it is in epoch milliseconds.
    */
   readonly deadline: number
@@ -75,7 +75,7 @@ export const make = (
     const requests = new Set<WaitingLookup>()
     let isClosed = false
     /**
-     * The time at which the timer of `expire` fires: a time of `Stopwatch.now`, in milliseconds.
+     * The time at which the timer of `expire` fires: a time of `MonotonicClock.now`, in milliseconds.
      * Infinite when no timer is set.
      */
     let soonest = Number.POSITIVE_INFINITY
@@ -128,7 +128,7 @@ export const make = (
     }
 
     const send = (batch: Arr.NonEmptyReadonlyArray<Ticket>) =>
-      Effect.flatMap(Stopwatch.now, (now) =>
+      Effect.flatMap(MonotonicClock.now, (now) =>
         inner
           .lookup(Arr.map(batch, ({ target }) => target))
           .pipe(Deadline.within(lastDeadline(batch) - now)),
@@ -167,7 +167,7 @@ export const make = (
      * each lookup would need a fiber for each lookup.
      */
     const expire = Effect.gen(function* () {
-      const now = yield* Stopwatch.now
+      const now = yield* MonotonicClock.now
       hasSooner.unsafeClose()
       soonest = Number.POSITIVE_INFINITY
       for (const request of requests) {
@@ -217,16 +217,16 @@ export const make = (
   })
 
 /**
- * The account of the current lookup, if any, and the lookup's deadline: a time of `Stopwatch.now`,
+ * The account of the current lookup, if any, and its deadline: a time of `MonotonicClock.now`,
  * in milliseconds.
  */
 const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
-  deadline: Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms),
+  deadline: Effect.zipWith(MonotonicClock.now, Deadline.remainingMs, (now, ms) => now + ms),
 })
 
 /**
- * The latest deadline of all requests that wait for the batch: a time of `Stopwatch.now`, in
+ * The latest deadline of all requests that wait for the batch: a time of `MonotonicClock.now`, in
  * milliseconds.
  */
 const lastDeadline = (batch: ReadonlyArray<Ticket>) =>

@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
 import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
-import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
@@ -62,13 +62,13 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       breaker.guard,
     )
 
-  /** Calls the vendor and retries until `deadline`, in milliseconds of `Stopwatch`. */
+  /** Calls the vendor and retries until `deadline`, in milliseconds of `MonotonicClock`. */
   const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number) =>
     Effect.retry(call(targets), {
       times: options.retries,
       while: isTransient,
       schedule: Schedule.whileOutputEffect(backOff, (wait) =>
-        Effect.map(Stopwatch.now, (now) => now + Duration.toMillis(wait) < deadline),
+        Effect.map(MonotonicClock.now, (now) => now + Duration.toMillis(wait) < deadline),
       ),
     })
 
@@ -78,7 +78,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       { provider: inner.name, openReason },
     ]),
     lookup: (targets) =>
-      Effect.zipWith(Stopwatch.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
+      Effect.zipWith(MonotonicClock.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
         Effect.flatMap((deadline) => callUntil(targets, deadline)),
         Effect.catchTag("CircuitOpen", ({ message }) =>
           failure("Unavailable", `not asked, because ${message}`),

@@ -14,7 +14,7 @@ import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
-import * as Secrets from "../telemetry/Secrets.ts"
+import * as Secrets from "../text/Secrets.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {

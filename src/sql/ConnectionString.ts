@@ -5,7 +5,7 @@
 import * as Data from "effect/Data"
 import * as Either from "effect/Either"
 import * as Redacted from "effect/Redacted"
-import { nearestName } from "../nearestName.ts"
+import { nearestName } from "../text/nearestName.ts"
 
 const sslModes = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"] as const
 const sessionAttributes = ["any", "read-write", "primary"] as const

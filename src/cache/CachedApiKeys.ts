@@ -8,9 +8,9 @@ import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
-import { Lru } from "../cache/Lru.ts"
+import { Lru } from "./Lru.ts"
 import { Deadline, waitUntil } from "../Deadline.ts"
-import * as Stopwatch from "../telemetry/Stopwatch.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 
 /**
@@ -24,7 +24,7 @@ const capacity = 10_000
 
 interface Known {
   readonly record: ApiKey.ApiKey
-  /** The start of the query for the key: a time of `Stopwatch.now`, in milliseconds. */
+  /** The start of the query for the key: a time of `MonotonicClock.now`, in milliseconds. */
   readonly since: number
 }
 
@@ -61,7 +61,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     const recall: Recall = (secret, now) => {
       const hit = known.get(secret)
       return hit !== undefined &&
-        isFresh(hit, Stopwatch.unsafeNow(clock)) &&
+        isFresh(hit, MonotonicClock.unsafeNow(clock)) &&
         ApiKey.isUsable(hit.record, now)
         ? hit.record
         : undefined
@@ -77,7 +77,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           // Remember the current cache. If `forgetAll` replaces it during the query, the result may
           // be outdated, and goes into the old cache, which is not read any more.
           const cache = known
-          const since = Stopwatch.unsafeNow(clock)
+          const since = MonotonicClock.unsafeNow(clock)
           const asked = Effect.tap(keys.authenticate(key), (record) =>
             Effect.sync(() => cache.set(secret, { record, since })),
           )

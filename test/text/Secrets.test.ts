@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
-import * as Secrets from "../../src/telemetry/Secrets.ts"
+import * as Secrets from "../../src/text/Secrets.ts"
 import { runs } from "../support/properties.ts"
 
 const hex = (code: number, length: number) => code.toString(16).padStart(length, "0")
