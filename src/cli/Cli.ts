@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { TimeSpan } from "../time/TimeSpan.ts"
+import * as Settings from "../Settings.ts"
 import * as accounts from "./account.ts"
 import * as credit from "./credits.ts"
 import * as datasets from "./dataset.ts"
@@ -22,8 +23,9 @@ import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import { decoded, json } from "./options.ts"
 import { examples } from "./examples.ts"
 import * as CommandLine from "./CommandLine.ts"
+import * as Logging from "./Logging.ts"
 import { statement } from "./statement.ts"
-import * as Stores from "./Stores.ts"
+import * as Stores from "../server/Stores.ts"
 import { version } from "./version.ts"
 
 // The modules of a verb are imported when the verb runs, so other verbs and `--help` start faster.
@@ -150,19 +152,22 @@ const check = Command.make(
     ),
 ).pipe(Command.withDescription("Check a list of URLs, of any length, through the HTTP API"))
 
+const withLog = <A, E>(stores: Layer.Layer<A, E, Settings.Settings>) =>
+  stores.pipe(Layer.provide(Logging.layer({ stderr: true })), Layer.provide(Settings.layer))
+
 /**
  * Opens the database's stores for a verb of the CLI when the verb runs. The verb fails when the
  * database does not exist.
  */
 const needsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
-  Command.provide(verb, Stores.forVerbs)
+  Command.provide(verb, withLog(Stores.forVerbs))
 
 /**
  * Opens the database's stores for a verb of the CLI when the verb runs. Creates the database when
  * it does not exist.
  */
 const createsDatabase = <Name extends string, R, E, A>(verb: Command.Command<Name, R, E, A>) =>
-  Command.provide(verb, Stores.forCreatingVerbs)
+  Command.provide(verb, withLog(Stores.forCreatingVerbs))
 
 const account = Command.make("account").pipe(
   Command.withDescription("Create and list accounts"),

@@ -6,7 +6,7 @@ import * as Layer from "effect/Layer"
 import type { MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
-import * as Stores from "./Stores.ts"
+import * as Stores from "../server/Stores.ts"
 
 /** A setting that the chosen provider needs is missing. `message` names the setting. */
 export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{

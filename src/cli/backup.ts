@@ -11,7 +11,7 @@ import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
-import * as Stores from "./Stores.ts"
+import * as Stores from "../server/Stores.ts"
 
 class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: string }> {}
 
@@ -60,7 +60,7 @@ export const booksOf = (file: string) =>
       CreditLedger,
       (ledger) => ledger.verify,
     ).pipe(
-      Effect.provide(Stores.layer),
+      Effect.provide(Stores.forVerbs),
       Effect.provideService(Settings.Settings, {
         ...settings,
         databaseUrl: Redacted.make(`sqlite:${file}`),

@@ -19,7 +19,7 @@ import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
 import { print, time } from "./Output.ts"
 import * as Providers from "./Providers.ts"
-import * as Stores from "./Stores.ts"
+import * as Stores from "../server/Stores.ts"
 
 interface Finding {
   readonly state: "ok" | "warning" | "failure"
@@ -114,8 +114,10 @@ const stores = Effect.gen(function* () {
     ...(yield* orFailure("keys", keys)),
     ...(yield* orFailure("demo", demo)),
   ]
-}).pipe(Effect.provide(Stores.layer), Effect.provide(Logging.layer({ stderr: true })), (findings) =>
-  orFailure("database", findings),
+}).pipe(
+  Effect.provide(Stores.forVerbs),
+  Effect.provide(Logging.layer({ stderr: true })),
+  (findings) => orFailure("database", findings),
 )
 
 const written = ok("writing", "a row was written and removed")

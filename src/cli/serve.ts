@@ -2,7 +2,7 @@
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Composition from "../server/Composition.ts"
-import * as DatabaseStores from "../server/DatabaseStores.ts"
+import { allInDatabase } from "../server/Stores.ts"
 import * as Settings from "../Settings.ts"
 import * as greeting from "./greeting.ts"
 import * as Heap from "./Heap.ts"
@@ -11,7 +11,7 @@ import * as Otlp from "./Otlp.ts"
 import * as Providers from "./Providers.ts"
 import * as stopLog from "./stopLog.ts"
 
-const service = Composition.over({ provider: Providers.layer, stores: DatabaseStores.ofSettings })
+const service = Composition.over({ provider: Providers.layer, stores: allInDatabase })
 
 /** Runs the service until the fiber is interrupted. Fails when the service cannot start. */
 export const serve = (options: { readonly json: boolean }) =>

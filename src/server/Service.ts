@@ -11,11 +11,10 @@ import type { CreditLedger } from "../CreditLedger.ts"
 import { type CannotListen, Listener } from "../http/NodeServer.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
-import { StoreFailure } from "../StoreFailure.ts"
+import type { StoreFailure } from "../StoreFailure.ts"
 import * as Composition from "./Composition.ts"
-import * as DatabaseStores from "./DatabaseStores.ts"
 import { decorated } from "./decorated.ts"
-import type { Stores } from "./Stores.ts"
+import { allInDatabase, type Stores } from "./Stores.ts"
 
 /** The running service. */
 export class Service extends Context.Tag("authority/Service")<
@@ -79,19 +78,11 @@ export const layer = <EProvider = never, EStores = never>({
     listening,
     Composition.over<EProvider, Settings.Settings | Stores, EStores | StoreFailure, Stores>({
       provider: vendor === undefined ? provider : decorated(vendor),
-      stores: stores ?? inDatabase,
+      stores: stores ?? allInDatabase,
     }),
   ).pipe(Layer.provide(Settings.from(settings)))
 
 const listening = Layer.effect(
   Service,
   Effect.map(Listener, ({ address }) => Service.of(address())),
-)
-
-/**
- * NoDatabase never occurs here, because the service creates a missing database. The types still
- * allow it, so map it to StoreFailure to keep it out of `CannotStart`.
- */
-const inDatabase = Layer.mapError(DatabaseStores.ofSettings, (error) =>
-  error._tag === "NoDatabase" ? new StoreFailure({ message: error.message }) : error,
 )

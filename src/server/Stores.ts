@@ -1,43 +1,181 @@
-/** The stores that the service needs, and their versions in memory for tests. */
+/**
+ * The stores of the service: in the database that the settings name, one by one and all together,
+ * and in memory. An adapter is imported when its layer is built, so `--help` loads none, and a
+ * program with SQLite does not load the PostgreSQL adapter.
+ */
+import * as Console from "effect/Console"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import type { Accounts } from "../Account.ts"
 import type { ApiKeys } from "../ApiKeys.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
 import type { Health } from "../Health.ts"
-import * as MemoryAccounts from "../memory/Accounts.ts"
-import * as MemoryApiKeys from "../memory/ApiKeys.ts"
-import * as MemoryCreditLedger from "../memory/CreditLedger.ts"
-import * as MemoryHealth from "../memory/Health.ts"
-import * as MemoryMetricsCache from "../memory/MetricsCache.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
 import * as Settings from "../Settings.ts"
+import type { Options as PostgresOptions } from "../sql/Postgres.ts"
+import { StoreFailure } from "../StoreFailure.ts"
 
 /** All stores of the service. */
 export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
 
 /**
- * The lease of a hold is the request timeout plus this time, so that a request on a slow disk can
- * still settle its hold.
+ * The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
+ * disk can still settle its hold. The holds of a dead process are usually released earlier.
  */
-const settleTime = Duration.seconds(30)
+const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
+  Duration.sum(requestTimeout, "30 seconds")
 
-/**
- * Returns the longest lifetime of a hold. The holds of a dead process are usually released earlier.
- */
-export const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
-  Duration.sum(requestTimeout, settleTime)
+const imported = <A, E, R>(
+  load: () => Promise<{ readonly layer: Layer.Layer<A, E, R> }>,
+): Layer.Layer<A, E, R> =>
+  Layer.unwrapEffect(Effect.map(Effect.promise(load), ({ layer }) => layer))
+
+/** Makes the layer of a ledger, whose holds last as long as the settings say. */
+const importedLedger = <R>(
+  load: () => Promise<{
+    readonly layer: (options: {
+      readonly lease: Duration.Duration
+    }) => Layer.Layer<CreditLedger, never, R>
+  }>,
+) =>
+  Effect.map(Effect.all([Settings.Settings, Effect.promise(load)]), ([settings, { layer }]) =>
+    layer({ lease: lease(settings) }),
+  ).pipe(Layer.unwrapEffect)
 
 /** Stores in memory, for tests. Their content is lost when the process ends. */
 export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mergeAll(
-  MemoryAccounts.layer,
-  MemoryApiKeys.layer,
-  MemoryHealth.layer,
-  MemoryMetricsCache.layer,
-  Layer.unwrapEffect(
-    Effect.map(Settings.Settings, (settings) =>
-      MemoryCreditLedger.layer({ lease: lease(settings) }),
-    ),
+  imported(() => import("../memory/Accounts.ts")),
+  imported(() => import("../memory/ApiKeys.ts")),
+  importedLedger(() => import("../memory/CreditLedger.ts")),
+  imported(() => import("../memory/Health.ts")),
+  imported(() => import("../memory/MetricsCache.ts")),
+)
+
+// Each store over an open database.
+const accounts = imported(() => import("../sql/Accounts.ts"))
+const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
+const health = imported(() => import("../sql/Health.ts"))
+const metricsCache = imported(() => import("../sql/MetricsCache.ts"))
+const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
+
+/**
+ * The rankings in an open database. `authority dataset import` writes the rankings, and the
+ * provider `dataset` reads them.
+ */
+export const rankings = imported(() => import("../sql/Rankings.ts"))
+
+/** What to do when the database does not exist. */
+type Missing = "create" | "create and say so" | "fail"
+
+/** A CLI verb opens one connection, to leave PostgreSQL's `max_connections` to the service. */
+const forOneVerb = (): PostgresOptions => ({ connections: 1 })
+
+/**
+ * Opens the database that the settings name and runs the migrations. `missing` says what happens
+ * when the database does not exist.
+ */
+const databaseOr = (
+  missing: Missing,
+  optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
+) =>
+  Effect.flatMap(Settings.Settings, (settings) =>
+    Effect.promise(async () => {
+      const Migrations = await import("../sql/Migrations.ts")
+      const Presence = await import("../sql/Presence.ts")
+      const { databaseUrl } = settings
+      const url = Redacted.value(databaseUrl)
+      const mustExist = missing === "fail"
+      const announce = Console.error(`created the database ${Presence.placeOf(url)}`)
+      const announced = Effect.map(Presence.isPresent, (isPresent) =>
+        isPresent ? Migrations.layer : Layer.tap(Migrations.layer, () => announce),
+      )
+      return Layer.provideMerge(
+        missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
+        url.startsWith("sqlite:")
+          ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
+          : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
+              ...optionsOf(settings),
+              mustExist,
+            }),
+      )
+    }),
+  ).pipe(Layer.unwrapEffect)
+
+/** Logs a warning when PostgreSQL is older than the oldest supported version. */
+const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+  Redacted.value(databaseUrl).startsWith("sqlite:")
+    ? Effect.void
+    : Effect.flatMap(
+        Effect.promise(() => import("../sql/PostgresServer.ts")),
+        ({ warnOfVersion }) => warnOfVersion,
+      ),
+)
+
+/** Opens or creates the database. Waits up to 30 seconds for a writable PostgreSQL server. */
+const database = Layer.tap(
+  databaseOr("create", ({ databaseConnections }) => ({
+    connections: databaseConnections,
+    primaryWithin: "30 seconds",
+  })),
+  (context) => Effect.provide(warnOfVersion, context),
+).pipe(
+  // NoDatabase never occurs here, but the types allow it.
+  Layer.mapError((error) =>
+    error._tag === "NoDatabase" ? new StoreFailure({ message: error.message }) : error,
   ),
 )
+
+/** The database, and the heartbeat of a process that serves requests. */
+const beating = Layer.provideMerge(
+  imported(() => import("../sql/Heartbeat.ts")),
+  database,
+)
+
+/**
+ * Each store of a service in the database that the settings name, which is created when it does not
+ * exist. The stores of one service share its connections.
+ */
+export const inDatabase = {
+  accounts: Layer.provide(accounts, database),
+  apiKeys: Layer.provide(apiKeys, database),
+  creditLedger: Layer.provide(creditLedger, beating),
+  health: Layer.provide(health, beating),
+  metricsCache: Layer.provide(metricsCache, database),
+}
+
+/** All stores of a service in the database that the settings name, and the database. */
+export const allInDatabase = Layer.mergeAll(
+  inDatabase.accounts,
+  inDatabase.apiKeys,
+  inDatabase.creditLedger,
+  inDatabase.health,
+  inDatabase.metricsCache,
+  database,
+)
+
+const ofVerbs = Layer.mergeAll(accounts, apiKeys, creditLedger, health, rankings)
+
+/** What most verbs need. Fails with NoDatabase when the database does not exist. */
+export const forVerbs = Layer.provideMerge(ofVerbs, databaseOr("fail"))
+
+/** For verbs that create a missing database and print its location on stderr. */
+export const forCreatingVerbs = Layer.provideMerge(ofVerbs, databaseOr("create and say so"))
+
+/**
+ * The cache in the database, or in an empty database in memory when the database cannot be opened,
+ * so that `authority doctor` can still check the providers.
+ */
+export const forProviders = Layer.suspend(() =>
+  Layer.provideMerge(
+    metricsCache,
+    Layer.catchAll(databaseOr("fail"), () => emptyDatabase),
+  ),
+)
+
+const emptyDatabase = Effect.promise(async () => {
+  const Migrations = await import("../sql/Migrations.ts")
+  const Sqlite = await import("../sql/Sqlite.ts")
+  return Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))
+}).pipe(Layer.unwrapEffect)
