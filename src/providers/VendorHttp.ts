@@ -15,6 +15,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../text/Secrets.ts"
+import { retryAfterMs } from "../time/retryAfter.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
@@ -178,10 +179,12 @@ const responseOf = ({
   headers,
   status,
 }: Exchange.HttpResponse): Effect.Effect<VendorResponse> =>
-  Effect.map(retryAfterOf(headers["retry-after"]), (retryAfter) => ({
+  Effect.map(Clock.currentTimeMillis, (now) => ({
     status,
     json: parseJson(body),
-    retryAfter,
+    retryAfter: Option.map(Option.fromNullable(retryAfterMs(headers["retry-after"], now)), (ms) =>
+      Duration.millis(Math.min(ms, longestPauseMs)),
+    ),
   }))
 
 /**
@@ -189,17 +192,6 @@ const responseOf = ({
  * for years.
  */
 const longestPauseMs = 3_600_000
-
-/** Parses `Retry-After`: seconds or a date (RFC 9110). Returns none for anything else. */
-const retryAfterOf = (text: string | undefined) =>
-  text === undefined
-    ? Effect.succeedNone
-    : Effect.map(Clock.currentTimeMillis, (now) => {
-        const ms = /^\d{1,7}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - now
-        return Number.isFinite(ms)
-          ? Option.some(Duration.millis(Math.min(ms, longestPauseMs)))
-          : Option.none()
-      })
 
 /** Describes a response: its status, and the field `message` of its body when there is one. */
 const explain = ({ json, status }: VendorResponse): string =>
