@@ -45,7 +45,7 @@ export const make = (
     const send = (batch: number, urls: ReadonlyArray<string>) =>
       Effect.suspend(() =>
         stoppedBy === undefined
-          ? Client.checkLeniently(client.check, urls, `${journal.runId}-${batch}`)
+          ? client.check(urls, { idempotencyKey: `${journal.runId}-${batch}` })
           : Effect.fail(stoppedBy),
       )
 

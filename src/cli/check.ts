@@ -5,7 +5,6 @@
  * the outcomes to stdout has no journal.
  */
 import { existsSync, realpathSync } from "node:fs"
-import * as FetchHttpClient from "@effect/platform/FetchHttpClient"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
@@ -244,10 +243,7 @@ const connect = (
   { key, url }: Options,
   patience: Duration.DurationInput,
   onRetry: NonNullable<Client.Options["onRetry"]>,
-) =>
-  Client.make({ apiKey: key, baseUrl: url, patience, onRetry }).pipe(
-    Effect.provide(FetchHttpClient.layer),
-  )
+) => Client.make({ apiKey: key, baseUrl: url, patience, onRetry })
 
 /**
  * Fails before the run begins when the API key is wrong or no connection is possible. Ignores a

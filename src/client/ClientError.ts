@@ -2,13 +2,25 @@
  * The errors of the client. Each error has its own class, which extends `ClientError`. Use `_tag`
  * or `instanceof` to distinguish them.
  */
-import type { Issue } from "../contract/Wire.ts"
+
+/** One violated constraint of a request. Some have more fields, such as `minimum`. */
+export interface Issue {
+  readonly code: string
+  readonly message: string
+  /** Field names and indexes, for example `["urls", "3"]`. */
+  readonly path: ReadonlyArray<string>
+  readonly [detail: string]: unknown
+}
 
 interface Details {
   readonly message: string
   readonly requestId?: string | undefined
   readonly answer?: unknown
   readonly cause?: unknown
+}
+
+interface Waiting extends Details {
+  readonly retryAfterMs: number
 }
 
 export abstract class ClientError extends Error {
@@ -36,7 +48,7 @@ export abstract class ClientError extends Error {
   }
 }
 
-/** The request violates the contract. The client usually detects this before it sends anything. */
+/** The request violates the contract. */
 export class ValidationError extends ClientError {
   readonly _tag = "ValidationError"
   readonly status = 400
@@ -71,7 +83,7 @@ export class RequestInProgress extends ClientError {
   /** How long to wait before a retry, as the service asks in `Retry-After`. */
   readonly retryAfterMs: number
 
-  constructor(details: Details & { readonly retryAfterMs: number }) {
+  constructor(details: Waiting) {
     super(details)
     this.retryAfterMs = details.retryAfterMs
   }
@@ -91,7 +103,7 @@ export class RateLimited extends ClientError {
   /** How long to wait before a retry, as the service asks in `Retry-After`. */
   readonly retryAfterMs: number
 
-  constructor(details: Details & { readonly retryAfterMs: number }) {
+  constructor(details: Waiting) {
     super(details)
     this.retryAfterMs = details.retryAfterMs
   }
@@ -110,10 +122,10 @@ export class ServiceFailed extends ClientError {
    */
   readonly retryAfterMs: number
 
-  constructor(details: Details & { readonly status: number; readonly retryAfterMs?: number }) {
+  constructor(details: Waiting & { readonly status: number }) {
     super(details)
     this.status = details.status
-    this.retryAfterMs = details.retryAfterMs ?? 0
+    this.retryAfterMs = details.retryAfterMs
   }
 }
 

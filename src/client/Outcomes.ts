@@ -1,8 +1,8 @@
 /** The outcomes of a batch, in the order of its URLs. */
 import { maxUrlLength } from "../contract/Limits.ts"
 import type { BatchAnswer, Failure, Success } from "../contract/Wire.ts"
-import type { Answer } from "./Answer.ts"
 import { UnexpectedAnswer } from "./ClientError.ts"
+import type { Answer } from "./failureOf.ts"
 
 export type { Failure, Success } from "../contract/Wire.ts"
 
@@ -21,63 +21,44 @@ export interface CheckResult {
 }
 
 /**
- * Reads the answer to a batch. Returns an UnexpectedAnswer when a URL is missing from the answer.
+ * True for a URL that the service accepts in a batch. One URL that is empty or too long would make
+ * the whole batch fail with 400.
+ */
+export const isAdmissible = (url: string) => url.length > 0 && url.length <= maxUrlLength
+
+/** The result of a batch that has no admissible URL, so that nothing is sent. */
+export const unsent = (urls: ReadonlyArray<string>): CheckResult => ({
+  outcomes: urls.map(invalid),
+  creditsUsed: 0,
+  requestId: undefined,
+  isReplay: false,
+})
+
+/**
+ * Reads the answer to the admissible URLs of a batch. Throws an UnexpectedAnswer when one of them
+ * is missing from the answer.
  */
 export const resultOf = (
   urls: ReadonlyArray<string>,
   { data, quota }: BatchAnswer,
-  { header, status, body }: Answer,
-): CheckResult | UnexpectedAnswer => {
-  const requestId = header("x-request-id")
-  const outcomes = inOrder(urls, [...data.successUrls, ...data.failedUrls])
-  if (outcomes.length < urls.length) {
-    const message =
-      "The answer does not contain all of the URLs. Check that the base URL is the address of the service."
-    return new UnexpectedAnswer({ message, status, requestId, answer: body })
-  }
-  const isReplay = header("idempotent-replayed") === "true"
-  return { outcomes, creditsUsed: quota.creditsUsed, requestId, isReplay }
-}
-
-const inOrder = (urls: ReadonlyArray<string>, outcomes: ReadonlyArray<Outcome>) => {
+  { body, headers, status }: Answer,
+): CheckResult => {
+  const requestId = headers.get("x-request-id") ?? undefined
   const byUrl = new Map<string, Array<Outcome>>()
-  for (const outcome of outcomes) {
+  for (const outcome of [...data.successUrls, ...data.failedUrls]) {
     const same = byUrl.get(outcome.url)
     if (same === undefined) byUrl.set(outcome.url, [outcome])
     else same.push(outcome)
   }
-  return urls.flatMap((url) => byUrl.get(url)?.splice(0, 1) ?? [])
+  const outcomes = urls.map((url) => {
+    const outcome = isAdmissible(url) ? byUrl.get(url)?.shift() : invalid(url)
+    if (outcome !== undefined) return outcome
+    const message =
+      "The answer does not contain all of the URLs. Check that the base URL is the address of the service."
+    throw new UnexpectedAnswer({ message, status, requestId, answer: body })
+  })
+  const isReplay = headers.get("idempotent-replayed") === "true"
+  return { outcomes, creditsUsed: quota.creditsUsed, requestId, isReplay }
 }
 
-/**
- * Leaves out URLs that are empty or too long, because one such URL would make the whole batch fail
- * with 400. `complete` adds the missing outcomes, which have the reason INVALID_URL.
- */
-export const lenient = (urls: ReadonlyArray<string>) => ({
-  admissible: urls.filter(isAdmissible),
-  complete: (result: CheckResult): CheckResult => {
-    let next = 0
-    const outcomes = urls.map(
-      (url) =>
-        (isAdmissible(url) ? result.outcomes[next++] : undefined) ?? {
-          url,
-          reason: "INVALID_URL" as const,
-        },
-    )
-    return { ...result, outcomes }
-  },
-})
-
-const isAdmissible = (url: string) =>
-  typeof url === "string" && url.length > 0 && url.length <= maxUrlLength
-
-/**
- * The result of a batch that is not sent to the service, because each of its URLs is empty or too
- * long. The function `complete`, which `lenient` returns, adds the outcomes of these URLs.
- */
-export const unsent: CheckResult = {
-  outcomes: [],
-  creditsUsed: 0,
-  requestId: undefined,
-  isReplay: false,
-}
+const invalid = (url: string): Failure => ({ url, reason: "INVALID_URL" })

@@ -45,44 +45,13 @@ export interface Refusal {
   readonly message: string
 }
 
-/** The body of a 400. */
-export interface InvalidRequest extends Refusal {
-  readonly error: { readonly issues: ReadonlyArray<Issue>; readonly name: "ValidationError" }
-}
-
-interface Violation {
-  readonly message: string
-  /** Field names and indexes, for example `["urls", "3"]`. */
-  readonly path: ReadonlyArray<string>
-}
-
-interface SizeViolation extends Violation {
-  readonly type: "array" | "string"
-  readonly inclusive: true
-  readonly exact: false
-}
-
-/** One violated constraint. */
-export type Issue =
-  | (SizeViolation & { readonly code: "too_small"; readonly minimum: number })
-  | (SizeViolation & { readonly code: "too_big"; readonly maximum: number })
-  | (Violation & {
-      readonly code: "invalid_type"
-      readonly expected: string
-      readonly received: string
-    })
-  | (Violation & {
-      readonly code:
-        "invalid_json" | "invalid_content_type" | "invalid_idempotency_key" | "invalid_header"
-    })
-
-export const invalidIdempotencyKey: Issue = {
+export const invalidIdempotencyKey = {
   code: "invalid_idempotency_key",
   message:
     "The header Idempotency-Key must contain 1 to 255 printable ASCII characters, not counting the " +
     "double quotes around them. A key without spaces, quotes and backslashes needs no double quotes",
   path: [],
-}
+} as const
 
 /**
  * The start of the message of a 500 when the request may have been charged. The request id follows.

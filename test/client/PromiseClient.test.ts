@@ -2,7 +2,7 @@
 import { inspect } from "node:util"
 import { assert, describe, it, vi } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { bodyOf } from "../../src/client/Answer.ts"
+import { bodyOf } from "../../src/client/Exchange.ts"
 import {
   AuthorityMetrics,
   ChargeUndecided,
@@ -13,10 +13,8 @@ import {
   InvalidBaseUrl,
   type Options,
   type Progress,
-  ServiceFailed,
   TimedOut,
   Unauthorized,
-  UnexpectedAnswer,
   ValidationError,
 } from "../../src/client/PromiseClient.ts"
 import * as Envelope from "../../src/contract/Envelope.ts"
@@ -299,9 +297,36 @@ describe("the promise client when the service fails", () => {
       await result
       assert.lengthOf(requests, 2)
 
-      const impatient = scripted([busy, good], { patienceMs: 19_999 })
-      assert.instanceOf(await ended(impatient.client.check(["a"])), ServiceFailed)
-      assert.lengthOf(impatient.requests, 1)
+      for (const [answer, error] of [
+        [busy, "ServiceFailed"],
+        [refused(429, { "retry-after": "20" }), "RateLimited"],
+      ] as const) {
+        const impatient = scripted([answer, good], { patienceMs: 19_999 })
+        assert.deepInclude(await ended(impatient.client.check(["a"])), { _tag: error })
+        assert.lengthOf(impatient.requests, 1)
+      }
+    }),
+  )
+
+  it(
+    "the promise client asks for a request in progress at the interval that the service asks for",
+    onTestClock(async () => {
+      const waits: Array<number> = []
+      const busy = Array.from({ length: 8 }, () => refused(409, { "retry-after": "2" }))
+      const { client } = scripted([...busy, good], { onRetry: (_, ms) => void waits.push(ms) })
+      await ended(client.check(["a"]))
+      assert.deepStrictEqual(waits, Array(8).fill(2000))
+    }),
+  )
+
+  it(
+    "the promise client stops retrying when the time of the option patienceMs is over",
+    onTestClock(async () => {
+      const failures = Array.from({ length: 100 }, () => ({ status: 502, body: "<html>" }))
+      const { client, requests } = scripted(failures)
+      assert.deepInclude(await ended(client.check(["a"])), { _tag: "ServiceFailed", status: 502 })
+      assert.isAbove(requests.length, 3)
+      assert.isBelow(requests.length, 20)
     }),
   )
 
@@ -378,20 +403,6 @@ describe("the promise client when the service fails", () => {
       signals.map((signal) => signal?.aborted),
       [false, false, true],
     )
-  })
-
-  it("an error of the promise client about an unusable answer contains that answer", async () => {
-    const response = new Response(good.body)
-    vi.spyOn(response.headers, "get").mockImplementation((name) => {
-      if (name === "idempotent-replayed") throw new TypeError("a defect of the runtime")
-      return null
-    })
-    const { client } = scripted([], { fetch: () => Promise.resolve(response) })
-    const error = await client.check(["a"]).catch((error: unknown) => error)
-    assert.instanceOf(error, UnexpectedAnswer)
-    assert.deepStrictEqual(error.answer, JSON.parse(good.body))
-    assert.instanceOf(error.cause, TypeError)
-    assert.strictEqual(error.status, 200)
   })
 })
 

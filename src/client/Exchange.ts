@@ -1,0 +1,120 @@
+/** Sends requests with retries, and decodes the answers. */
+import * as Bodies from "./Bodies.ts"
+import * as ClientError from "./ClientError.ts"
+import { type Answer, connectionFailed, failureOf } from "./failureOf.ts"
+import * as Request from "./Request.ts"
+import * as Retry from "./Retry.ts"
+import * as Signal from "./Signal.ts"
+
+export interface Options {
+  readonly apiKey: string
+  /** The base URL of the service, for example `https://authority.example.com`. */
+  readonly baseUrl: string | URL
+  /** The timeout of one attempt, in milliseconds; default 60,000. */
+  readonly timeoutMs?: number | undefined
+  /**
+   * How long to retry a failing request, in milliseconds; default 30,000, 0 for a single attempt.
+   */
+  readonly patienceMs?: number | undefined
+  /**
+   * Called before the wait for each retry. If `onRetry` throws, the client does not retry, and
+   * rejects with the thrown error.
+   */
+  readonly onRetry?:
+    ((error: ClientError.AnyClientError, waitMs: number) => void | Promise<void>) | undefined
+  /** Sends the requests; default the global `fetch`. */
+  readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
+  /**
+   * Headers for every request, for example for a proxy. The client's own headers take precedence.
+   */
+  readonly headers?: RequestInit["headers"] | undefined
+}
+
+export interface Call {
+  readonly path: string
+  /** The JSON body. The method is POST when there is a body, otherwise GET. */
+  readonly json?: unknown
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal: AbortSignal | undefined
+}
+
+/** Makes a function that sends a request with retries. It throws a ClientError, or the signal's reason. */
+export const exchange = (options: Options) => {
+  const { onRetry, patienceMs = 30_000, timeoutMs = 60_000 } = options
+  const send = sender(options)
+
+  /** The timeout includes the time to read the body. */
+  const attempt = async (call: Call) => {
+    const ended = Signal.following(call.signal)
+    const timeout = new ClientError.TimedOut({ message: "The service did not answer in time." })
+    const timer = setTimeout(() => ended.abort(timeout), Math.min(timeoutMs, Signal.longestTimerMs))
+    try {
+      return await Signal.orAborted(send({ ...call, signal: ended.signal }), ended.signal)
+    } catch (error) {
+      if (ended.signal.aborted) throw ended.signal.reason
+      throw error instanceof ClientError.ClientError ? error : connectionFailed(error)
+    } finally {
+      clearTimeout(timer)
+      ended.forget()
+    }
+  }
+
+  return async <A>(call: Call, schema: Bodies.Schema<A>) => {
+    call.signal?.throwIfAborted()
+    for (let failures = Retry.begin(Date.now()); ;) {
+      try {
+        const answer = await attempt(call)
+        const body = answer.status === 200 ? Bodies.parse(schema, answer.body) : undefined
+        if (body === undefined) throw failureOf(answer)
+        return { answer, body }
+      } catch (error) {
+        if (!ClientError.isClientError(error)) throw error
+        const state = { now: Date.now(), random: Math.random(), patienceMs }
+        const retry = Retry.next(failures, error, state)
+        if (retry === undefined) throw error
+        await onRetry?.(error, retry.waitMs)
+        await Signal.sleep(retry.waitMs, call.signal)
+        failures = retry.failures
+      }
+    }
+  }
+}
+
+/** Makes a function that sends a request once. */
+const sender = (options: Options) => {
+  const baseUrl = Request.baseUrlOf(options.baseUrl)
+  const fetch = options.fetch ?? ((url, request) => globalThis.fetch(url, request))
+  const given = {
+    ...Request.userAgentHeader(),
+    ...Object.fromEntries(new Headers(options.headers)),
+  }
+  return async ({ headers, json, path, signal }: Call): Promise<Answer> => {
+    const hasBody = json !== undefined
+    const response = await fetch(`${baseUrl}${path}`, {
+      method: hasBody ? "POST" : "GET",
+      headers: {
+        ...given,
+        ...Request.keyHeader(options.apiKey),
+        ...headers,
+        ...(hasBody && { "content-type": "application/json" }),
+      },
+      body: hasBody ? JSON.stringify(json) : null,
+      signal: signal ?? null,
+      // Following a redirect would send the API key to another address.
+      redirect: "manual",
+    })
+    const text = await response.text().catch((cause: unknown) => {
+      throw connectionFailed(cause, response.headers.get("x-request-id") ?? undefined)
+    })
+    return { status: response.status, headers: response.headers, body: bodyOf(text) }
+  }
+}
+
+/** Parses a body as JSON. Returns `text` unchanged when it is not JSON. */
+export const bodyOf = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
