@@ -23,7 +23,10 @@ import { parseArgs } from "node:util"
 import lock from "../package-lock.json" with { type: "json" }
 import type { Plugin } from "esbuild"
 import { type Addon, bundle, dist, root, type Step as BundleStep } from "./bundle.ts"
+import { fileOf } from "../src/http/BuiltPage.ts"
+import { PagePath } from "../src/http/PagePath.ts"
 import { flags } from "./code-cache.ts"
+import { writePages } from "./pages.ts"
 
 interface Target {
   /** The npm package that contains Node for the target. */
@@ -114,6 +117,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
   const base = baseOf(target)
   const work = mkdtempSync(join(tmpdir(), "authority-build-"))
   try {
+    await writePages()
     await bundle({
       outfile: join(work, "authority.cjs"),
       addon: target.addon,
@@ -153,6 +157,9 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       assets: {
         "authority.cjs": "authority.cjs",
         ...(has("code cache") && { "authority.cache": "authority.cache" }),
+        ...Object.fromEntries(
+          PagePath.literals.map(fileOf).map((file) => [file, join(dist, file)]),
+        ),
         "sqlite.node": join(root, `node_modules/better-sqlite3/prebuilds/${target.addon}.node`),
       },
     }

@@ -5,12 +5,14 @@ import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 import { bundleClient, clientEntries } from "./bundle-client.ts"
 import { bundleServer, files, serverEntries } from "./bundle-server.ts"
+import { writePages } from "./pages.ts"
 import { writeTypes } from "./package-types.ts"
 
 /** Writes the package to `dist`. Run `npm pack` in `dist` to create the tarball. */
 export const bundlePackage = async (dist: string) => {
   await bundleClient(dist)
   await bundleServer(dist)
+  await writePages()
   writeTypes(dist, [...Object.values(clientEntries), ...Object.values(serverEntries)])
   writeFileSync(join(dist, "README.md"), readme())
   cpSync(join(root, "LICENSE"), join(dist, "LICENSE"))
@@ -58,7 +60,7 @@ const packageOf = ({
   // older Node, it prints the required version and ends the process.
   engines,
   exports: JSON.parse(JSON.stringify(exports).replaceAll("./dist/", "./")),
-  files: ["client.js", "client-effect.js", ...files, "provider", "types"],
+  files: ["client.js", "client-effect.js", ...files, "pages", "provider", "types"],
   // Effect is a peer dependency, because the application and this package must share one copy. npm
   // installs a missing peer and refuses a wrong version.
   peerDependencies: {

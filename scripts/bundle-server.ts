@@ -40,7 +40,7 @@ export const bundleServer = async (dist: string) => {
     target: "node22",
     minifySyntax: true,
     minifyWhitespace: true,
-    define: await definitions(),
+    define: { ...definitions(), DIST: '".."' },
     // CommonJS modules in the bundle, such as pg, load Node's own modules with `require`.
     banner: {
       js: 'import { createRequire as makeRequire } from "node:module";const require = makeRequire(import.meta.url);',

@@ -7,7 +7,6 @@ import { join } from "node:path"
 import { readFile, writeFile } from "node:fs/promises"
 import { build, type BuildOptions } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
-import { pagesOnce } from "./pages.ts"
 import { allocateYoung } from "./allocate-young.ts"
 
 export const root = join(import.meta.dirname, "..")
@@ -48,7 +47,12 @@ export const bundle = async (options: {
     // This entry point of better-sqlite3 imports the addon by a fixed path, so that the bundler can
     // include the addon.
     alias: { "better-sqlite3": `better-sqlite3/${options.addon}` },
-    define: await definitions(),
+    define: {
+      ...definitions(),
+      // The pages are beside the program. In the executable they are assets.
+      DIST: '""',
+      "import.meta.dirname": "__dirname",
+    },
     logLevel: "warning",
     ...options.rest,
   })
@@ -57,17 +61,10 @@ export const bundle = async (options: {
   await writeFile(options.outfile, allocateYoung(await readFile(options.outfile, "utf8")))
 }
 
-/**
- * Returns the constants that the build inserts into the sources. Builds the web pages only at the
- * first call.
- */
-export const definitions = async () => ({
+/** Returns the constants that the build inserts into the sources. */
+export const definitions = () => ({
   COMMIT: JSON.stringify(commit()),
   VERSION: JSON.stringify(manifest.version),
-  // A bundle does not use this value: only a program that runs from its sources reads pages from a
-  // folder.
-  "import.meta.dirname": '""',
-  PAGES: JSON.stringify(JSON.stringify(await pagesOnce())),
 })
 
 /**

@@ -1,76 +1,103 @@
 /**
  * Builds the console, the API reference and the pages of the guide. Each page is one HTML file that
- * loads no other file. Its Content-Security-Policy allows only the script and the style in the
- * file.
+ * loads no other file. Its Content-Security-Policy allows only the scripts in the file.
  */
 import { createHash } from "node:crypto"
+import { mkdirSync, writeFileSync } from "node:fs"
 import { readFile } from "node:fs/promises"
-import { join } from "node:path"
-import * as OpenApi from "@effect/platform/OpenApi"
+import { dirname, join } from "node:path"
 import * as Schema from "effect/Schema"
 import { build, type BuildOptions } from "esbuild"
-import { Api } from "../src/contract/Api.ts"
-import { Pages } from "../src/http/BuiltPage.ts"
+import { type BuiltPage, fileOf } from "../src/http/BuiltPage.ts"
 import { PagePath } from "../src/http/PagePath.ts"
 import { toHtml } from "./markdown.ts"
 
 const root = join(import.meta.dirname, "..")
 
-let made: Promise<Pages> | undefined
+let written: Promise<void> | undefined
 
-/** Returns all pages. Builds them only at the first call of the process. */
-export const pagesOnce = () => (made ??= makePages())
+/** Writes all pages to `dist`. Builds them only at the first call of the process. */
+export const writePages = () =>
+  (written ??= makePages().then((pages) => {
+    for (const [path, page] of pages) {
+      const file = join(root, "dist", fileOf(path))
+      mkdirSync(dirname(file), { recursive: true })
+      writeFileSync(file, JSON.stringify(page))
+    }
+  }))
 
 /** Builds all pages. */
-export const makePages = async (): Promise<Pages> => {
-  const [script, consoleStyle, docsScript, renderDocs, docsStyle, renderGuide, guideStyle, guide] =
+export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => {
+  const [consoleScript, consoleStyle, scalar, apiScript, apiStyle, renderGuide, guideStyle, guide] =
     await Promise.all([
       bundled("src/pages/main.tsx", { format: "esm", minify: true }),
       bundled("src/pages/console.css", { minify: true }),
-      bundled("src/pages/docsScript.ts", { format: "esm", minify: true }),
-      rendererIn("src/pages/Docs.tsx"),
-      bundled("src/pages/docs.css", { minify: true }),
-      rendererIn("src/pages/Guide.tsx"),
+      readScalar(),
+      bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
+      bundled("src/pages/apiReference.css", { minify: true }),
+      guideRenderer(),
       bundled("src/pages/guide.css", { minify: true }),
-      Promise.all(guideNames.map(readGuide)),
+      Promise.all(guidePaths.map(readGuide)),
     ])
   const linksFrom = (folder: string) =>
     guide.map(({ name, title }) => ({ href: folder + name, title }))
-  return Schema.decodeUnknownSync(Pages)({
-    "/console": page({
-      title: "Authority console",
-      style: consoleStyle,
-      script,
-      body: needsScript,
+  return new Map<PagePath, BuiltPage>([
+    [
+      "/console",
+      page({
+        title: "Authority console",
+        style: consoleStyle,
+        scripts: [consoleScript],
+        body: needsScript,
+      }),
+    ],
+    [
+      "/docs",
+      page({
+        title: "Authority metrics: API reference",
+        style: apiStyle,
+        scripts: [scalar, apiScript],
+        isScalar: true,
+        body: apiReference(linksFrom("docs/guide/")),
+      }),
+    ],
+    ...guide.map(({ html, path, title }) => {
+      const body = renderGuide({ title, html, guide: linksFrom("") })
+      return [
+        path,
+        page({ title: `Authority metrics: ${title}`, style: guideStyle, body }),
+      ] as const
     }),
-    "/docs": page({
-      title: "Authority metrics: API reference",
-      style: docsStyle,
-      script: docsScript,
-      body: renderDocs(OpenApi.fromApi(Api), linksFrom("docs/guide/")),
-    }),
-    ...Object.fromEntries(
-      guide.map(({ html, name, title }) => [
-        guideFolder + name,
-        page({
-          title: `Authority metrics: ${title}`,
-          style: guideStyle,
-          body: renderGuide({ title, html, guide: linksFrom("") }),
-        }),
-      ]),
-    ),
-  })
+  ])
+}
+
+/** The page of the API reference, which Scalar fills: https://github.com/scalar/scalar */
+const apiReference = (guide: ReadonlyArray<{ readonly href: string; readonly title: string }>) =>
+  [
+    '<nav aria-label="Site"><a href="console">Console</a>',
+    ...guide.map(({ href, title }) => `<a href="${href}">${title}</a>`),
+    '</nav><div id="api"></div>',
+  ].join("")
+
+/** Returns Scalar's script, which @effect/platform contains but does not export. */
+const readScalar = async () => {
+  const file = "node_modules/@effect/platform/dist/esm/internal/httpApiScalar.js"
+  const { javascript } = Schema.decodeUnknownSync(Schema.Struct({ javascript: Schema.String }))(
+    await import(join(root, file)),
+  )
+  return javascript
 }
 
 const guideFolder = "/docs/guide/"
 
-const guideNames = PagePath.literals.flatMap((path) =>
-  path.startsWith(guideFolder) ? [path.slice(guideFolder.length)] : [],
-)
+const guidePaths = PagePath.literals.filter((path) => path.startsWith(guideFolder))
 
-const readGuide = async (name: string) => {
+const guideNames = guidePaths.map((path) => path.slice(guideFolder.length))
+
+const readGuide = async (path: PagePath) => {
+  const name = path.slice(guideFolder.length)
   const markdown = await readFile(join(root, "src/pages/guide", `${name}.md`), "utf8")
-  return { name, ...toHtml(markdown, servedLink) }
+  return { name, path, ...toHtml(markdown, servedLink) }
 }
 
 /**
@@ -105,41 +132,48 @@ const bundled = async (
   return outputFiles.map(({ text }) => text.trim()).join("")
 }
 
-/** Bundles a module with JSX and returns its function `render`, which returns HTML. */
-const rendererIn = async (entry: string): Promise<(...args: ReadonlyArray<unknown>) => string> => {
-  const code = await bundled(entry, { format: "esm" })
+/** Bundles the module that renders the guide, which has JSX, and returns its function `render`. */
+const guideRenderer = async (): Promise<(props: object) => string> => {
+  const code = await bundled("src/pages/Guide.tsx", { format: "esm" })
   const { render } = await import(`data:text/javascript,${encodeURIComponent(code)}`)
-  return (...args) => String(render(...args))
+  return (props) => String(render(props))
 }
 
 const page = ({
   body,
-  script,
+  isScalar = false,
+  scripts = [],
   style,
   title,
 }: {
   readonly title: string
   readonly style: string
   readonly body: string
-  readonly script?: string
-}) => ({
+  readonly scripts?: ReadonlyArray<string>
+  /** Scalar adds styles, makes HTML from Markdown, and computes hashes with WebAssembly. */
+  readonly isScalar?: boolean
+}): BuiltPage => ({
   html: [
     '<!doctype html><html lang="en"><head><meta charset="utf-8">',
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
     '<meta name="color-scheme" content="light dark">',
     `<title>${title}</title><link rel="icon" href="${icon}"><style>${style}</style></head>`,
-    `<body>${body}${script === undefined ? "" : `<script type="module">${script}</script>`}</body></html>`,
+    `<body>${body}${scripts.map((script) => `<script type="module">${script}</script>`).join("")}</body></html>`,
   ].join("\n"),
   policy: [
     "default-src 'none'",
-    `style-src ${hashOf(style)}`,
+    `style-src ${isScalar ? "'unsafe-inline'" : hashOf(style)}`,
     "img-src data:",
-    ...(script === undefined ? [] : [`script-src ${hashOf(script)}`, "connect-src 'self'"]),
+    ...(scripts.length === 0
+      ? []
+      : [
+          `script-src ${[...scripts.map(hashOf), ...(isScalar ? ["'wasm-unsafe-eval'"] : [])].join(" ")}`,
+          "connect-src 'self'",
+        ]),
     "base-uri 'none'",
     "form-action 'none'",
     "frame-ancestors 'none'",
-    "require-trusted-types-for 'script'",
-    "trusted-types 'none'",
+    ...(isScalar ? [] : ["require-trusted-types-for 'script'", "trusted-types 'none'"]),
   ].join("; "),
 })
 

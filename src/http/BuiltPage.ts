@@ -2,44 +2,47 @@
 import { createHash } from "node:crypto"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { gzipSync } from "node:zlib"
+import { promisify } from "node:util"
+import { gzip } from "node:zlib"
 import * as Schema from "effect/Schema"
-import { PagePath } from "./PagePath.ts"
+import type { PagePath } from "./PagePath.ts"
 
 export interface Page {
   readonly html: string
   readonly gzip: Uint8Array
-  /** The page's Content-Security-Policy, with the hashes of its scripts and styles. */
+  /** The page's Content-Security-Policy, with the hashes of its scripts. */
   readonly policy: string
   readonly etag: string
 }
 
-const Built = Schema.Struct({ html: Schema.String, policy: Schema.String })
+export const BuiltPage = Schema.Struct({ html: Schema.String, policy: Schema.String })
+export type BuiltPage = typeof BuiltPage.Type
 
-export const Pages = Schema.Record({ key: PagePath, value: Built })
-export type Pages = typeof Pages.Type
+/** The name of a page's file below `dist`, and of the executable's asset. */
+export const fileOf = (path: PagePath) => `pages${path}.json`
 
-/**
- * The pages as JSON, which the build inlines. Undefined when the program runs from its sources. The
- * program then reads `dist/pages.json`.
- */
-declare const PAGES: string | undefined
+/** The path of the build's folder from a bundle. Undefined when the program runs from its sources. */
+declare const DIST: string | undefined
 
 /** Reads one page. Rejects when the pages are not built. */
 export const read = async (
   path: PagePath,
   options: { readonly hasSyntheticFigures: boolean },
 ): Promise<Page> => {
-  const built = await Schema.decodeUnknownPromise(Schema.parseJson(Pages))(
-    typeof PAGES === "undefined"
-      ? await readFile(join(import.meta.dirname, "../../dist/pages.json"), "utf8")
-      : PAGES,
+  const { html: text, policy } = await Schema.decodeUnknownPromise(Schema.parseJson(BuiltPage))(
+    await load(fileOf(path)),
   )
-  const { html: text, policy } = built[path]
   const html = options.hasSyntheticFigures
     ? text.replace("<html", '<html data-figures="synthetic"')
     : text
   const hash = createHash("sha256").update(html).digest("base64url")
   // A weak ETag, because the plain body and the gzip body share it.
-  return { html, gzip: gzipSync(html, { level: 9 }), policy, etag: `W/"${hash}"` }
+  return { html, gzip: await promisify(gzip)(html), policy, etag: `W/"${hash}"` }
+}
+
+const load = async (file: string) => {
+  const sea = process.getBuiltinModule("node:sea")
+  if (sea?.isSea()) return sea.getAsset(file, "utf8")
+  const dist = typeof DIST === "undefined" ? "../../dist" : DIST
+  return readFile(join(import.meta.dirname, dist, file), "utf8")
 }

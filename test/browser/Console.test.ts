@@ -672,16 +672,20 @@ describe.skipIf(isMissing)("the console", () => {
 
 describe.skipIf(isMissing)("the documentation pages", () => {
   it.scopedLive(
-    "the API reference shows the service's own address, and has a button to copy an example",
+    "the API reference sends a request to the service that it was served from, and links to the guide",
     () =>
       Effect.gen(function* () {
-        const { url } = yield* service()
+        const { key, url } = yield* service()
         const { act } = yield* visit(url, "/docs")
-        const call = "Example call: Check the authority of 1 to 50 domains or URLs"
-        const example = yield* act((page) => page.getByLabel(call, { exact: true }).innerText())
-        assert.match(example, /^curl -s -X POST http:\/\/127\.0\.0\.1:\d+\/v1\/metrics/)
-        yield* act((page) => page.getByLabel(`Copy: ${call}`).click())
-        yield* act((page) => page.getByText("Copied").waitFor())
+        yield* act((page) => page.getByPlaceholder(/^QUx/).filter({ visible: true }).fill(key))
+        yield* act((page) => page.getByRole("button", { name: "Test Request" }).first().click())
+        const answer = act((page) => page.waitForResponse(`${url}/v1/metrics/da-pa/batch`))
+        const send = act((page) => page.getByRole("button", { name: "Send" }).first().click())
+        const [response] = yield* Effect.all([answer, send], { concurrency: 2 })
+        assert.strictEqual(response.status(), 200)
+        yield* act((page) => page.reload())
+        yield* act((page) => page.getByRole("link", { name: "Operating" }).click())
+        yield* act((page) => heading(page, "The settings"))
       }),
     timeout,
   )

@@ -27,9 +27,12 @@ it.scopedLive(
     }),
 )
 
+const hashOf = ([, content = ""]: RegExpExecArray) =>
+  `'sha256-${createHash("sha256").update(content).digest("base64")}'`
+
 describe.each(paths)("the web page %s", (path) => {
   it.scopedLive(
-    "a web page is one HTML document whose security policy allows only its own script and style",
+    "a web page is one HTML document whose security policy allows only its own scripts and requests",
     () =>
       Effect.gen(function* () {
         const { send } = yield* running
@@ -45,20 +48,30 @@ describe.each(paths)("the web page %s", (path) => {
         ]) {
           assert.include(policy, rule)
         }
-        assert.notInclude(policy.join(), "unsafe")
-        for (const [, kind, content] of text.matchAll(/<(script|style)\b[^>]*>(.*?)<\/\1>/gs)) {
-          const hash = createHash("sha256")
-            .update(content ?? "")
-            .digest("base64")
-          assert.include(policy, `${kind}-src 'sha256-${hash}'`)
-        }
+        const scripts = [...text.matchAll(/<script\b[^>]*>(.*?)<\/script>/gs)].map(hashOf)
+        const styles = [...text.matchAll(/<style\b[^>]*>(.*?)<\/style>/gs)].map(hashOf)
+        // Scalar adds styles to the API reference, and computes hashes with WebAssembly.
+        const isScalar = path === "/docs"
+        assert.deepStrictEqual(
+          policy.filter((rule) => /^(script|style|connect)-/.test(rule)),
+          [
+            `style-src ${isScalar ? "'unsafe-inline'" : styles.join(" ")}`,
+            ...(scripts.length === 0
+              ? []
+              : [
+                  `script-src ${[...scripts, ...(isScalar ? ["'wasm-unsafe-eval'"] : [])].join(" ")}`,
+                  "connect-src 'self'",
+                ]),
+          ],
+        )
+        const markup = text.replaceAll(/<(script|style)\b[^>]*>.*?<\/\1>/gs, "")
         assert.notMatch(
-          text,
+          markup,
           /\b(src|href)="?(https?:)?\/\//,
           "the page loads nothing from another host",
         )
         assert.notMatch(
-          text,
+          markup,
           /<[^>]*\s(style|on\w+)=/,
           "the policy blocks inline styles and handlers",
         )
@@ -95,7 +108,7 @@ describe.each(paths)("the web page %s", (path) => {
       }),
   )
 
-  it.scopedLive("a web page is compressed to less than 60 KB for a browser that accepts gzip", () =>
+  it.scopedLive("a web page is compressed for a browser that accepts gzip", () =>
     Effect.gen(function* () {
       const { send, url } = yield* running
       const plain = yield* send({ path })
@@ -113,7 +126,7 @@ describe.each(paths)("the web page %s", (path) => {
           }),
         )
       })
-      assert.isBelow(packed.length, 60_000)
+      assert.isBelow(packed.length, path === "/docs" ? 1_100_000 : 60_000)
       assert.strictEqual(gunzipSync(packed).toString(), plain.text)
       const refused = yield* send({ path, headers: { "accept-encoding": "gzip;q=0" } })
       assert.strictEqual(refused.text, plain.text)

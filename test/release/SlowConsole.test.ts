@@ -233,22 +233,16 @@ describe.skipIf(isMissing)("the console", () => {
 
 describe.skipIf(isMissing)("the documentation pages", () => {
   it.scopedLive(
-    "the documentation pages are accessible in both themes and fit the width of a phone",
+    "the pages of the guide are accessible in both themes and fit the width of a phone",
     () =>
       Effect.gen(function* () {
         const { url } = yield* serve(yield* folder)
-        const wide = yield* visit(url, "/docs")
-        yield* wide.act((page) => heading(page, "Check the authority of 1 to 50 domains or URLs"))
-        yield* wide.examine("docs")
-        const phone = yield* visit(url, "/docs", { viewport: { width: 360, height: 740 } })
-        assert.strictEqual(
-          yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
-          360,
-        )
-        yield* wide.act((page) => page.getByRole("link", { name: "Operating" }).click())
+        const wide = yield* visit(url, "/docs/guide/operating")
         yield* wide.act((page) => heading(page, "The settings"))
         yield* wide.examine("operating")
-        yield* phone.act((page) => page.goto(`${url}/docs/guide/operating`))
+        const phone = yield* visit(url, "/docs/guide/operating", {
+          viewport: { width: 360, height: 740 },
+        })
         assert.strictEqual(
           yield* phone.act((page) => page.evaluate("document.documentElement.scrollWidth")),
           360,

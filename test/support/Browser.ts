@@ -68,7 +68,7 @@ export const visit = (
       const isAnswer = [message.location().url, message.text()].some((text) =>
         text.includes(`${service}/v1/`),
       )
-      if (message.type() !== "log" && !isAnswer) complaints.push(message.text())
+      if (/^(error|warning)$/.test(message.type()) && !isAnswer) complaints.push(message.text())
     })
     page.on("request", (request) => {
       const isOurs = [url, service].some((ours) => request.url().startsWith(`${ours}/`))
