@@ -55,7 +55,7 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   withoutTimers()
   const output = listen()
   start("--help")
-  await output("USAGE")
+  await output("Usage:")
   start("serve", "--json")
   const url = `http://127.0.0.1:${port}`
   await answered(`${url}/health/ready`)

@@ -3,6 +3,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import { counted } from "../text/counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
@@ -12,10 +13,11 @@ import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
 import * as Stores from "../server/Stores.ts"
+import * as Verb from "./Verb.ts"
 
 class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: string }> {}
 
-export const backup = ({ file, json }: { readonly file: string; readonly json: boolean }) =>
+const backup = ({ file, json }: { readonly file: string; readonly json: boolean }) =>
   Effect.gen(function* () {
     const { databaseUrl } = yield* Settings.Settings
     const url = Redacted.value(databaseUrl)
@@ -49,6 +51,13 @@ export const backup = ({ file, json }: { readonly file: string; readonly json: b
       `Copied the database to ${file}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified.`,
     )
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
+
+export const verb = Verb.make({
+  examples: ["authority backup /var/backups/authority.db"],
+  declare: (command) => command.argument("<FILE>", "path for the new copy of the database"),
+  options: Schema.Struct({ file: Schema.String, json: Verb.json }),
+  run: backup,
+})
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
 

@@ -5,13 +5,14 @@
  * the outcomes to stdout has no journal.
  */
 import { existsSync, realpathSync } from "node:fs"
+import { Option as Flag } from "commander"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
-import type * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as CheckJournal from "../bulk/CheckJournal.ts"
 import * as Client from "../client/EffectClient.ts"
@@ -26,21 +27,27 @@ import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../text/counted.ts"
+import { TimeSpan } from "../time/TimeSpan.ts"
+import * as Verb from "./Verb.ts"
 
-export interface Options {
-  /** The path of the list; `None` for standard input. */
-  readonly file: Option.Option<string>
-  readonly key: Redacted.Redacted
-  readonly url: string
-  readonly column: Option.Option<string>
-  readonly output: Option.Option<string>
-  readonly format: Option.Option<OutcomeFormat.Name>
-  /** How long to retry while the service fails. */
-  readonly patience: Duration.Duration
-  /** True to check a finished list once more, and to pay for it once more. */
-  readonly again: boolean
-  readonly json: boolean
-}
+const HttpUrl = Schema.String.pipe(
+  Schema.filter((text) => /^https?:\/\//i.test(text) && URL.canParse(text), {
+    message: () => "expected an http or https address",
+  }),
+)
+
+const Options = Schema.Struct({
+  file: Schema.optionalWith(Schema.String, { as: "Option" }),
+  key: Schema.Redacted(Schema.String),
+  url: HttpUrl,
+  column: Schema.optionalWith(Schema.String, { as: "Option" }),
+  output: Schema.optionalWith(Schema.String, { as: "Option" }),
+  format: Schema.optionalWith(Schema.Literal(...OutcomeFormat.names), { as: "Option" }),
+  patience: TimeSpan,
+  again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  json: Verb.json,
+})
+type Options = typeof Options.Type
 
 /**
  * Maximum number of batches in flight. The limit leaves capacity for other clients of the service.
@@ -52,7 +59,7 @@ const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Eff
 /** The run ended before every URL had an outcome. `message` says why, and what to do. */
 class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
 
-export const check = (options: Options) =>
+const check = (options: Options) =>
   Effect.gen(function* () {
     const output = Option.getOrUndefined(options.output)
     const input = yield* UrlInput.open({
@@ -101,6 +108,34 @@ export const check = (options: Options) =>
       })
     }
   }).pipe(Effect.onInterrupt(() => exitWithFailure))
+
+export const verb = Verb.make({
+  examples: [
+    "authority check urls.txt --output figures.csv",
+    "authority check export.csv --column Address --url https://service.example.com",
+  ],
+  declare: (command) =>
+    command
+      .argument("[FILE]", 'file with one URL per line, or a CSV file (default: "-", stdin)')
+      .addOption(new Flag("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory())
+      .option("--url <URL>", "address of the service", "http://127.0.0.1:8080")
+      .option(
+        "--column <COLUMN>",
+        "header name or number of the CSV column with the URLs (default: the only column with URLs)",
+      )
+      .option("--output <FILE>", "file for the outcome of each URL (default: stdout)")
+      .addOption(
+        new Flag(
+          "--format <FORMAT>",
+          "output format (default: from the output file's extension, else table)",
+        ).choices(OutcomeFormat.names),
+      )
+      .option("--patience <TIME>", "how long to retry while the service fails", "2m")
+      .option("--again", "check a finished list once more, and pay for it once more"),
+  options: Options,
+  run: (options) =>
+    check({ ...options, file: Option.filter(options.file, (file) => file !== "-") }),
+})
 
 /**
  * Finds out whether an earlier run finished the list. For "complete", and for "finished" if the

@@ -1,14 +1,14 @@
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import { counted } from "../text/counted.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import { accountOption, decoded, json, wholeNumber } from "./options.ts"
+import * as Database from "./Database.ts"
 import { although, print, table } from "./Output.ts"
+import { statement } from "./statement.ts"
+import * as Verb from "./Verb.ts"
 
 /** The JSON document of `credits balance` and `credits grant`. */
 const summary = (account: string, balance: Balance.Balance) => ({
@@ -19,42 +19,38 @@ const summary = (account: string, balance: Balance.Balance) => ({
   charged: balance.charged,
 })
 
-export const grant = Command.make(
-  "grant",
-  {
-    account: accountOption,
-    amount: Options.text("amount").pipe(
-      Options.withPseudoName("N"),
-      Options.mapEffect(decoded("--amount", wholeNumber(1, " of credits"))),
-      Options.withDescription("Whole credits to add, at least 1"),
-    ),
-    note: Options.text("note").pipe(
-      Options.withPseudoName("TEXT"),
-      Options.optional,
-      Options.withDescription(
-        "Reason for the grant, shown in the account's statement (default: none)",
-      ),
-    ),
-    json,
-  },
-  ({ account, amount, json, note }) =>
+const grant = Verb.make({
+  examples: ['authority credits grant --account acme --amount 500 --note "invoice 17"'],
+  declare: (command) =>
+    command
+      .requiredOption(...Verb.account)
+      .requiredOption("--amount <N>", "whole credits to add, at least 1")
+      .option("--note <TEXT>", "reason, shown in the account's statement (default: none)"),
+  options: Schema.Struct({
+    account: Schema.String,
+    amount: Verb.wholeNumber(1, " of credits"),
+    note: Schema.optional(Schema.String),
+    json: Verb.json,
+  }),
+  run: ({ account, amount, json, note = null }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const { id, name } = yield* accounts.find(account)
-      const balance = yield* ledger.grant(id, amount, Option.getOrNull(note))
+      const balance = yield* ledger.grant(id, amount, note)
       yield* print(
         json,
         summary(name, balance),
         `Granted ${counted(amount, "credit")} to ${name}, which now has ${counted(Balance.available(balance), "credit")} available.`,
       ).pipe(although("the credits are granted"))
-    }),
-).pipe(Command.withDescription("Add credits to an account"))
+    }).pipe(Effect.provide(Database.existing)),
+})
 
-export const balance = Command.make(
-  "balance",
-  { account: accountOption, json },
-  ({ account, json }) =>
+const balance = Verb.make({
+  examples: ["authority credits balance --account acme"],
+  declare: (command) => command.requiredOption(...Verb.account),
+  options: Schema.Struct({ account: Schema.String, json: Verb.json }),
+  run: ({ account, json }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
@@ -66,8 +62,8 @@ export const balance = Command.make(
         document,
         table(["AVAILABLE", "HELD", "GRANTED", "CHARGED"], [[available, held, granted, charged]]),
       )
-    }),
-).pipe(Command.withDescription("Show the credits of an account"))
+    }).pipe(Effect.provide(Database.existing)),
+})
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: number }> {
   override get message() {
@@ -75,19 +71,29 @@ class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: n
   }
 }
 
-export const verify = Command.make("verify", { json }, ({ json }) =>
-  Effect.gen(function* () {
-    const ledger = yield* CreditLedger
-    const { accounts, entries, problems } = yield* ledger.verify
-    const ok = problems.length === 0
-    yield* print(
-      json,
-      { ok, accounts, entries, problems },
-      [
-        ...problems,
-        `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
-      ].join("\n"),
-    )
-    if (!ok) return yield* new BooksBroken({ problems: problems.length })
-  }),
-).pipe(Command.withDescription("Recompute every balance and hash; exit with 1 on any error"))
+const verify = Verb.make({
+  examples: ["authority credits verify"],
+  options: Schema.Struct({ json: Verb.json }),
+  run: ({ json }) =>
+    Effect.gen(function* () {
+      const ledger = yield* CreditLedger
+      const { accounts, entries, problems } = yield* ledger.verify
+      const ok = problems.length === 0
+      yield* print(
+        json,
+        { ok, accounts, entries, problems },
+        [
+          ...problems,
+          `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
+        ].join("\n"),
+      )
+      if (!ok) return yield* new BooksBroken({ problems: problems.length })
+    }).pipe(Effect.provide(Database.existing)),
+})
+
+export const verb = Verb.group({
+  grant: ["Add credits to an account", grant],
+  balance: ["Show the credits of an account", balance],
+  statement: ["Show an account's grants and charges, oldest first", statement],
+  verify: ["Recompute every balance and hash; exit with 1 on any error", verify],
+})

@@ -3,47 +3,43 @@ import { stat } from "node:fs/promises"
 import { pipeline } from "node:stream"
 import { setFlagsFromString } from "node:v8"
 import * as Zlib from "node:zlib"
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
+import { Option } from "commander"
 import * as NodeStream from "@effect/platform-node/NodeStream"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { counted } from "../text/counted.ts"
 import * as RankList from "../dataset/RankList.ts"
 import { Rankings } from "../dataset/Rankings.ts"
-import { decoded, json, wholeNumber } from "./options.ts"
+import * as Database from "./Database.ts"
 import { print } from "./Output.ts"
 import * as Progress from "./Progress.ts"
+import * as Verb from "./Verb.ts"
 
-export const load = Command.make(
-  "import",
-  {
-    file: Args.text({ name: "FILE" }).pipe(
-      Args.withDescription("Ranking file, as downloaded from its publisher (plain text or gzip)"),
-    ),
-    format: Options.choice("format", RankList.Format.literals).pipe(
-      Options.withDescription(`Publisher of the list: ${RankList.Format.literals.join(", ")}`),
-    ),
-    top: Options.text("top").pipe(
-      Options.withPseudoName("N"),
-      Options.mapEffect(decoded("--top", wholeNumber(1, ""))),
-      Options.optional,
-      Options.withDescription(
-        "Import only the N highest-ranked domain or host names (default: all)",
-      ),
-    ),
-    json,
-  },
-  ({ file, format, json, top }) =>
+const load = Verb.make({
+  examples: ["authority dataset import tranco.csv.gz --format tranco --top 100000"],
+  declare: (command) =>
+    command
+      .argument("<FILE>", "ranking file, as downloaded from its publisher (plain text or gzip)")
+      .addOption(
+        new Option("--format <FORMAT>", "publisher of the list")
+          .choices(RankList.Format.literals)
+          .makeOptionMandatory(),
+      )
+      .option("--top <N>", "import only the top N names (default: all)"),
+  options: Schema.Struct({
+    file: Schema.String,
+    format: RankList.Format,
+    top: Schema.optional(Verb.wholeNumber(1, "")),
+    json: Verb.json,
+  }),
+  run: ({ file, format, json, top: limit = Number.POSITIVE_INFINITY }) =>
     Effect.gen(function* () {
       const rankings = yield* Rankings
       const progress = yield* Progress.make({ unit: "rows", isLogged: false, isDrawn: true })
       const startedAt = yield* Clock.currentTimeMillis
-      const limit = Option.getOrElse(top, () => Number.POSITIVE_INFINITY)
       const source = yield* open(file)
       const broken = { count: 0, first: new Array<number>() }
       let rows = 0
@@ -78,8 +74,18 @@ export const load = Command.make(
         { format, rows, broken: broken.count, brokenLines: broken.first, seconds, rowsPerSecond },
         `Imported ${counted(rows, "name")} in ${seconds.toFixed(1)} s, ${rowsPerSecond.toLocaleString("en")} a second.${complaint}`,
       )
-    }).pipe(Effect.scoped),
-).pipe(Command.withDescription("Import a public ranking; it replaces the previous ranking"))
+    }).pipe(
+      Effect.scoped,
+      Effect.provide(Database.existingOrNew),
+      // Examine the file before the database is opened, so that an unreadable file does not leave a
+      // new database behind.
+      (load) => Effect.zipRight(examine(file), load),
+    ),
+})
+
+export const verb = Verb.group({
+  import: ["Import a public ranking; it replaces the previous ranking", load],
+})
 
 /** Maximum number of line numbers in the result's list of broken lines. */
 const shownLines = 10
@@ -99,7 +105,7 @@ const unreadable = (file: string) => (cause: unknown) =>
   })
 
 /** Reads the size and the type of a file. Fails when the file cannot be read. */
-export const examine = (file: string) =>
+const examine = (file: string) =>
   Effect.gen(function* () {
     const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable(file) })
     const isGzip = yield* Effect.try({ try: () => startsAsGzip(file), catch: unreadable(file) })

@@ -5,6 +5,7 @@
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import { ApiKeys } from "../ApiKeys.ts"
 import { counted } from "../text/counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
@@ -20,6 +21,7 @@ import * as Logging from "./Logging.ts"
 import { print, time } from "./Output.ts"
 import * as Providers from "./Providers.ts"
 import * as Stores from "../server/Stores.ts"
+import * as Verb from "./Verb.ts"
 
 interface Finding {
   readonly state: "ok" | "warning" | "failure"
@@ -40,7 +42,7 @@ class Unwell extends Data.TaggedError("Unwell")<{ readonly parts: ReadonlyArray<
   }
 }
 
-export const doctor = ({ json }: { readonly json: boolean }) =>
+const doctor = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
     const findings = yield* settings.pipe(
       Effect.zipWith(stores, (a, b) => [...a, ...b]),
@@ -63,6 +65,12 @@ export const doctor = ({ json }: { readonly json: boolean }) =>
     const parts = Array.from(new Set(failures.map(({ subject }) => subject)))
     if (parts.length > 0) return yield* new Unwell({ parts })
   })
+
+export const verb = Verb.make({
+  examples: ["authority doctor"],
+  options: Schema.Struct({ json: Verb.json }),
+  run: doctor,
+})
 
 /**
  * Lists every setting with its value and source (default or environment), and hides secrets. Warns

@@ -1,25 +1,19 @@
-import * as Args from "@effect/cli/Args"
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
 import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
-import { accountOption, decoded, json } from "./options.ts"
+import * as Database from "./Database.ts"
 import { print, table, time } from "./Output.ts"
+import * as Verb from "./Verb.ts"
 
-const keyId = Args.text({ name: "KEY_ID" }).pipe(
-  Args.withSchema(ApiKey.ApiKeyId),
-  Args.withDescription("Id of the key, from `authority key list`"),
-)
+const idArgument = ["<ID>", "id of the key, from 'authority key list'"] as const
 
 /** The key was issued, but it could not be printed. `message` says whether the key is revoked. */
 class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
@@ -52,80 +46,76 @@ const printIssued = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account
   )
 }
 
-export const create = Command.make(
-  "create",
-  {
-    account: accountOption,
-    label: Options.text("label").pipe(
-      Options.withPseudoName("TEXT"),
-      Options.optional,
-      Options.withDescription("Purpose of the key (default: none)"),
-    ),
-    expiresIn: Options.text("expires-in").pipe(
-      Options.withPseudoName("TIME"),
-      Options.mapEffect(decoded("--expires-in", TimeSpan)),
-      Options.optional,
-      Options.withDescription("Lifetime, such as 90d (default: unlimited)"),
-    ),
-    json,
-  },
-  ({ account, expiresIn, json, label }) =>
+const create = Verb.make({
+  examples: ['authority key create --account acme --label "rank tracker" --expires-in 90d'],
+  declare: (command) =>
+    command
+      .requiredOption(...Verb.account)
+      .option("--label <TEXT>", "purpose of the key (default: none)")
+      .option("--expires-in <TIME>", "lifetime, such as 90d (default: unlimited)"),
+  options: Schema.Struct({
+    account: Schema.String,
+    label: Schema.optional(Schema.String),
+    expiresIn: Schema.optional(TimeSpan),
+    json: Verb.json,
+  }),
+  run: ({ account, expiresIn, json, label }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
       const { id, name } = yield* accounts.find(account)
-      const issued = yield* keys.issue({
-        account: id,
-        label: Option.getOrUndefined(label),
-        expiresIn: Option.getOrUndefined(expiresIn),
-      })
+      const issued = yield* keys.issue({ account: id, label, expiresIn })
       yield* show(json, issued, name)
-    }),
-).pipe(Command.withDescription("Create a key for an account, and show its secret once"))
+    }).pipe(Effect.provide(Database.existing)),
+})
 
-export const list = Command.make("list", { account: accountOption, json }, ({ account, json }) =>
-  Effect.gen(function* () {
-    const accounts = yield* Accounts
-    const keys = yield* ApiKeys
-    const { id, name } = yield* accounts.find(account)
-    const now = yield* Clock.currentTimeMillis
-    const rows = (yield* keys.list(id)).map(
-      Either.match({
-        onLeft: ({ id, problem }) => ({ ...unreadable, id, problem }),
-        onRight: (key) => ({
-          id: key.id,
-          start: key.start,
-          label: key.label,
-          state: stateOf(key, now),
-          createdAt: time(key.createdAt),
-          expiresAt: time(key.expiresAt),
-          revokedAt: time(key.revokedAt),
-          lastUsedAt: time(key.lastUsedAt),
+const list = Verb.make({
+  examples: ["authority key list --account acme"],
+  declare: (command) => command.requiredOption(...Verb.account),
+  options: Schema.Struct({ account: Schema.String, json: Verb.json }),
+  run: ({ account, json }) =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const keys = yield* ApiKeys
+      const { id, name } = yield* accounts.find(account)
+      const now = yield* Clock.currentTimeMillis
+      const rows = (yield* keys.list(id)).map(
+        Either.match({
+          onLeft: ({ id, problem }) => ({ ...unreadable, id, problem }),
+          onRight: (key) => ({
+            id: key.id,
+            start: key.start,
+            label: key.label,
+            state: stateOf(key, now),
+            createdAt: time(key.createdAt),
+            expiresAt: time(key.expiresAt),
+            revokedAt: time(key.revokedAt),
+            lastUsedAt: time(key.lastUsedAt),
+          }),
         }),
-      }),
-    )
-    yield* print(
-      json,
-      { account: name, keys: rows },
-      table(
-        ["KEY", "STATE", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
-        rows.map((row) =>
-          row.state === "unreadable"
-            ? ["", row.state, row.problem, "", "", "", row.id]
-            : [
-                `${row.start}…`,
-                row.state,
-                row.label ?? "",
-                row.createdAt ?? "",
-                row.expiresAt ?? "never",
-                row.lastUsedAt ?? "never",
-                row.id,
-              ],
+      )
+      yield* print(
+        json,
+        { account: name, keys: rows },
+        table(
+          ["KEY", "STATE", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
+          rows.map((row) =>
+            row.state === "unreadable"
+              ? ["", row.state, row.problem, "", "", "", row.id]
+              : [
+                  `${row.start}…`,
+                  row.state,
+                  row.label ?? "",
+                  row.createdAt ?? "",
+                  row.expiresAt ?? "never",
+                  row.lastUsedAt ?? "never",
+                  row.id,
+                ],
+          ),
         ),
-      ),
-    )
-  }),
-).pipe(Command.withDescription("List the keys of an account, without their secrets"))
+      )
+    }).pipe(Effect.provide(Database.existing)),
+})
 
 /** The fields of a key whose record cannot be read. The caller adds the id and the problem. */
 const unreadable = {
@@ -141,19 +131,14 @@ const unreadable = {
 const stateOf = (key: ApiKey.ApiKey, now: number): "revoked" | "active" | "expired" =>
   key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"
 
-export const rotate = Command.make(
-  "rotate",
-  {
-    id: keyId,
-    grace: Options.text("grace").pipe(
-      Options.withPseudoName("TIME"),
-      Options.mapEffect(decoded("--grace", TimeSpan)),
-      Options.withDefault(Duration.zero),
-      Options.withDescription("How long the old key stays valid, such as 24h (default: 0s)"),
-    ),
-    json,
-  },
-  ({ grace, id, json }) =>
+const rotate = Verb.make({
+  examples: ["authority key rotate 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --grace 24h"],
+  declare: (command) =>
+    command
+      .argument(...idArgument)
+      .option("--grace <TIME>", "how long the old key stays valid, such as 24h", "0s"),
+  options: Schema.Struct({ id: ApiKey.ApiKeyId, grace: TimeSpan, json: Verb.json }),
+  run: ({ grace, id, json }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
@@ -165,13 +150,24 @@ export const rotate = Command.make(
         Effect.catchAllCause(() => Effect.succeed(accountId)),
       )
       yield* show(json, issued, name)
-    }),
-).pipe(Command.withDescription("Replace a key with a new key"))
+    }).pipe(Effect.provide(Database.existing)),
+})
 
-export const revoke = Command.make("revoke", { id: keyId, json }, ({ id, json }) =>
-  Effect.gen(function* () {
-    const keys = yield* ApiKeys
-    const { revokedAt } = yield* keys.revoke(id)
-    yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
-  }),
-).pipe(Command.withDescription("Revoke a key now"))
+const revoke = Verb.make({
+  examples: ["authority key revoke 018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
+  declare: (command) => command.argument(...idArgument),
+  options: Schema.Struct({ id: ApiKey.ApiKeyId, json: Verb.json }),
+  run: ({ id, json }) =>
+    Effect.gen(function* () {
+      const keys = yield* ApiKeys
+      const { revokedAt } = yield* keys.revoke(id)
+      yield* print(json, { id, revokedAt: time(revokedAt) }, `Revoked the key ${id}.`)
+    }).pipe(Effect.provide(Database.existing)),
+})
+
+export const verb = Verb.group({
+  create: ["Create a key for an account, and show its secret once", create],
+  list: ["List the keys of an account, without their secrets", list],
+  rotate: ["Replace a key with a new key", rotate],
+  revoke: ["Revoke a key now", revoke],
+})

@@ -8,6 +8,7 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
+import * as Schema from "effect/Schema"
 import { counted } from "../text/counted.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
@@ -17,10 +18,11 @@ import * as SqliteRestore from "../sql/SqliteRestore.ts"
 import { booksOf } from "./backup.ts"
 import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
+import * as Verb from "./Verb.ts"
 
 class RestoreFailed extends Data.TaggedError("RestoreFailed")<{ readonly message: string }> {}
 
-export const restore = ({ file, json }: { readonly file: string; readonly json: boolean }) =>
+const restore = ({ file, json }: { readonly file: string; readonly json: boolean }) =>
   Effect.gen(function* () {
     const { databaseUrl } = yield* Settings.Settings
     const url = Redacted.value(databaseUrl)
@@ -79,6 +81,14 @@ export const restore = ({ file, json }: { readonly file: string; readonly json: 
     Effect.scoped,
     Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)),
   )
+
+export const verb = Verb.make({
+  examples: ["authority restore /var/backups/authority.db"],
+  declare: (command) =>
+    command.argument("<FILE>", "a backup, or another SQLite database of this program"),
+  options: Schema.Struct({ file: Schema.String, json: Verb.json }),
+  run: restore,
+})
 
 /** Fails when the backup is not a readable file, or is the database that is to be replaced. */
 const refuse = (source: string, database: string) =>

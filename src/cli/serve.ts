@@ -1,6 +1,7 @@
 /** Runs the service with the provider and the database of the settings. */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import * as Composition from "../server/Composition.ts"
 import { allInDatabase } from "../server/Stores.ts"
 import * as Settings from "../Settings.ts"
@@ -10,11 +11,12 @@ import * as Logging from "./Logging.ts"
 import * as Otlp from "./Otlp.ts"
 import * as Providers from "./Providers.ts"
 import * as stopLog from "./stopLog.ts"
+import * as Verb from "./Verb.ts"
 
 const service = Composition.over({ provider: Providers.layer, stores: allInDatabase })
 
 /** Runs the service until the fiber is interrupted. Fails when the service cannot start. */
-export const serve = (options: { readonly json: boolean }) =>
+const serve = (options: { readonly json: boolean }) =>
   greeting
     .layer(options)
     .pipe(
@@ -26,3 +28,9 @@ export const serve = (options: { readonly json: boolean }) =>
       Effect.provide(Logging.layer({ stderr: options.json })),
       Effect.provide(Settings.layer),
     )
+
+export const verb = Verb.make({
+  examples: ["authority serve", "authority serve --json"],
+  options: Schema.Struct({ json: Verb.json }),
+  run: serve,
+})

@@ -1,16 +1,15 @@
 /** Prints the statement of an account as a stream, in constant memory. */
-import * as Command from "@effect/cli/Command"
-import * as Options from "@effect/cli/Options"
+import { Option } from "commander"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
 import { csvCell } from "../bulk/csvCell.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
-import { accountOption, decoded, json } from "./options.ts"
+import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
+import * as Verb from "./Verb.ts"
 
 /** A date or a time in ISO 8601. */
 const IsoTime = Schema.Date.annotations({
@@ -20,42 +19,36 @@ const IsoTime = Schema.Date.annotations({
   }),
 })
 
-const moment = (name: string, description: string) =>
-  Options.text(name).pipe(
-    Options.withPseudoName("TIME"),
-    Options.mapEffect(decoded(`--${name}`, IsoTime)),
-    Options.optional,
-    Options.withDescription(description),
-  )
+const formats = Schema.Literal("table", "csv", "json")
 
-const epochMs = Option.match<undefined, Date, number>({
-  onNone: () => undefined,
-  onSome: (date) => date.getTime(),
-})
-
-export const statement = Command.make(
-  "statement",
-  {
-    account: accountOption,
-    since: moment("since", "First time to include, such as 2026-11-01 (default: the first entry)"),
-    until: moment("until", "End of the period, exclusive (default: now)"),
-    format: Options.choice("format", ["table", "csv", "json"]).pipe(
-      Options.withDefault("table" as const),
-      Options.withDescription("Output format: table, csv or json (default: table)"),
-    ),
-    json,
-  },
-  ({ account, format, json, since, until }) =>
+export const statement = Verb.make({
+  examples: ["authority credits statement --account acme --since 2026-11-01 --format csv"],
+  declare: (command) =>
+    command
+      .requiredOption(...Verb.account)
+      .option("--since <TIME>", "first time to include (default: the first entry)")
+      .option("--until <TIME>", "end of the period, exclusive (default: now)")
+      .addOption(
+        new Option("--format <FORMAT>", "output format").choices(formats.literals).default("table"),
+      ),
+  options: Schema.Struct({
+    account: Schema.String,
+    since: Schema.optional(IsoTime),
+    until: Schema.optional(IsoTime),
+    format: formats,
+    json: Verb.json,
+  }),
+  run: ({ account, format, json, since, until }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const { id, name } = yield* accounts.find(account)
       const lines = ledger
-        .statement(id, { since: epochMs(since), until: epochMs(until) })
+        .statement(id, { since: since?.getTime(), until: until?.getTime() })
         .pipe(Stream.map(toLine), writers[json ? "json" : format](name))
       yield* Stream.runForEach(lines, line)
-    }),
-).pipe(Command.withDescription("Show an account's grants and charges, oldest first"))
+    }).pipe(Effect.provide(Database.existing)),
+})
 
 interface Line {
   readonly at: string | null

@@ -175,50 +175,6 @@ describe("the verbs with --json", () => {
   )
 })
 
-describe("wrong usage", () => {
-  it.scopedLive("every kind of wrong usage is reported in one line", () =>
-    Effect.gen(function* () {
-      const cwd = yield* temporaryFolder
-      for (const [name, ...args] of wrong) {
-        const { code, stderr, stdout } = yield* verb(cwd, args)
-        assert.deepStrictEqual({ code, stdout }, { code: 2, stdout: "" }, name)
-        assert.match(stderr, /^authority: .+\n$/, name)
-      }
-    }),
-  )
-
-  const wrong = [
-    ["a verb that does not exist", "frobnicate"],
-    ["a subcommand that does not exist", "account", "frobnicate"],
-    ["an option that is missing", "credits", "balance"],
-    ["an argument that is missing", "account", "create"],
-    ["an option that does not exist", "account", "list", "--frobnicate"],
-    ["a value that is not a number", "account", "create", "acme", "--credits", "many"],
-    ["a number below zero", "account", "create", "acme", "--credits=-1"],
-    ["an invalid account name", "account", "create", "a b"],
-    ["a name that looks like an id", "account", "create", "018f3c1e-7b5a-7c3d-9e2f-0123456789ab"],
-    [
-      "a lifetime of millions of years",
-      "key",
-      "create",
-      "--account",
-      "a",
-      "--expires-in",
-      "999999999d",
-    ],
-    ["a grace period of millions of years", "key", "rotate", "id", "--grace", "200000000d"],
-    [
-      "a lifetime of more than ten years",
-      "key",
-      "create",
-      "--account",
-      "a",
-      "--expires-in",
-      "3651d",
-    ],
-  ] as const
-})
-
 describe("a CLI verb that fails", () => {
   const fails = (
     name: string,

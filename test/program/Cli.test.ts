@@ -55,12 +55,12 @@ describe("the sources of the program", () => {
 
 describe("wrong usage of the program", () => {
   it.scopedLive(
-    "an unknown CLI verb prints one line on stderr and exits with 2",
+    "a mistyped CLI verb prints a suggestion on stderr and exits with 2",
     () =>
       Effect.gen(function* () {
-        const { code, stderr, stdout } = yield* run(yield* folder, ["frobnicate"])
+        const { code, stderr, stdout } = yield* run(yield* folder, ["accont"])
         assert.deepStrictEqual({ code, stdout }, { code: 2, stdout: "" })
-        assert.match(stderr, /^authority: .+\n$/)
+        assert.match(stderr, /^error: unknown command 'accont'\n.*account.*\n$/)
       }),
     timeout,
   )

@@ -26,7 +26,7 @@ export const verb = (
     yield* replaced("stderr", stderr)
     yield* Effect.addFinalizer(() => Effect.sync(() => void (process.exitCode = undefined)))
     const console = yield* Console.consoleWith(Effect.succeed)
-    const exit = yield* Cli.run(["node", "authority", ...args]).pipe(
+    const exit = yield* Cli.run(args).pipe(
       ExitStatus.printFailure,
       Effect.withConsole({
         ...console,

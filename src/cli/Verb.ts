@@ -1,0 +1,83 @@
+/** Declares a verb, such as `account create`: commander parses it, and a schema decodes it. */
+import { Command } from "commander"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
+import * as Schema from "effect/Schema"
+import { Credits } from "../ledger/Credits.ts"
+
+type Program = Effect.Effect<void, Error>
+
+/**
+ * Adds arguments, options and help to a command. When commander has parsed a line with this
+ * command, `choose` gets the program to run.
+ */
+export type Verb = (command: Command, choose: (program: Program) => void) => void
+
+interface Declaration<A, I> {
+  readonly examples: ReadonlyArray<string>
+  readonly declare?: (command: Command) => Command
+  /** Decodes the options by their names in camelCase, and the arguments in lower case. */
+  readonly options: Schema.Schema<A, I>
+  readonly run: (options: A) => Program
+}
+
+export const make =
+  <A, I>({ declare, examples, options, run }: Declaration<A, I>): Verb =>
+  (command, choose) => {
+    declare?.(command)
+    command
+      .option("--json", "print one JSON document on stdout, and nothing else")
+      .addHelpText("after", ["", "Example:", ...examples.map((line) => `  ${line}`)].join("\n"))
+      .action(() =>
+        Either.match(Schema.decodeUnknownEither(options)(valuesOf(command)), {
+          onLeft: (error) => command.error(messageOf(command, error)),
+          onRight: (decoded) => choose(run(decoded)),
+        }),
+      )
+  }
+
+/** A verb that only groups subcommands. */
+export const group =
+  (parts: Readonly<Record<string, readonly [description: string, verb: Verb]>>): Verb =>
+  (command, choose) => {
+    for (const [name, [description, verb]] of Object.entries(parts)) {
+      verb(command.command(name).description(description), choose)
+    }
+  }
+
+const valuesOf = (command: Command): unknown => ({
+  ...command.opts(),
+  ...Object.fromEntries(
+    command.registeredArguments.map((argument, i) => [
+      argument.name().toLowerCase(),
+      command.args[i],
+    ]),
+  ),
+})
+
+const messageOf = (command: Command, error: ParseResult.ParseError) => {
+  const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
+  const key = issue?.path[0]
+  const option = command.options.find((option) => option.attributeName() === key)
+  const name =
+    option === undefined ? `argument '${String(key).toUpperCase()}'` : `option '${option.flags}'`
+  return `error: ${name}: ${issue?.message}`
+}
+
+export const account = ["--account <NAME>", "name or id of the account"] as const
+
+export const json = Schema.optionalWith(Schema.Boolean, { default: () => false })
+
+/**
+ * A whole number of at least `min`. `of` is a part of the error message: the counted thing, such as
+ * " of credits", or an empty text.
+ */
+export const wholeNumber = (min: 0 | 1, of: string) =>
+  Schema.NumberFromString.pipe(
+    Schema.compose(Credits),
+    Schema.filter((number) => number >= min),
+    Schema.annotations({
+      message: () => ({ message: `expected a whole number${of}, ${min} or more`, override: true }),
+    }),
+  )
