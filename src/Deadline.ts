@@ -1,14 +1,12 @@
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
+import * as MonotonicClock from "./time/MonotonicClock.ts"
 
 /**
- * The deadline of the current request, in epoch milliseconds. Infinite outside a request. At the
- * deadline a provider returns the outcomes that are ready. `http/Runner` sets the deadline when a
- * request arrives, from AUTHORITY_REQUEST_TIMEOUT. `express/FastPath` computes the deadline in the
- * same way.
+ * The deadline of the current request: a time of `MonotonicClock`, in milliseconds. Infinite
+ * outside a request. At the deadline a provider returns the outcomes that are ready.
  */
 export class Deadline extends Context.Reference<Deadline>()("authority/Deadline", {
   defaultValue: () => Number.POSITIVE_INFINITY,
@@ -21,7 +19,7 @@ export const lookupGraceMs = 500
 export const commitGraceMs = 1000
 
 /**
- * Waits for the result of an effect until `time`, in epoch milliseconds. If the effect has not
+ * Waits for the result of an effect until `time`, a time of `MonotonicClock`. If the effect has not
  * ended by `time`, returns none, and the effect continues in the background.
  */
 export const waitUntil =
@@ -31,7 +29,7 @@ export const waitUntil =
       ? Effect.asSome(effect)
       : Effect.gen(function* () {
           const fiber = yield* Effect.forkDaemon(effect)
-          const now = yield* Clock.currentTimeMillis
+          const now = yield* MonotonicClock.now
           // Make the wait interruptible: otherwise an uninterruptible caller would wait past
           // `time`.
           const result = Effect.interruptible(Fiber.join(fiber))
@@ -39,13 +37,11 @@ export const waitUntil =
         })
 
 /**
- * Milliseconds until the deadline: negative after the deadline, infinite outside a request. Read
- * `remainingMs` once per wait, at its start: a change of the system clock then does not lengthen
- * the wait.
+ * Milliseconds until the deadline: negative after the deadline, infinite outside a request.
  */
 export const remainingMs: Effect.Effect<number> = Effect.zipWith(
   Deadline,
-  Clock.currentTimeMillis,
+  MonotonicClock.now,
   (deadline, now) => deadline - now,
 )
 
@@ -53,6 +49,4 @@ export const remainingMs: Effect.Effect<number> = Effect.zipWith(
 export const within =
   (ms: number) =>
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.provideService(effect, Deadline, now + ms),
-    )
+    Effect.flatMap(MonotonicClock.now, (now) => Effect.provideService(effect, Deadline, now + ms))

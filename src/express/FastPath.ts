@@ -43,6 +43,7 @@ import * as SqlCreditLedger from "../sql/CreditLedger.ts"
 import * as errorAnswer from "./errorAnswer.ts"
 import * as ServerSpan from "../http/ServerSpan.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export interface Options {
   /** The price of a successful check, in whole credits. */
@@ -106,7 +107,7 @@ export const make = (
       // router counts the request a second time. That is harmless: the limit is already exceeded.
       if (rateLimit.count(accountId) !== undefined) return undefined
       const report = Report.make(urls, parsed, outcomes, options.price)
-      const deadline = now + timeoutMs
+      const deadline = MonotonicClock.unsafeNow(clock) + timeoutMs
       return { accountId, deadline, idempotencyKey: idempotencyKey.right, report, targets }
     }
 

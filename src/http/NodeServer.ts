@@ -257,21 +257,25 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
   // `Effect.race` does not work here: a finalizer is uninterruptible, so the losing effect of the
   // race would never end.
   Effect.async<void>((resume) => {
-    const deadline = performance.now() + timeoutMs
+    let isCutOff = false
     // Close idle connections every 100 ms, but not at once, so that requests that are already on
     // the wire are answered.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
-    const closeAll = setTimeout(() => server.closeAllConnections(), timeoutMs)
+    const closeAll = setTimeout(() => {
+      server.closeAllConnections()
+      setTimeout(() => (isCutOff = true), cutOffGraceMs).unref()
+    }, timeoutMs)
     // `Http.Server.close` would close idle connections at once and reset requests on the wire.
     Net.Server.prototype.close.call(server, () => {
       clearInterval(closeIdle)
-      clearTimeout(closeAll)
       // A request can still run after its connection was closed. It must release its hold before
       // the stores close.
-      const last = Math.max(deadline, performance.now() + cutOffGraceMs)
       const wait = () => {
-        if (running() === 0 || performance.now() >= last) resume(Effect.void)
-        else setTimeout(wait, 10)
+        if (running() > 0 && !isCutOff) setTimeout(wait, 10)
+        else {
+          clearTimeout(closeAll)
+          resume(Effect.void)
+        }
       }
       wait()
     })

@@ -21,6 +21,7 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { internalErrorMessage } from "../contract/Envelope.ts"
 import { Deadline } from "../Deadline.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { CurrentRequest, newRequestId } from "./CurrentRequest.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import type { Request } from "./Request.ts"
@@ -101,7 +102,7 @@ export const make = (
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
         // Sets the Deadline that the use case, the providers and the ledger read.
-        [Deadline.key, clock.unsafeCurrentTimeMillis() + timeoutMs],
+        [Deadline.key, MonotonicClock.unsafeNow(clock) + timeoutMs],
         [Scope.Scope.key, scope],
       ])
       if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)

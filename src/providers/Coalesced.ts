@@ -44,10 +44,7 @@ interface Place {
 /** A lookup that waits for outcomes. Each lookup belongs to one request. */
 interface WaitingLookup {
   readonly account: string
-  /**
-   * The lookup ends at this time at the latest: a time of `MonotonicClock.now`, in
-   * milliseconds. The service `Deadline` differs: it is in epoch milliseconds.
-   */
+  /** The lookup ends at this time of `MonotonicClock` at the latest. */
   readonly deadline: number
   readonly targets: ReadonlyArray<Target>
   readonly outcomes: Array<Outcome>

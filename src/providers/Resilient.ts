@@ -33,12 +33,11 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
     new ProviderError({ provider: inner.name, reason, detail })
 
   const call = (targets: NonEmptyReadonlyArray<Target>) =>
-    Effect.suspend(() => {
+    Effect.flatMap(MonotonicClock.now, (startedAt) => {
       meters.calls(1)
-      const startedAt = performance.now()
       return Effect.ensuring(
         inner.lookup(targets),
-        Effect.sync(() => meters.callSeconds((performance.now() - startedAt) / 1000)),
+        Effect.map(MonotonicClock.now, (now) => meters.callSeconds((now - startedAt) / 1000)),
       )
     }).pipe(
       Effect.timeoutFail({

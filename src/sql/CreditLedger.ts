@@ -52,7 +52,7 @@ type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
 
 /**
  * Charges as `CreditLedger.charge` does, but passes the result to `callback`, which is called once
- * and must not throw. `deadline` is in epoch milliseconds.
+ * and must not throw. `deadline` is a time of `MonotonicClock`.
  */
 export type Charger = (
   hold: Hold,

@@ -6,7 +6,6 @@
 import { setImmediate } from "node:timers"
 import * as Arr from "effect/Array"
 import * as Cause from "effect/Cause"
-import * as Clock from "effect/Clock"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -14,6 +13,7 @@ import * as Exit from "effect/Exit"
 import * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import type * as Scope from "effect/Scope"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { ReconnectLimit } from "./retry.ts"
 
 /** Maximum number of commands in one transaction. */
@@ -37,9 +37,9 @@ type Callback = (exit: Exit.Exit<void, GivenUp>) => void
 export interface Queue<Command> {
   /**
    * Queues a command. Calls `callback` exactly once: after the commit, with a defect if the commit
-   * failed, or with an interrupt if the queue is closed. If none of these happens by `limit` (epoch
-   * milliseconds; default: no limit), calls `callback` with GivenUp at most 250 ms later. Never
-   * throws, and `callback` must not throw.
+   * failed, or with an interrupt if the queue is closed. If none of these happens by `limit` (a time
+   * of `MonotonicClock`; default: no limit), calls `callback` with GivenUp at most 250 ms later.
+   * Never throws, and `callback` must not throw.
    */
   readonly submit: (command: Command, callback: Callback, limit?: number) => void
 }
@@ -145,7 +145,7 @@ export const make = <Command, E>(
     const giveUp = Effect.gen(function* () {
       yield* hasLimits.await
       yield* Effect.sleep(checkInterval)
-      const now = yield* Clock.currentTimeMillis
+      const now = yield* MonotonicClock.now
       const isLate = ({ callback, limit }: Pending<Command>) =>
         limit <= now && callback !== undefined
       const withdrawn = queue.filter(isLate)

@@ -5,7 +5,7 @@
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 
-const toMs = (nanos: bigint) => Number(nanos / 1_000_000n)
+const toMs = (nanos: bigint) => Number(nanos) / 1e6
 
 /** Like `now`, for code without a fiber. */
 export const unsafeNow = (clock: Clock.Clock): number => toMs(clock.unsafeCurrentTimeNanos())

@@ -9,6 +9,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as GroupCommit from "../../src/sql/GroupCommit.ts"
+import { settable } from "../support/SettableClock.ts"
 import { ReconnectLimit, retryAfterDisconnection } from "../../src/sql/retry.ts"
 
 /** A commit that records its commands. */
@@ -238,6 +239,26 @@ describe("a command with a time limit", () => {
         assert.deepStrictEqual(results.slice(1), [[1, "done"]])
       }),
   )
+
+  for (const change of ["putBack", "putForward"] as const) {
+    it.scoped(`a clock that is ${change} during a commit does not move the time limit`, () =>
+      Effect.gen(function* () {
+        const { adjust, clock, ...wall } = yield* settable
+        const { goOn, results, submit } = yield* Effect.withClock(busy, clock)
+        submit(1, 1000)
+        wall[change]("1 hour")
+        yield* adjust(999)
+        const before = results.length
+        yield* adjust(251)
+        const after = results.map(([command, result]) => `${command}: ${result}`)
+        yield* goOn
+        assert.strictEqual(before, 0)
+        assert.lengthOf(after, 2)
+        assert.match(after[0] ?? "", /1: .*withdrawn/)
+        assert.match(after[1] ?? "", /0: .*undecided/)
+      }),
+    )
+  }
 
   it.effect("a ledger command times out at its limit even while the commit queue closes", () =>
     Effect.gen(function* () {

@@ -1,10 +1,10 @@
-/** A clock that a test can set back, as an operator or NTP does. */
+/** A clock that a test can set back or forward, as an operator or NTP does. */
 import type * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as TestClock from "effect/TestClock"
 
-/** `clock` follows the test clock. `putBack` sets back its time of day, but not its sleeps. */
+/** `clock` follows the test clock. Only its time of day is set back or forward, not its sleeps. */
 export const settable = Effect.map(Effect.clock, (testClock) => {
   let behindMs = 0
   const unsafeCurrentTimeMillis = () => testClock.unsafeCurrentTimeMillis() - behindMs
@@ -18,6 +18,7 @@ export const settable = Effect.map(Effect.clock, (testClock) => {
   return {
     clock,
     putBack: (by: Duration.DurationInput) => void (behindMs += Duration.toMillis(by)),
+    putForward: (by: Duration.DurationInput) => void (behindMs -= Duration.toMillis(by)),
     adjust: (by: Duration.DurationInput) => TestClock.adjust(by).pipe(Effect.withClock(testClock)),
   }
 })
