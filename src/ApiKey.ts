@@ -79,8 +79,6 @@ const generate = (): Redacted.Redacted<string> => {
 export interface IssuedKey {
   readonly key: Redacted.Redacted<string>
   readonly record: ApiKey
-  /** Absent unless a rotation made the key. The old key `former` ends at `endsAt` (epoch ms). */
-  readonly replaces?: { readonly former: ApiKey; readonly endsAt: number }
 }
 
 /** The properties of a key that a rotation passes on to the new key. */
@@ -107,13 +105,11 @@ export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): Iss
 }
 
 /**
- * Makes the key that replaces the key `former` at `now` (epoch milliseconds). `former` ends
- * `graceMs` later, or at its own expiry if its own expiry is earlier.
+ * When a key that is rotated at `now` ends, in epoch milliseconds: after `graceMs`, or at its own
+ * expiry if that is earlier. Throws for a time that a `Date` cannot hold.
  */
-export const rotate = (former: ApiKey, now: number, graceMs: number): Required<IssuedKey> => {
-  const endsAt = Math.min(now + graceMs, former.expiresAt ?? Number.POSITIVE_INFINITY)
-  return { ...issue(former, now), replaces: { former, endsAt: Expiry.make(endsAt) } }
-}
+export const endAfterGrace = (key: ApiKey, now: number, graceMs: number): number =>
+  Expiry.make(Math.min(now + graceMs, key.expiresAt ?? Number.POSITIVE_INFINITY))
 
 /** Makes the Terms of a new key. Without `expiresIn` the key does not expire. */
 export const terms = (options: {

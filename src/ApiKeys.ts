@@ -3,7 +3,6 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import type * as Effect from "effect/Effect"
-import type * as Either from "effect/Either"
 import type * as Redacted from "effect/Redacted"
 import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
@@ -54,20 +53,13 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
     /**
-     * Undoes `issue` or `rotate` when the new key could not be shown to a person. Ends the new key
-     * now. After a rotation, also restores the old key's expiry.
-     */
-    readonly undoIssue: (issued: IssuedKey) => Effect.Effect<void>
-    /**
      * Revokes a key now. Changes nothing when the key is already revoked. Fails with ApiKeyNotFound
      * when no key has this id.
      */
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
     /** All keys of an account, oldest first, including revoked and expired keys. */
-    readonly list: (
-      account: AccountId,
-    ) => Effect.Effect<ReadonlyArray<Either.Either<ApiKey, UnreadableKey>>>
-    /** The damaged key records of all accounts. */
+    readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    /** The damaged key records of all accounts. Every other method dies when it reads one. */
     readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
   }
 >() {}

@@ -89,7 +89,6 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
           )
         }),
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
-      undoIssue: (issued) => Effect.ensuring(keys.undoIssue(issued), forgetAll),
       revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
     })
     recalls.set(cached, recall)

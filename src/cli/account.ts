@@ -1,11 +1,9 @@
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import { AccountName, Accounts } from "../Account.ts"
 import { counted } from "../text/counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Database from "./Database.ts"
 import { although, print, table } from "./Output.ts"
 import * as Verb from "./Verb.ts"
@@ -35,15 +33,6 @@ const create = Verb.make({
     }).pipe(Effect.provide(Database.existingOrNew)),
 })
 
-class UnreadableBalance extends Data.TaggedError("UnreadableBalance")<{
-  readonly name: string
-  readonly problem: string
-}> {
-  override get message() {
-    return `the balance of ${this.name} cannot be read (${this.problem}); run 'authority credits verify'`
-  }
-}
-
 const list = Verb.make({
   examples: ["authority account list"],
   options: Schema.Struct({ json: Verb.json }),
@@ -52,25 +41,20 @@ const list = Verb.make({
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
       const rows = yield* Effect.forEach(yield* accounts.list, ({ id, name }) =>
-        ledger.balance(id).pipe(
-          Effect.map((balance) => ({ id, name, available: Balance.available(balance) })),
-          failWithStoreFailure,
-          Effect.catchTag("StoreFailure", ({ message }) =>
-            Effect.succeed({ id, name, available: null, problem: message }),
-          ),
-        ),
+        Effect.map(ledger.balance(id), (balance) => ({
+          id,
+          name,
+          available: Balance.available(balance),
+        })),
       )
       yield* print(
         json,
         { accounts: rows },
         table(
           ["NAME", "AVAILABLE", "ID"],
-          rows.map(({ available, id, name }) => [name, available ?? "unreadable", id]),
+          rows.map(({ available, id, name }) => [name, available, id]),
         ),
       )
-      for (const row of rows) {
-        if ("problem" in row) return yield* new UnreadableBalance(row)
-      }
     }).pipe(Effect.provide(Database.existing)),
 })
 

@@ -6,9 +6,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
-import type * as ApiKey from "../ApiKey.ts"
 import { Accounts } from "../Account.ts"
-import { ApiKeys } from "../ApiKeys.ts"
 import { Listener } from "../http/NodeServer.ts"
 import * as Settings from "../Settings.ts"
 import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
@@ -55,22 +53,15 @@ export const layer = ({ json }: { readonly json: boolean }) =>
       : Option.map(secret, (secret) => invitation(url, secret))
     if (Option.isSome(text)) {
       yield* Effect.catchTag(line(text.value), "OutputFailed", ({ message }) =>
-        unseen(message, key),
+        // Without a key, only the address was lost, which the log has.
+        Effect.forEach(Option.toArray(key), ({ record }) =>
+          Effect.logWarning(
+            `${message}. The demo key was not shown. Revoke it with 'authority key revoke ${record.id}', and create another with 'authority key create --account ${demoName}'.`,
+          ),
+        ),
       )
     }
   }).pipe(Layer.effectDiscard)
-
-/**
- * Revokes the demo key when the key could not be printed: no user can know the key. The service
- * continues.
- */
-const unseen = (message: string, key: Option.Option<ApiKey.IssuedKey>) =>
-  Effect.gen(function* () {
-    if (Option.isSome(key)) yield* (yield* ApiKeys).undoIssue(key.value)
-    yield* Effect.logWarning(
-      `${message}. To create a key, run 'authority key create --account ${demoName}'.`,
-    )
-  })
 
 /** This text contains the key, so it goes to stdout and never to the log. */
 const invitation = (url: string, key: string) => `

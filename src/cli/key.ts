@@ -1,13 +1,11 @@
 import * as Clock from "effect/Clock"
-import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
-import * as Exit from "effect/Exit"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
+import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
 import { print, table, time } from "./Output.ts"
@@ -15,34 +13,20 @@ import * as Verb from "./Verb.ts"
 
 const idArgument = ["<ID>", "id of the key, from 'authority key list'"] as const
 
-/** The key was issued, but it could not be printed. `message` says whether the key is revoked. */
-class KeyNotShown extends Data.TaggedError("KeyNotShown")<{ readonly message: string }> {}
-
-/**
- * Prints the new key. If printing fails, undoes the creation or rotation, because no user can know
- * the key.
- */
-const show = (asJson: boolean, issued: ApiKey.IssuedKey, account: string) =>
-  Effect.catchTag(printIssued(asJson, issued, account), "OutputFailed", ({ message }) =>
-    Effect.gen(function* () {
-      const keys = yield* ApiKeys
-      const { id } = issued.record
-      const outcome = yield* Effect.exit(keys.undoIssue(issued))
-      return yield* new KeyNotShown({
-        message: Exit.isSuccess(outcome)
-          ? `${message}; the new key ${id} was not shown and was revoked`
-          : `${message}; the new key ${id} was not shown, so revoke it with 'authority key revoke ${id}'`,
-      })
-    }),
-  )
-
-const printIssued = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
+const show = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
   const secret = Redacted.value(key)
   const expiresAt = time(record.expiresAt)
   return print(
     asJson,
     { key: secret, id: record.id, account, expiresAt },
     `${secret}\nThis key of ${account} is not shown again. It ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
+  ).pipe(
+    Effect.mapError(
+      ({ message }) =>
+        new OutputFailed({
+          message: `${message}; the key was not shown; revoke it with 'authority key revoke ${record.id}'`,
+        }),
+    ),
   )
 }
 
@@ -79,54 +63,34 @@ const list = Verb.make({
       const keys = yield* ApiKeys
       const { id, name } = yield* accounts.find(account)
       const now = yield* Clock.currentTimeMillis
-      const rows = (yield* keys.list(id)).map(
-        Either.match({
-          onLeft: ({ id, problem }) => ({ ...unreadable, id, problem }),
-          onRight: (key) => ({
-            id: key.id,
-            start: key.start,
-            label: key.label,
-            state: stateOf(key, now),
-            createdAt: time(key.createdAt),
-            expiresAt: time(key.expiresAt),
-            revokedAt: time(key.revokedAt),
-            lastUsedAt: time(key.lastUsedAt),
-          }),
-        }),
-      )
+      const rows = (yield* keys.list(id)).map((key) => ({
+        id: key.id,
+        start: key.start,
+        label: key.label,
+        state: stateOf(key, now),
+        createdAt: time(key.createdAt),
+        expiresAt: time(key.expiresAt),
+        revokedAt: time(key.revokedAt),
+        lastUsedAt: time(key.lastUsedAt),
+      }))
       yield* print(
         json,
         { account: name, keys: rows },
         table(
           ["KEY", "STATE", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
-          rows.map((row) =>
-            row.state === "unreadable"
-              ? ["", row.state, row.problem, "", "", "", row.id]
-              : [
-                  `${row.start}…`,
-                  row.state,
-                  row.label ?? "",
-                  row.createdAt ?? "",
-                  row.expiresAt ?? "never",
-                  row.lastUsedAt ?? "never",
-                  row.id,
-                ],
-          ),
+          rows.map((row) => [
+            `${row.start}…`,
+            row.state,
+            row.label ?? "",
+            row.createdAt ?? "",
+            row.expiresAt ?? "never",
+            row.lastUsedAt ?? "never",
+            row.id,
+          ]),
         ),
       )
     }).pipe(Effect.provide(Database.existing)),
 })
-
-/** The fields of a key whose record cannot be read. The caller adds the id and the problem. */
-const unreadable = {
-  start: null,
-  label: null,
-  state: "unreadable",
-  createdAt: null,
-  expiresAt: null,
-  revokedAt: null,
-  lastUsedAt: null,
-} as const
 
 const stateOf = (key: ApiKey.ApiKey, now: number): "revoked" | "active" | "expired" =>
   key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"

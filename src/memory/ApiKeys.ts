@@ -2,7 +2,6 @@
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
@@ -44,18 +43,9 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
         const now = yield* Clock.currentTimeMillis
         const [hash, former] = yield* find(id)
         if (!ApiKey.isUsable(former, now)) return yield* new ApiKeyNotFound({ id })
-        const issued = ApiKey.rotate(former, now, Duration.toMillis(grace))
-        records.set(hash, { ...former, expiresAt: issued.replaces.endsAt })
-        return insert(issued)
-      }),
-
-    undoIssue: ({ key, record, replaces }) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        records.set(ApiKey.hash(key), { ...record, revokedAt: now })
-        for (const [hash, known] of records) {
-          if (known.id !== replaces?.former.id || known.expiresAt !== replaces.endsAt) continue
-          records.set(hash, { ...known, expiresAt: replaces.former.expiresAt })
-        }
+        const expiresAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
+        records.set(hash, { ...former, expiresAt })
+        return insert(ApiKey.issue(former, now))
       }),
 
     revoke: (id) =>
@@ -68,9 +58,7 @@ export const layer: Layer.Layer<ApiKeys> = Layer.sync(ApiKeys, () => {
       }),
 
     list: (account) =>
-      Effect.sync(() =>
-        [...records.values()].filter(({ accountId }) => accountId === account).map(Either.right),
-      ),
+      Effect.sync(() => [...records.values()].filter(({ accountId }) => accountId === account)),
 
     unreadable: Effect.succeed([]),
   })

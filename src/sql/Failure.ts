@@ -133,6 +133,7 @@ const rootCause = (error: unknown): unknown =>
 
 const codeAndMessage = (error: unknown): readonly [code: string, message: string] => {
   const cause = rootCause(error)
+  if (ParseResult.isParseError(cause)) return ["ParseError", unreadable(cause)]
   return [
     Predicate.hasProperty(cause, "code") ? String(cause.code) : "",
     cause instanceof AggregateError
@@ -157,6 +158,7 @@ const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
  * PostgreSQL's SQLSTATEs, and those of Node.js and the operating system.
  */
 const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
+  [/^ParseError$/, "a stored row cannot be read; 'authority doctor' names it"],
   [diskFull, "the disk of the database is full; free some space"],
   [
     /^SQLITE_READONLY/,

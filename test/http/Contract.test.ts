@@ -671,7 +671,6 @@ describe("status 500", () => {
         authenticate: () => breaking,
         issue: ({ account }) => Effect.sync(() => ApiKey.issue(ApiKey.terms({ account }), 0)),
         rotate: () => breaking,
-        undoIssue: () => breaking,
         revoke: () => breaking,
         list: () => breaking,
         unreadable: breaking,

@@ -48,7 +48,7 @@ describe("data in a SQLite file", () => {
           const keys = yield* ApiKeys
           assert.deepStrictEqual(yield* (yield* Accounts).find("kept"), account)
           assert.strictEqual((yield* keys.authenticate(key)).accountId, account.id)
-          assert.deepStrictEqual(yield* keys.list(account.id), [Either.right(record)])
+          assert.deepStrictEqual(yield* keys.list(account.id), [record])
           assert.deepStrictEqual(yield* figures(account.id), before.figures)
           assert.deepStrictEqual(yield* statement(account.id), entries)
           yield* settle(open, 7)
