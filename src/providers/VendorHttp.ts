@@ -138,7 +138,7 @@ export const make = (options: {
 
 /** Makes the value of an `authorization` header from `NAME:PASSWORD`. */
 export const basic = (credentials: string): Redacted.Redacted =>
-  Redacted.make(`Basic ${Buffer.from(credentials).toString("base64")}`)
+  Redacted.make(`Basic ${Secrets.basicOf(credentials)}`)
 
 const tooLarge = `the response is larger than ${Exchange.maxResponseBytes} bytes`
 
@@ -221,16 +221,14 @@ const maxDetailLength = 300
 const maxReadLength = 10_000
 
 /**
- * Returns the strings to remove from errors and logs: the header's value and the secrets in it. A
- * vendor's answer may quote a bearer token without `Bearer`, or the decoded `NAME:PASSWORD` of HTTP
- * Basic.
+ * The secrets in a header. A vendor's answer may quote a bearer token without `Bearer`, or the
+ * decoded `NAME:PASSWORD` of HTTP Basic.
  */
 const partsOfHeader = (value: string): ReadonlyArray<string> => {
-  if (value.startsWith("Bearer ")) return [value, value.slice("Bearer ".length)]
-  const [, encoded] = /^Basic (\S+)$/.exec(value) ?? []
-  if (encoded === undefined) return [value]
-  const credentials = Buffer.from(encoded, "base64").toString()
-  return [value, credentials, credentials.slice(credentials.indexOf(":") + 1)]
+  const secret = value.replace(/^(Bearer|Basic) /, "")
+  if (!value.startsWith("Basic ")) return [secret]
+  const credentials = Buffer.from(secret, "base64").toString()
+  return [secret, credentials, credentials.slice(credentials.indexOf(":") + 1)]
 }
 
 /**

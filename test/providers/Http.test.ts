@@ -172,8 +172,7 @@ it.scoped(
   () =>
     Effect.gen(function* () {
       const vendor = yield* make
-      const echoes = [token, `Bearer ${token}`, Buffer.from(token).toString("base64")]
-      for (const message of echoes) {
+      for (const message of [token, `Bearer ${token}`]) {
         vendor.script(FakeVendor.answer(401, JSON.stringify({ message: `bad: ${message}` })))
         const error = yield* Effect.flip(lookup(vendor, a))
         assert.notInclude(inspect(error), message)

@@ -1,46 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as fc from "effect/FastCheck"
 import * as Secrets from "../../src/text/Secrets.ts"
-import { runs } from "../support/properties.ts"
-
-const hex = (code: number, length: number) => code.toString(16).padStart(length, "0")
-
-/** The encodings in which a provider may echo a secret. */
-const spellings: Record<string, (secret: string, before: string, after: string) => string> = {
-  plain: (secret, before, after) => before + secret + after,
-  percent: (secret, before, after) => encodeURIComponent(before + secret + after),
-  "percent, every character": (secret) =>
-    Array.from(Buffer.from(secret), (byte) => `%${hex(byte, 2).toUpperCase()}`).join(""),
-  "percent, twice": (secret) => encodeURIComponent(encodeURIComponent(secret)),
-  form: (secret) => new URLSearchParams({ secret }).toString(),
-  json: (secret, before, after) => JSON.stringify({ echo: before + secret + after }),
-  "json, twice": (secret) => JSON.stringify(JSON.stringify({ secret })),
-  "json, every character": (secret) =>
-    secret
-      .split("")
-      .map((unit) => `\\u${hex(unit.charCodeAt(0), 4)}`)
-      .join(""),
-  base64: (secret, before, after) => Buffer.from(before + secret + after).toString("base64"),
-  base64url: (secret, before, after) => Buffer.from(before + secret + after).toString("base64url"),
-}
 
 const secret = fc.string({ unit: "grapheme", minLength: 8, maxLength: 60 })
 
 describe("text from a provider", () => {
   it.prop(
-    "a secret is removed from a text even if the text contains the secret in a common encoding such as base64",
+    "a secret is removed from a text that contains the secret plain or percent-encoded",
     { secret, before: fc.string({ maxLength: 10 }), after: fc.string({ maxLength: 10 }) },
     ({ after, before, secret }) => {
       const remove = Secrets.remover(["another secret", secret])
-      for (const [name, spell] of Object.entries(spellings)) {
-        const text = remove(spell(secret, before, after))
-        assert.include(text, "<redacted>", name)
-        const bare = spell(secret, "", "").replaceAll(/^"|"$/g, "")
-        if (!name.startsWith("base64")) assert.notInclude(text, bare, name)
-      }
+      const text = before + secret + after
+      assert.notInclude(remove(text), secret)
+      assert.notInclude(remove(encodeURIComponent(text)), encodeURIComponent(secret))
     },
-    // Each run compiles a large pattern.
-    { fastCheck: { numRuns: runs(5) } },
   )
 
   it.prop(
@@ -70,22 +43,29 @@ describe("secrets in a URL", () => {
     assert.strictEqual(Secrets.hideIn(address), shown)
   })
 
-  it("the possible secrets of a URL are its user name, password and query values of at least four characters, percent-decoded", () => {
-    assert.deepStrictEqual(
-      Secrets.partsOf("https://user:pass%20word@host/path?key=SEC%2FRET&v=2&BARETOKEN"),
-      ["user", "pass word", "SEC/RET", "BARETOKEN"],
+  it("the possible secrets of a URL are its user name, password and query values of at least four characters, as written and percent-decoded", () => {
+    assert.sameMembers(
+      [...Secrets.partsOf("https://user:pass%20word@host/path?key=SEC%2FRET&v=2&BARETOKEN")],
+      [
+        "user",
+        "pass%20word",
+        "pass word",
+        Secrets.basicOf("user:pass word"),
+        "SEC%2FRET",
+        "SEC/RET",
+        "BARETOKEN",
+      ],
     )
-    assert.deepStrictEqual(Secrets.partsOf("https://50%zz@host"), ["50%zz"])
+    assert.deepStrictEqual(Secrets.partsOf("https://host/?key=SECRET"), ["SECRET"])
+    assert.include(Secrets.partsOf("https://50%zz@host"), "50%zz")
     assert.deepStrictEqual(Secrets.partsOf("no address"), [])
   })
 
-  it("the password of a URL is removed from a text, whether the text contains the password percent-encoded, plain or in base64", () => {
+  it("the password of a URL is removed from a text that contains the password percent-encoded, plain or as HTTP Basic sends it", () => {
     const address = "https://user:pass%20word@host/"
     const remove = Secrets.remover(Secrets.partsOf(address))
     assert.strictEqual(remove(address), "https://<redacted>:<redacted>@host/")
     assert.strictEqual(remove("user:pass word"), "<redacted>:<redacted>")
-    // HTTP Basic sends the decoded password in base64. The user name takes the first 7 characters.
-    const basic = Buffer.from("user:pass word").toString("base64")
-    assert.match(remove(basic.slice(7)), /^<redacted>.?=$/)
+    assert.strictEqual(remove(Secrets.basicOf("user:pass word")), "<redacted>")
   })
 })
