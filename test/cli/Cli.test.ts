@@ -194,6 +194,9 @@ describe("a CLI verb that fails", () => {
     {},
     openAcme,
   )
+  fails("restore and a PostgreSQL database", ["restore", "file"], /restores SQLite only/, {
+    AUTHORITY_DATABASE_URL: "postgres://127.0.0.1/d",
+  })
   fails(
     "a database in a folder that does not exist",
     ["serve"],

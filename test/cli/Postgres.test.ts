@@ -1,6 +1,4 @@
 /** What the verbs print about a PostgreSQL server, without secrets. */
-import { writeFileSync } from "node:fs"
-import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
@@ -108,38 +106,6 @@ describe("the doctor and a PostgreSQL server", () => {
         assert.match(stdout, /warning +fsync: off, so a crash/)
         assert.notMatch(stdout, / version: /)
         assert.strictEqual(stderr, "")
-      }),
-  )
-})
-
-describe("restore and PostgreSQL", () => {
-  it.scopedLive(
-    "restore refuses a PostgreSQL database, and prints the PostgreSQL command to run instead",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* temporaryFolder
-        const url = Redacted.value(yield* temporaryDatabase)
-        const { host, pathname, username } = new URL(url)
-        writeFileSync(join(cwd, "archive"), "PGDMP and more")
-        writeFileSync(join(cwd, "text.sql"), "CREATE TABLE t (n INTEGER);")
-        const place = `--dbname=postgres://${username}@${host}${pathname}`
-        for (const [file, line] of [
-          [
-            "archive",
-            `pg_restore --clean --if-exists --single-transaction ${place} ${join(cwd, "archive")}`,
-          ],
-          [
-            "text.sql",
-            `psql --single-transaction --set=ON_ERROR_STOP=1 ${place} --file=${join(cwd, "text.sql")}`,
-          ],
-        ] as const) {
-          const { code, stderr, stdout } = yield* verb(cwd, ["restore", file], {
-            AUTHORITY_DATABASE_URL: url,
-          })
-          assert.deepStrictEqual([code, stdout], [1, ""])
-          assert.match(stderr, /^authority: 'authority restore' restores SQLite only; .+\n$/)
-          assert.include(stderr, line)
-        }
       }),
   )
 })
