@@ -6,4 +6,5 @@
  */
 import "../server/nodeVersion.ts"
 
+export { ledgerSuite, type LedgerSuiteOptions, type LedgerTest } from "./ledger/Suite.ts"
 export { layer, type Options, type Running, start, TestService } from "./TestService.ts"
