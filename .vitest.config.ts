@@ -15,7 +15,7 @@ const stores = [
   "test/{Accounts,ApiKeys,CreditLedger,MetricsCache}.test.ts",
   "test/{cli,ledger}/**/*.test.ts",
   "test/dataset/Rankings.test.ts",
-  "test/sql/{Heartbeat,PostgresErrors,Transaction}.test.ts",
+  "test/sql/{Heartbeat,PostgresErrors,PostgresTls,Transaction}.test.ts",
   "test/http/Idempotency.test.ts",
   "test/faults/{Processes,Sqlite,Tampering}.test.ts",
 ]

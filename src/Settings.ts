@@ -155,7 +155,7 @@ export const all = {
   ),
   databaseConnections: setting(
     "AUTHORITY_DATABASE_CONNECTIONS",
-    "10",
+    "4",
     whole(1, 100),
     "maximum connections of a serving process to PostgreSQL",
   ),

@@ -14,7 +14,6 @@ import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../text/Secrets.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
-import type { PostgresServer } from "../sql/PostgresServer.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { isExposed } from "./demo.ts"
 import * as Logging from "./Logging.ts"
@@ -173,20 +172,19 @@ const demo = Effect.gen(function* () {
 const server = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings.Settings
   if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []
-  const { ageOf, examine } = yield* Effect.promise(() => import("../sql/PostgresServer.ts"))
-  const server = yield* examine(databaseUrl)
-  const place = `PostgreSQL ${server.version} at ${server.host}:${server.port}`
+  const { examine } = yield* Effect.promise(() => import("../sql/PostgresServer.ts"))
+  const { host, port, ssl } = yield* ConnectionString.parse(Redacted.value(databaseUrl))
+  const server = yield* examine
+  const place = `PostgreSQL ${server.version} at ${host}:${port}`
   return [
     server.isStandby
-      ? failure("server", `${place} is a standby, which is read-only; ${findPrimary}`)
+      ? failure(
+          "server",
+          `${place} is a standby, which is read-only; set AUTHORITY_DATABASE_URL to the primary`,
+        )
       : ok("server", `${place}, a primary`),
-    ok("TLS", tlsOf(server)),
-    server.pooler === "statement"
-      ? failure("pooler", poolers.statement)
-      : ok("pooler", poolers[server.pooler]),
-    ...(server.isOlderThanPromised
-      ? [warning("version", `${ageOf(server.version)}; update the server`)]
-      : []),
+    ok("TLS", tlsOf(ssl)),
+    ...(server.age === undefined ? [] : [warning("version", `${server.age}; update the server`)]),
     ...(server.synchronousCommit === "off"
       ? [
           warning(
@@ -206,22 +204,9 @@ const server = Effect.gen(function* () {
   ]
 }).pipe(Effect.catchAll(({ message }) => Effect.succeed([warning("server", message)])))
 
-const findPrimary =
-  "set AUTHORITY_DATABASE_URL to the primary, or to all hosts with target_session_attrs=read-write"
-
-const tlsOf = ({ isServerEncrypted, pooler, tls }: PostgresServer) => {
-  const ownTls = tls === undefined ? "not in use" : `in use, ${tls}`
-  if (pooler === "none" || isServerEncrypted === undefined) return ownTls
-  return `${ownTls} (from this program to the pooler); TLS is ${isServerEncrypted ? "in use" : "not in use"} from the pooler to the server`
-}
-
-const poolers: Record<PostgresServer["pooler"], string> = {
-  none: "none, connected directly",
-  session: "in session mode",
-  transaction: "in transaction mode",
-  statement:
-    "in statement mode, which does not allow transactions; set pool_mode to transaction or session",
-  unknown: "in an unknown mode; the service needs session or transaction mode",
+const tlsOf = (ssl: ConnectionString.ConnectionString["ssl"]) => {
+  if (ssl === false) return "not in use"
+  return `in use, and the certificate of the server or pooler is ${ssl.rejectUnauthorized === false ? "not " : ""}verified`
 }
 
 const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>

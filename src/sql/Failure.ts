@@ -98,11 +98,13 @@ export const isStatementPooling = (error: unknown): boolean => statementPooling.
 export const isConflict = (error: unknown): boolean => /^(40001|40P01)$/.test(codeOf(error))
 
 /**
- * True when the server cannot be reached, the connection is lost or the server is read-only. A new
- * connection may succeed. A commit in progress may have succeeded or failed.
+ * True when the server cannot be reached, has no free connection or is read-only, and when the
+ * connection is lost. A new connection may succeed. A commit in progress may have succeeded or failed.
  */
 export const isDisconnection = (error: unknown): boolean =>
-  isReadOnly(error) || (!isStatementPooling(error) && matches(error, connectionLost))
+  isReadOnly(error) ||
+  isFull(error) ||
+  (!isStatementPooling(error) && matches(error, connectionLost))
 
 /**
  * True when PostgreSQL accepts no writes: it is a standby, or default_transaction_read_only is on.
@@ -112,13 +114,6 @@ export const isReadOnly = (error: unknown): boolean => matches(error, /^25006$/)
 /** True when PostgreSQL, or PgBouncer in front of it, has reached the connection limit. */
 export const isFull = (error: unknown): boolean =>
   matches(error, /^53300$|^no more connections allowed/)
-
-/**
- * True when the server refuses TLS, or refuses connections without TLS. Also true when pg_hba.conf
- * rejects the user or the address, because the server then sends the same code, 28000.
- */
-export const isEncryptionRefused = (error: unknown): boolean =>
-  matches(error, /^28000$|^The server does not support SSL|^SSL required/)
 
 const matches = (error: unknown, pattern: RegExp) =>
   codeAndMessage(error).some((text) => pattern.test(text))
@@ -223,7 +218,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     /^28000$/,
-    "the server does not accept this user from this address; check AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
+    "the server does not accept this user from this address; check user, address and sslmode in AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
   ],
   [
     /^3D000$/,
@@ -231,19 +226,15 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   ],
   [
     /^The server does not support SSL/,
-    "the server does not support TLS; turn TLS on at the server, or use sslmode=prefer or sslmode=disable in AUTHORITY_DATABASE_URL",
+    "the server does not support TLS; turn TLS on at the server, or connect without TLS by sslmode=disable in AUTHORITY_DATABASE_URL",
   ],
   [
     /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)$/,
-    "the server's certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL",
+    "the server's certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL, or encrypt without verifying by sslmode=require",
   ],
   [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
-    "the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca",
-  ],
-  [
-    /^(ENOENT|EACCES|EISDIR): .*, (open|read)\b/,
-    "a file that AUTHORITY_DATABASE_URL names cannot be read; check its path and permissions",
+    "the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca with sslrootcert=FILE",
   ],
   [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, "the server's certificate is not valid today; renew it"],
   [

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schedule from "effect/Schedule"
+import type { Pool } from "pg"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
@@ -19,11 +20,11 @@ import * as transaction from "./transaction.ts"
 export interface Options {
   /** Fail with NoDatabase when the database does not have this program's tables. Default: false. */
   readonly mustExist?: boolean
-  /** Maximum number of open connections. Default: 10. */
+  /** Maximum number of open connections. Default: 4. */
   readonly connections?: number
   /**
-   * Accept only a server that accepts writes, and wait this long for such a server. Default: accept
-   * every server that the connection string allows.
+   * Accept only a server that accepts writes, and wait this long for such a server. Default: also
+   * accept a server that is read-only.
    */
   readonly primaryWithin?: Duration.DurationInput | undefined
   /** Close a connection, and fail its statement, after this long without traffic. Default: 15 s. */
@@ -31,12 +32,12 @@ export interface Options {
 }
 
 /**
- * Connects by a libpq connection string. Fails with StoreFailure when the string is invalid or no
- * server can be used.
+ * Connects by a connection string. Fails with StoreFailure when the string is invalid or the server
+ * cannot be used.
  */
 export const layer = (
   url: Redacted.Redacted,
-  { connections = 10, mustExist = false, primaryWithin, silence = "15 seconds" }: Options = {},
+  { connections = 4, mustExist = false, primaryWithin, silence = "15 seconds" }: Options = {},
 ): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
   Layer.scoped(
     SqlClient.SqlClient,
@@ -73,13 +74,13 @@ const make = Effect.fnUntraced(function* (
 
 /**
  * Opens a connection to check that the server can be used. When the server is read-only, waits up
- * to `maxWait` for a primary.
+ * to `maxWait` for a primary. When it has no free connection, waits for one.
  */
-const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
+const connected = (pool: Pool, maxWait: Duration.Duration) => {
   const attempt = Effect.tryPromise({
     try: async () => (await pool.connect()).release(),
     catch: (cause) => new SqlError({ cause, message: "Failed to connect" }),
-  })
+  }).pipe(Effect.retry({ while: Failure.isFull, schedule: waitForConnection }))
   const schedule = Schedule.upTo(Schedule.spaced("500 millis"), maxWait)
   const span = Duration.format(maxWait)
   return Effect.catchIf(
@@ -94,6 +95,11 @@ const connected = (pool: PostgresPool.Pool, maxWait: Duration.Duration) => {
       ),
   )
 }
+
+const waitForConnection = Schedule.spaced("100 millis").pipe(
+  Schedule.jittered,
+  Schedule.upTo("10 seconds"),
+)
 
 /**
  * Sets two limits, because an open transaction keeps accounts locked: the server ends a transaction

@@ -12,7 +12,7 @@ const on = (url: string) => ({ AUTHORITY_DATABASE_URL: url })
 
 describe("a connection string", () => {
   it.scopedLive(
-    "the doctor shows user, hosts and database of a connection string, but no password",
+    "the doctor shows user, host and database of a connection string, but no password",
     () =>
       Effect.gen(function* () {
         const cwd = yield* temporaryFolder
@@ -20,19 +20,16 @@ describe("a connection string", () => {
         const shown = `postgres://authority@${host}${pathname}`
         const wrong = "the server refuses the user|there is no database"
         for (const [url, setting, problem] of [
-          [`${shown}?password=SECRET`, shown, wrong],
+          [`${shown}?password=SECRET`, "postgres://…", "the parameter password is not supported"],
           [`postgres://authority:SECRET@${host}${pathname}`, shown, wrong],
-          [`${shown}?password=authority&sslpassword=SECRET`, shown, wrong],
-          [`postgres://authority:x@SECRET@${host}/x`, "postgres://…", "percent-encode it"],
-          [`postgres://authority:x/SECRET@${host}/x`, "postgres://…", "percent-encode it"],
-          [`${shown}?password=x&SECRET=y`, "postgres://…", "percent-encode it"],
-          [`${shown}?sslmod=require`, "postgres://…", "did you mean sslmode?"],
+          [`postgres://authority:x/SECRET@${host}/x`, "postgres://…", "percent-encode"],
+          [`${shown}?sslmod=require`, "postgres://…", "the parameter sslmod is not supported"],
         ] as const) {
           const { code, stderr, stdout } = yield* verb(cwd, ["doctor"], on(url))
           const printed = stdout + stderr
           assert.strictEqual(code, 1)
           assert.include(stdout, `AUTHORITY_DATABASE_URL: ${setting} (environment)`)
-          assert.match(stdout, new RegExp(`failure +database: .*(${problem.replace("?", "\\?")})`))
+          assert.match(stdout, new RegExp(`failure +database: .*(${problem})`))
           assert.notInclude(printed, "SECRET", url)
           assert.match(stderr, /^authority: these checks failed: [^\n]+\n$/, url)
         }
@@ -45,8 +42,8 @@ describe("a connection string", () => {
       Effect.gen(function* () {
         const cwd = yield* temporaryFolder
         for (const [url, problem] of [
-          ["postgres://u:x@SECRET@h/d", /AUTHORITY_DATABASE_URL: .*percent-encode it/],
-          ["postgres://u:SECRET@h/d?sslmod=require", /did you mean sslmode\?/],
+          ["postgres://u:x/SECRET@h/d", /AUTHORITY_DATABASE_URL: .*percent-encode/],
+          ["postgres://u:SECRET@h,i/d", /AUTHORITY_DATABASE_URL: expected one host/],
           ["u:SECRET@h/d", /AUTHORITY_DATABASE_URL: expected sqlite:FILE or postgres:/],
         ] as const) {
           for (const args of [["account", "list"], ["account", "create", "acme"], ["serve"]]) {
@@ -89,7 +86,7 @@ describe("a PostgreSQL database without tables", () => {
 
 describe("the doctor and a PostgreSQL server", () => {
   it.scopedLive(
-    "the doctor shows PostgreSQL's version, TLS and pooler, and warns if synchronous_commit or fsync is off",
+    "the doctor shows PostgreSQL's version and TLS, and warns if synchronous_commit or fsync is off",
     () =>
       Effect.gen(function* () {
         const cwd = yield* temporaryFolder
@@ -101,7 +98,6 @@ describe("the doctor and a PostgreSQL server", () => {
         assert.strictEqual(code, 0, stdout)
         assert.match(stdout, new RegExp(`ok +server: PostgreSQL \\d+\\.\\d+ at ${host}, a primary`))
         assert.match(stdout, /ok +TLS: not in use\n/)
-        assert.match(stdout, /ok +pooler: none, connected directly\n/)
         assert.match(stdout, /warning +synchronous_commit: off for this role/)
         assert.match(stdout, /warning +fsync: off, so a crash/)
         assert.notMatch(stdout, / version: /)

@@ -211,11 +211,6 @@ describe("a CLI verb while the database server is a standby", () => {
           doctor.stdout,
           /failure +server: PostgreSQL .* is a standby, which is read-only/,
         )
-
-        const strict = `${standby}?target_session_attrs=read-write`
-        const refused = yield* run(cwd, ["doctor"], { AUTHORITY_DATABASE_URL: strict })
-        assert.strictEqual(refused.code, 1)
-        assert.match(refused.stdout, /failure +database: .*standby/)
       }),
     timeout,
   )
@@ -229,42 +224,6 @@ describe("a CLI verb while the database server is a standby", () => {
         const { code, stderr } = yield* run(yield* folder, ["account", "create", "acme"], settings)
         assert.strictEqual(code, 1)
         assert.match(stderr, /^authority: the database is read-only; .+\n$/)
-      }),
-  )
-})
-
-describe("a connection string with several servers", () => {
-  const connectedTo = (ports: ReadonlyArray<string>, database: Redacted.Redacted, rest = "") => {
-    const { pathname, username } = new URL(Redacted.value(database))
-    const hosts = ports.map((port) => `127.0.0.1:${port}`).join(",")
-    const several = `postgres://${username}:authority@${hosts}${pathname}${rest}`
-    return Effect.flatMap(
-      SqlClient.SqlClient,
-      (sql) => sql<{ readonly port: string }>`SELECT current_setting('port') AS port`,
-    ).pipe(
-      Effect.map(([row]) => row?.port),
-      Effect.provide(PostgresClient.layer(Redacted.make(several))),
-    )
-  }
-
-  it.scopedLive(
-    "with several servers in the connection string, the connection goes to the primary, whatever the order of the servers",
-    () =>
-      Effect.gen(function* () {
-        const database = yield* newDatabase
-        const primary = new URL(pair.primary.url).port
-        const standby = new URL(pair.standby.url).port
-        for (const ports of [
-          [primary, standby],
-          [standby, primary],
-          ["1", standby, primary],
-        ]) {
-          assert.strictEqual(yield* connectedTo(ports, database), primary)
-        }
-        const only = "?target_session_attrs=read-write"
-        const { message } = yield* Effect.flip(connectedTo([standby, standby], database, only))
-        assert.match(message, /standby/)
-        assert.strictEqual(yield* connectedTo([standby], database), standby)
       }),
   )
 })

@@ -86,54 +86,6 @@ describe("a PostgreSQL server with too few connections", () => {
   )
 
   it.scopedLive(
-    "a process that gets a single PostgreSQL connection runs all its transactions on that connection",
-    () =>
-      Effect.gen(function* () {
-        yield* occupy(connections - 1)
-        const results = yield* Effect.gen(function* () {
-          const sql = yield* SqlClient.SqlClient
-          return yield* Effect.forEach(
-            Array(50).keys(),
-            (i) => sql.withTransaction(sql<{ readonly i: number }>`SELECT ${i}::int AS i`),
-            { concurrency: "unbounded" },
-          )
-        }).pipe(Effect.provide(PostgresClient.layer(Redacted.make(`${server.url}/postgres`))))
-        assert.deepStrictEqual(
-          results.map(([row]) => row?.i),
-          [...Array(50).keys()],
-        )
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a pool limited to one PostgreSQL connection never opens two, even after a refused connection",
-    () =>
-      Effect.gen(function* () {
-        const url = Redacted.make(`${server.url}/postgres`)
-        const pool = yield* Layer.build(PostgresClient.layer(url, { connections: 1 }))
-        const sql = yield* Effect.provide(SqlClient.SqlClient, pool)
-        yield* Effect.scoped(
-          Effect.gen(function* () {
-            // The pool closes idle connections after 3 seconds. Then the server refuses a new one.
-            yield* Effect.sleep("4 seconds")
-            yield* occupy(connections)
-            yield* Effect.forkDaemon(sql`SELECT 1`)
-            yield* Effect.sleep("1 second")
-          }),
-        )
-        // After 5 seconds without a refusal, the pool raises its limit.
-        yield* Effect.sleep("6 seconds")
-        const pid = sql<{
-          readonly pid: number
-        }>`SELECT pg_backend_pid() AS pid, pg_sleep(0.5)::text`
-        const pids = yield* Effect.all([pid, pid], { concurrency: 2 })
-        assert.strictEqual(new Set(pids.map(([row]) => row?.pid)).size, 1)
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
     "a CLI verb waits for a free PostgreSQL connection, and fails if none becomes free in time",
     () =>
       Effect.gen(function* () {

@@ -223,18 +223,22 @@ describe("a request timeout that is shorter than the outage", () => {
 
 describe("PgBouncer in statement mode", () => {
   it.scopedLive(
-    "serve behind PgBouncer in statement mode fails and names the pool mode to set",
+    "serve and doctor behind PgBouncer in statement mode fail and name the pool mode to set",
     () =>
       Effect.gen(function* () {
         const postgres = yield* server
+        const cwd = yield* folder
+        const on = (url: string) => ({ AUTHORITY_DATABASE_URL: `${url}/postgres` })
+        yield* run(cwd, ["account", "create", "acme"], on(postgres.url))
         const { url } = yield* bouncer({ poolMode: "statement", server: postgres.url })
-        const settings = { AUTHORITY_DATABASE_URL: `${url}/postgres` }
-        const { code, stderr } = yield* run(yield* folder, ["serve"], settings)
-        assert.strictEqual(code, 1)
-        assert.match(
-          stderr,
-          /^authority: PgBouncer's pool_mode=statement .*; set pool_mode to transaction/,
-        )
+        const advice = "PgBouncer's pool_mode=statement .*; set pool_mode to transaction"
+        const doctor = yield* run(cwd, ["doctor"], on(url))
+        assert.strictEqual(doctor.code, 1)
+        assert.match(doctor.stdout, new RegExp(`failure +writing: ${advice}`))
+        assert.notInclude(doctor.stdout, "cannot be reached")
+        const serve = yield* run(cwd, ["serve"], on(url))
+        assert.strictEqual(serve.code, 1)
+        assert.match(serve.stderr, new RegExp(`^authority: ${advice}`))
       }),
   )
 })

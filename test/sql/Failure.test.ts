@@ -15,7 +15,12 @@ it.each(codes.split(" "))("the error code %s counts as a lost connection", (code
   assert.match(Failure.describe(withCode(code)).message, /^the database cannot be reached/)
 })
 
-it.each(["23505", "42501", "53300", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
+it("a server without a free connection counts as a lost connection, and its error names the limits", () => {
+  assert.isTrue(Failure.isDisconnection(withCode("53300")))
+  assert.match(Failure.describe(withCode("53300")).message, /^the server has no free connection/)
+})
+
+it.each(["23505", "42501", "57014", "SQLITE_BUSY", "SQLITE_FULL"])(
   "the error code %s does not count as a lost connection",
   (code) => {
     assert.isFalse(Failure.isDisconnection(withCode(code)))

@@ -1,6 +1,5 @@
 /** The error messages when a real PostgreSQL server refuses something. */
-import { execFileSync } from "node:child_process"
-import { chownSync, readFileSync, statSync, writeFileSync } from "node:fs"
+import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
@@ -12,9 +11,10 @@ import { Health } from "../../src/Health.ts"
 import * as SqlHealth from "../../src/sql/Health.ts"
 import * as Migrations from "../../src/sql/Migrations.ts"
 import * as PostgresClient from "../../src/sql/Postgres.ts"
-import * as PostgresServer from "../../src/sql/PostgresServer.ts"
 import * as Postgres from "../../scripts/support/Postgres.ts"
 import { temporaryDatabase } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
+import { verb } from "../support/Verb.ts"
 
 const timeout = 120_000
 
@@ -144,29 +144,13 @@ describe("a PostgreSQL role", () => {
   )
 })
 
-/** A server with TLS and a role for each password method. */
-const server = { url: "", certificate: "" }
+/** A server with a role for each password method. */
+const server = { url: "" }
 let stop = async () => {}
 
 beforeAll(async () => {
   const postgres = await Postgres.start({ durable: false })
   stop = postgres.destroy
-  const { gid, uid } = statSync(postgres.data)
-  const [key, certificate] = [join(postgres.data, "server.key"), join(postgres.data, "server.crt")]
-  execFileSync(
-    "openssl",
-    [
-      ..."req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost".split(" "),
-      "-addext",
-      "subjectAltName=DNS:localhost",
-      "-keyout",
-      key,
-      "-out",
-      certificate,
-    ],
-    { stdio: "pipe" },
-  )
-  for (const file of [key, certificate]) chownSync(file, uid, gid)
   const rules = join(postgres.data, "pg_hba.conf")
   writeFileSync(
     rules,
@@ -175,7 +159,7 @@ beforeAll(async () => {
      host all plain all password
      ${readFileSync(rules, "utf8")}`,
   )
-  Object.assign(server, { url: postgres.url, certificate })
+  server.url = postgres.url
   await Effect.runPromise(
     asOwner(
       `${postgres.url}/postgres`,
@@ -183,7 +167,6 @@ beforeAll(async () => {
         `SET password_encryption = '${role === "md5" ? "md5" : "scram-sha-256"}'`,
         `CREATE ROLE ${role} LOGIN PASSWORD 'hush'`,
       ]),
-      "ALTER SYSTEM SET ssl = on",
       "SELECT pg_reload_conf()",
     ),
   )
@@ -211,6 +194,22 @@ describe("a PostgreSQL connection", () => {
     )
   }
 
+  it.scopedLive(
+    "a missing PostgreSQL password is read from the password file",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        const url = withUser(`${server.url}/postgres`, "scram")
+        const { host } = new URL(url)
+        const file = join(cwd, "passwords")
+        writeFileSync(file, `${host}:other:scram:wrong\n${host}:*:scram:hush\n`, { mode: 0o600 })
+        const settings = { AUTHORITY_DATABASE_URL: url, PGPASSFILE: file }
+        const { stderr } = yield* verb(cwd, ["account", "list"], settings)
+        assert.match(stderr, /^authority: there is no database at [^\n]+\n$/)
+      }),
+    timeout,
+  )
+
   it.effect(
     "a missing PostgreSQL database, host or port gives an error that says what is missing",
     () =>
@@ -231,49 +230,6 @@ describe("a PostgreSQL connection", () => {
           yield* startOn("postgres://u:p@/d?host=/nowhere"),
           /^the database cannot be reached; check .*\(connect ENOENT \/nowhere/,
         )
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a TLS failure to PostgreSQL gives an error with its cause and the setting to change",
-    () =>
-      Effect.gen(function* () {
-        const url = `${server.url}/postgres`
-        const named = url.replace("127.0.0.1", "localhost")
-        assert.match(
-          yield* startOn(`${named}?sslmode=verify-full`),
-          /^the server.s certificate is not trusted; name the file of its certificate authority as sslrootcert=FILE in AUTHORITY_DATABASE_URL \(self-signed certificate/,
-        )
-        assert.match(
-          yield* startOn(`${url}?sslmode=verify-full&sslrootcert=${server.certificate}`),
-          /^the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca /,
-        )
-        assert.match(
-          yield* startOn(`${named}?sslmode=verify-full&sslrootcert=/no/such.crt`),
-          /^a file that AUTHORITY_DATABASE_URL names cannot be read; check its path and permissions \(ENOENT.*such.crt/,
-        )
-        const plain = Redacted.value(yield* temporaryDatabase)
-        assert.match(
-          yield* startOn(`${plain}?sslmode=require`),
-          /^the server does not support TLS; turn TLS on at the server, or use sslmode=prefer or sslmode=disable/,
-        )
-      }),
-    timeout,
-  )
-
-  it.effect(
-    "a connection to a PostgreSQL server with TLS is encrypted unless sslmode is disable, and the doctor detects both cases",
-    () =>
-      Effect.gen(function* () {
-        const url = `${server.url}/postgres`
-        const examine = (query: string) => PostgresServer.examine(Redacted.make(`${url}?${query}`))
-        const encrypted = { tls: "TLSv1.3", isServerEncrypted: true, pooler: "none" } as const
-        assert.deepInclude(yield* examine(""), encrypted)
-        const verified = `sslmode=verify-ca&sslrootcert=${server.certificate}`
-        assert.deepInclude(yield* examine(verified), encrypted)
-        const plain = { tls: undefined, isServerEncrypted: false, pooler: "none" } as const
-        assert.deepInclude(yield* examine("sslmode=disable"), plain)
       }),
     timeout,
   )

@@ -1,17 +1,4 @@
-/** A certificate for `localhost`, its key, and the authority that signed it; good until 2126. */
-export const authority = `-----BEGIN CERTIFICATE-----
-MIIBijCCATGgAwIBAgIUc1vJEAbMWzrmt2vgUq0Hu/RyFUwwCgYIKoZIzj0EAwIw
-GjEYMBYGA1UEAwwPYXV0aG9yaXR5IHRlc3RzMCAXDTI2MTEyMzA3MjgyOFoYDzIx
-MjYxMDMwMDcyODI4WjAaMRgwFgYDVQQDDA9hdXRob3JpdHkgdGVzdHMwWTATBgcq
-hkjOPQIBBggqhkjOPQMBBwNCAASwgVA4HS9HI81taXVtPUhdRrWkW+ydQsKT/cA2
-gRuXCEuPHd9LsXTEAlSQL/C2h+FR6FUvXp+mwbGJCt3NE5Pto1MwUTAdBgNVHQ4E
-FgQUk60FNTUZxJFonbRx7X10owoI2xAwHwYDVR0jBBgwFoAUk60FNTUZxJFonbRx
-7X10owoI2xAwDwYDVR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNHADBEAiBI4a6j
-SPgwNaP/nPz0BZnmBAu9NmmwqHzPlPvnFLqjtAIgEPIANm0IJAAp92EpIGeXGeGc
-vPv6lfIrKpDsv6gcK1E=
------END CERTIFICATE-----
-`
-
+/** A certificate for `localhost` and its key; good until 2126. */
 export const certificate = `-----BEGIN CERTIFICATE-----
 MIIBijCCATCgAwIBAgIUK6l2CP6zDdsBRMJI3CkQjYxm0UMwCgYIKoZIzj0EAwIw
 GjEYMBYGA1UEAwwPYXV0aG9yaXR5IHRlc3RzMCAXDTI2MTEyMzA3MjgyOFoYDzIx
