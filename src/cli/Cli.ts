@@ -49,17 +49,11 @@ export const run = (words: ReadonlyArray<string>) =>
         chosen = run
       })
     }
-    yield* Effect.try({
-      try: () => program.parse(words, { from: "user" }),
-      catch: (error) => error,
-    }).pipe(
-      Effect.catchAll((error) =>
-        error instanceof CommanderError
-          ? error.exitCode === 0
-            ? Effect.void
-            : new WrongUsage()
-          : Effect.die(error),
-      ),
-    )
+    try {
+      program.parse(words, { from: "user" })
+    } catch (error) {
+      if (!(error instanceof CommanderError)) throw error
+      if (error.exitCode !== 0) return yield* new WrongUsage()
+    }
     yield* chosen
   })

@@ -9,7 +9,6 @@ import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
-import { line } from "./Output.ts"
 
 /** The arguments are invalid. The parser has already printed the error. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
@@ -57,12 +56,9 @@ const isWrongUsage = (cause: Cause.Cause<unknown>) =>
 const messageOf = (error: unknown): string =>
   Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
 
-/**
- * Prints text without colours when stdout is not a terminal. Always prints an error as one line.
- */
+/** Prints an error as one line without colours. */
 const forShell = (console: Console.Console): Console.Console => ({
   ...console,
-  log: (text: unknown) => Effect.orDie(line(String(text))),
   error: (text: unknown) => {
     const sentence = stripVTControlCharacters(String(text))
       .trim()

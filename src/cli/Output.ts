@@ -1,6 +1,5 @@
 /** Prints the results of verbs: text for people, or one JSON document for programs. */
 import { fstatSync, writeSync } from "node:fs"
-import { stripVTControlCharacters } from "node:util"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
 import { latestTime } from "../time/TimeSpan.ts"
@@ -35,9 +34,7 @@ const writeToStream = (text: string) =>
     catch: OutputFailed.of("stdout"),
   })
 
-/** Writes a line to stdout. Removes colours when stdout is not a terminal. */
-export const line = (text: string) =>
-  write(`${process.stdout.isTTY ? text : stripVTControlCharacters(text)}\n`)
+export const line = (text: string) => write(`${text}\n`)
 
 /** Prints the result of a verb. */
 export const print = (asJson: boolean, document: unknown, text: string) =>

@@ -2,27 +2,11 @@
 import { readdirSync } from "node:fs"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { folder, json, run, source } from "../support/Program.ts"
+import { folder, run, source } from "../support/Program.ts"
 
 const timeout = 60_000
 
 describe("the verbs as a process", () => {
-  it.scopedLive(
-    "a CLI verb with --json prints one JSON document, and a failure is one line on stderr",
-    () =>
-      Effect.gen(function* () {
-        const cwd = yield* folder
-        const { account } = yield* json(cwd, "account", "create", "acme", "--credits", "5")
-        assert.deepStrictEqual(yield* json(cwd, "account", "list"), {
-          accounts: [{ ...account, available: 5 }],
-        })
-        const failed = yield* run(cwd, ["credits", "balance", "--account", "nobody", "--json"])
-        assert.deepStrictEqual([failed.code, failed.stdout], [1, ""])
-        assert.match(failed.stderr, /^authority: .*"nobody".*account list.*\n$/)
-      }),
-    timeout,
-  )
-
   it.scopedLive(
     "CLI verbs that do not use the database work without a database",
     () =>
