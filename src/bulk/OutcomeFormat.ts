@@ -2,7 +2,7 @@
  * The output formats of the outcomes. Every format can be written row by row, as answers arrive.
  */
 import type { Outcome } from "../client/Outcomes.ts"
-import { csvCell } from "./csvCell.ts"
+import { csv } from "../list/csv.ts"
 
 export const names = ["table", "csv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]
@@ -38,7 +38,7 @@ const tableRow = (outcome: Outcome) => {
   ].join("  ")
 }
 
-const csvRow = (outcome: Outcome) => [outcome.url, ...cellsOf(outcome)].map(csvCell).join(",")
+const csvRow = (outcome: Outcome) => csv([[outcome.url, ...cellsOf(outcome)]])
 
 const cellsOf = (outcome: Outcome) =>
   "reason" in outcome

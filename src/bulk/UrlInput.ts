@@ -1,14 +1,21 @@
 /** Opens the input of a bulk check: a file, or standard input. */
 import { createReadStream } from "node:fs"
 import { realpath, stat } from "node:fs/promises"
+import * as Chunk from "effect/Chunk"
+import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { maxUrls } from "../contract/Limits.ts"
-import * as UrlList from "./UrlList.ts"
+import * as UrlList from "../list/UrlList.ts"
+
+/** The list cannot be read. `message` names the list and says why. */
+export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{
+  readonly message: string
+}> {}
 
 export interface UrlInput {
-  readonly batches: Stream.Stream<ReadonlyArray<string>, UrlList.UnreadableList>
+  readonly batches: Stream.Stream<ReadonlyArray<string>, UnreadableInput>
   /**
    * The input file; undefined for a pipe or a terminal, which a later run cannot read a second
    * time.
@@ -26,9 +33,9 @@ export const open = (options: {
    * when `column` is set.
    */
   readonly onColumn: (column: string) => void
-}): Effect.Effect<UrlInput, UrlList.UnreadableList> =>
+}): Effect.Effect<UrlInput, UnreadableInput> =>
   Effect.gen(function* () {
-    let isReported = false
+    let isReported = Option.isSome(options.column)
     const onColumn = (column: string) => {
       if (!isReported) options.onColumn(column)
       isReported = true
@@ -36,14 +43,13 @@ export const open = (options: {
     const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
       Stream.suspend(() =>
         Stream.fromAsyncIterable(
-          UrlList.batches(source(), {
-            column: Option.getOrUndefined(options.column),
-            batchSize: maxUrls,
-            isCsv: /\.(csv|tsv)$/i.test(name),
-            onColumn,
-          }),
+          urlsIn(source(), Option.getOrUndefined(options.column), onColumn),
           unreadable(name),
         ),
+      ).pipe(
+        Stream.mapConcat((urls) => urls),
+        Stream.grouped(maxUrls),
+        Stream.map(Chunk.toReadonlyArray),
       )
     if (Option.isNone(options.file)) {
       return { batches: read("standard input", () => process.stdin), file: undefined }
@@ -58,8 +64,33 @@ export const open = (options: {
     return { batches, file: { path, urls } }
   })
 
+async function* urlsIn(
+  bytes: AsyncIterable<Uint8Array>,
+  column: string | undefined,
+  onColumn: (column: string) => void,
+) {
+  const list = UrlList.reader(column)
+  const urlsOf = (items: ReadonlyArray<UrlList.Item>) => {
+    const table = list.table()
+    if (table !== undefined) onColumn(foundColumn(table))
+    return items.map(({ url }) => url)
+  }
+  for await (const text of UrlList.decoded(bytes)) yield urlsOf(list.push(text))
+  yield urlsOf(list.end())
+}
+
+/** Throws UnreadableList when the user has to choose the column. */
+const foundColumn = ({ candidates, column, columns, hasHeader }: UrlList.Table): string => {
+  const label = (index: number) => (hasHeader ? JSON.stringify(columns[index]) : String(index + 1))
+  if (column !== undefined) return label(column)
+  const choice = candidates.map(label).join(" or ")
+  throw new UrlList.UnreadableList(
+    `has no column that is clearly the only one with URLs; choose a column with --column: ${choice}`,
+  )
+}
+
 const unreadable = (name: string) => (cause: unknown) =>
-  new UrlList.UnreadableList({
+  new UnreadableInput({
     message:
       cause instanceof UrlList.UnreadableList
         ? `${name} ${cause.message}`

@@ -4,9 +4,9 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
-import { csvCell } from "../bulk/csvCell.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
+import * as Csv from "../list/csv.ts"
 import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
 import * as Verb from "./Verb.ts"
@@ -96,7 +96,7 @@ const table: Writer = () => (lines) =>
 const csv: Writer = () => (lines) =>
   lines.pipe(
     Stream.map(({ amount, at, balanceAfter, kind, note, requestId, urls }) =>
-      [at, kind, amount, balanceAfter, urls, requestId, note].map(csvCell).join(","),
+      Csv.csv([[at, kind, amount, balanceAfter, urls, requestId, note]]),
     ),
     headed("time,kind,amount,balance,urls,request_id,note"),
   )

@@ -1,5 +1,5 @@
 /** Formats results for spreadsheets and programs. */
-import Papa from "papaparse"
+import { csv as csvOf } from "../list/csv.ts"
 import type { Row } from "./Row.ts"
 
 export interface Results {
@@ -19,15 +19,12 @@ export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\
 /** Returns cells separated by tabs, which can be pasted into a spreadsheet. */
 export const tsv = (results: Results): string => table(results, "\t", "\n")
 
-/**
- * Returns a table with one line for each line of the user's list. Lists are untrusted input, so a
- * cell that a spreadsheet would treat as a formula gets a leading apostrophe.
- */
+/** Returns a table with a header, and one line for each line of the user's list. */
 const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
-  Papa.unparse(
-    {
-      fields: [...columns, ...distinct(others, columns)],
-      data: rows.flatMap(({ figures, lines = [[]], reason, url }) =>
+  csvOf(
+    [
+      [...columns, ...distinct(others, columns)],
+      ...rows.flatMap(({ figures, lines = [[]], reason, url }) =>
         lines.map((cells) => [
           url,
           figures?.domainAuthority,
@@ -37,8 +34,8 @@ const table = ({ others, rows }: Results, delimiter: string, newline: string): s
           ...cells,
         ]),
       ),
-    },
-    { delimiter, escapeFormulae: true, newline },
+    ],
+    { delimiter, newline },
   )
 
 /** Makes the column names distinct: a name that is already in use gets a suffix. */

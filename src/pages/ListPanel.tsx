@@ -1,5 +1,6 @@
 import { batch, computed, signal } from "@preact/signals"
 import { focusKeyField } from "./KeyPanel.tsx"
+import { decoded } from "../list/UrlList.ts"
 import * as UrlList from "./UrlList.ts"
 import { activeRun, check, credits, key } from "./ConsoleState.ts"
 import { addresses, count } from "./Texts.ts"
@@ -12,20 +13,21 @@ const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
-/**
- * The part of the text that has the URLs, as chosen by the user. Undefined when the console must
- * detect the part.
- */
-const reading = signal<UrlList.Reading | undefined>(undefined)
+/** The number of the column that the user chose; undefined to find the column. */
+const column = signal<string | undefined>(undefined)
 
 const list = computed(() =>
   UrlList.read(attached.value?.text ?? typed.value, {
     keepsDuplicates: keepsDuplicates.value,
-    reading: reading.value,
+    column: column.value,
   }),
 )
 
 export const isListEmpty = computed(() => attached.value === undefined && typed.value === "")
+
+const unreadable = computed(
+  () => list.value.problem && `${attached.value?.name ?? "The list"} ${list.value.problem}.`,
+)
 
 const length = computed(() => list.value.items.length)
 
@@ -36,7 +38,7 @@ const maxFileBytes = 100 * 1024 * 1024
 const attach = (name: string, text: string) =>
   batch(() => {
     problem.value = undefined
-    reading.value = undefined
+    column.value = undefined
     attached.value = { name, text }
   })
 
@@ -44,7 +46,7 @@ const attach = (name: string, text: string) =>
 const setText = (text: string) =>
   batch(() => {
     problem.value = undefined
-    reading.value = undefined
+    column.value = undefined
     attached.value = undefined
     typed.value = text
   })
@@ -56,11 +58,8 @@ const take = async (file: File | undefined) => {
     return
   }
   try {
-    const text = await file.text()
-    if (text.includes("\0")) {
-      problem.value = `${file.name} is not a text file. Save the spreadsheet as CSV and choose the CSV file.`
-      return
-    }
+    let text = ""
+    for await (const piece of decoded([new Uint8Array(await file.arrayBuffer())])) text += piece
     attach(file.name, text)
   } catch {
     problem.value = `${file.name} could not be read. Check that the file still exists and choose the file again, or paste the list.`
@@ -103,7 +102,10 @@ const start = (event: Event) => {
   event.preventDefault()
   if (activeRun.value !== undefined) return
   if (length.value === 0) {
-    problem.value = "The list is empty: paste some addresses, or choose a file."
+    problem.value =
+      list.value.table === undefined
+        ? "The list is empty: paste some addresses, or choose a file."
+        : "Choose the column that has the addresses."
     document.getElementById("list")?.focus()
     return
   }
@@ -146,7 +148,7 @@ export const ListPanel = () => (
       {attached.value === undefined ? <Field /> : <Attached name={attached.value.name} />}
       <Reading />
       <p class="problem" role="alert">
-        {problem.value}
+        {problem.value ?? unreadable.value}
       </p>
       <label class="choice">
         <input
@@ -178,7 +180,7 @@ const Field = () => (
       autocapitalize="off"
       placeholder={"example.com\nhttps://www.example.org/page"}
       value={typed.value}
-      onInput={(event) => (typed.value = event.currentTarget.value)}
+      onInput={(event) => setText(event.currentTarget.value)}
       onPaste={paste}
       onKeyDown={(event) => {
         if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return
@@ -231,12 +233,12 @@ const Attached = ({ name }: { readonly name: string }) => (
  * column that has the addresses.
  */
 const Reading = () => {
-  const { columns, duplicates, reading: current } = list.value
+  const { duplicates, table } = list.value
   const parts = [
     length.value === 0
       ? "Paste a list of any length, or drop a file here."
       : addresses(length.value),
-    ...(columns.length === 0 ? [] : [columnName(columns, current)]),
+    ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
     ...(duplicates === 0 ? [] : [`${count(duplicates, "duplicate")} left out`]),
   ]
   return (
@@ -244,20 +246,19 @@ const Reading = () => {
       <p class="hint" role="status">
         {parts.join(" · ")}
       </p>
-      {columns.length > 0 && (
+      {table !== undefined && (
         <label>
           Addresses are in
           <select
-            value={current}
-            onChange={(event) => (reading.value = readingOf(event.currentTarget.value))}
+            value={table.column ?? ""}
+            onChange={(event) => (column.value = String(Number(event.currentTarget.value) + 1))}
           >
-            {columns.map((column, index) => (
+            {table.column === undefined && <option value="">choose a column</option>}
+            {table.columns.map((name, index) => (
               <option key={index} value={index}>
-                {column}
+                {name}
               </option>
             ))}
-            <option value="cells">every cell</option>
-            <option value="lines">whole lines, not split</option>
           </select>
         </label>
       )}
@@ -265,15 +266,8 @@ const Reading = () => {
   )
 }
 
-const readingOf = (value: string): UrlList.Reading =>
-  value === "cells" || value === "lines" ? value : Number(value)
-
-const columnName = (columns: ReadonlyArray<string>, reading: UrlList.Reading) => {
-  if (reading === "cells") return "from every cell"
-  if (reading === "lines") return "from whole lines"
-  const name = columns[reading] ?? ""
-  return /^column \d+$/.test(name) ? `from ${name}` : `from the column “${name}”`
-}
+const columnName = (name: string) =>
+  /^column \d+$/.test(name) ? `from ${name}` : `from the column “${name}”`
 
 const Cost = () => {
   const available = credits.value

@@ -22,6 +22,7 @@ import {
   batches,
   gate,
 } from "../support/ConsolePage.ts"
+import { fixtures } from "../support/lists.ts"
 import { start as startServer } from "../support/TestServer.ts"
 
 /** A service with an account that has these credits. Its figures are synthetic. */
@@ -224,13 +225,49 @@ describe.skipIf(isMissing)("the console", () => {
           lines.map((line) => line.replace(/,\d+,\d+,\d+,,/, " ")),
           ['x.com 1,a.com,"one, two"', "x.com 3,c.com,", `y.com 2,b.com,"'=1+1"`],
         )
+      }),
+    timeout,
+  )
 
-        yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
-        yield* act((page) => paste(page, ["d.com\te.com", "f.com\tg.com"]))
-        yield* act((page) => page.getByText("4 addresses · from every cell").waitFor())
-        yield* act((page) => page.getByRole("button", { name: "Clear", exact: true }).click())
-        yield* act((page) => paste(page, ["d.com, e.com, f.com", "g.com", "h.com, i.com"]))
-        yield* act((page) => page.getByRole("button", { name: "Check 6 addresses" }).waitFor())
+  it.scopedLive(
+    "the console reads the same lists in a browser as authority check does",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* service()
+        const { act, page } = yield* visit(url, "/console")
+        const files = fixtures.filter(({ urls }) => urls.length > 0)
+        for (const { column, content, urls } of files) {
+          const buffer = Buffer.from(content)
+          const from =
+            column === undefined
+              ? ""
+              : ` · from ${/^column \d$/.test(column) ? column : `the column “${column}”`}`
+          yield* act(() =>
+            page
+              .getByLabel("Choose a file")
+              .setInputFiles({ name: "list.csv", mimeType: "text/csv", buffer }),
+          )
+          const shown = `${urls.length} ${urls.length === 1 ? "address" : "addresses"}${from}`
+          yield* act(() => page.getByText(shown, { exact: true }).last().waitFor())
+          yield* act(() => page.getByRole("button", { name: "Remove" }).click())
+        }
+        const unclear = Buffer.from("from,to\na.com,b.com\n")
+        yield* act(() =>
+          page
+            .getByLabel("Choose a file")
+            .setInputFiles({ name: "list.csv", mimeType: "text/csv", buffer: unclear }),
+        )
+        yield* act(() => page.getByRole("button", { name: "Check", exact: true }).click())
+        yield* act(() => page.getByText("Choose the column that has the addresses.").waitFor())
+        yield* act(() => page.getByLabel("Addresses are in").selectOption("to"))
+        yield* act(() => page.getByText("1 address · from the column “to”").waitFor())
+        yield* act(() => page.getByRole("button", { name: "Remove" }).click())
+        yield* act(() =>
+          page
+            .getByLabel("Choose a file")
+            .setInputFiles({ name: "a.xlsx", mimeType: "", buffer: Buffer.from("PK\0\0") }),
+        )
+        yield* act(() => page.getByText("a.xlsx is not a text file").waitFor())
       }),
     timeout,
   )

@@ -38,7 +38,7 @@ describe("the output formats of a bulk check", () => {
         "example.com,50,29.5,4,",
         '"https://example.org/a,b",100,0,,',
         '"say ""hi""",,,,INVALID_URL',
-        "'=cmd(),,,,INVALID_URL",
+        `"'=cmd()",,,,INVALID_URL`,
         "bell\u0007\u001b[31m,,,,PROVIDER_ERROR",
         "",
       ].join("\n"),

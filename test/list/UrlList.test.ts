@@ -1,0 +1,177 @@
+/** `authority check` and the console find the same URLs in the same file. */
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as fc from "effect/FastCheck"
+import * as Option from "effect/Option"
+import * as Stream from "effect/Stream"
+import * as UrlInput from "../../src/bulk/UrlInput.ts"
+import * as UrlList from "../../src/list/UrlList.ts"
+import * as PagesList from "../../src/pages/UrlList.ts"
+import { fixtures } from "../support/lists.ts"
+import { runs } from "../support/properties.ts"
+import { folder } from "../support/Program.ts"
+
+const urls = (items: ReadonlyArray<{ readonly url: string }>) => items.map(({ url }) => url)
+
+/** Reads a file as `authority check` does. */
+const checked = (content: string | Uint8Array, column?: string) =>
+  Effect.gen(function* () {
+    const file = join(yield* folder, "list.csv")
+    writeFileSync(file, content)
+    const columns: Array<string> = []
+    const { batches } = yield* UrlInput.open({
+      file: Option.some(file),
+      column: Option.fromNullable(column),
+      onColumn: (name) => columns.push(name),
+    })
+    return { urls: [...(yield* Stream.runCollect(batches))].flat(), columns }
+  }).pipe(Effect.scoped)
+
+/** Reads a file as the console does. */
+const pasted = async (content: string | Uint8Array, column?: string) => {
+  let text = ""
+  for await (const piece of UrlList.decoded([Buffer.from(content)])) text += piece
+  return PagesList.read(text, { keepsDuplicates: true, column })
+}
+
+/** Reads a list in pieces of `size` bytes, which may cut lines and characters. */
+const inPieces = async (content: string | Uint8Array, size: number, column?: string) => {
+  const bytes = Buffer.from(content)
+  const list = UrlList.reader(column)
+  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
+    bytes.subarray(i * size, (i + 1) * size),
+  )
+  const found: Array<string> = []
+  for await (const text of UrlList.decoded(pieces)) found.push(...urls(list.push(text)))
+  return [...found, ...urls(list.end())]
+}
+
+describe("a list of URLs", () => {
+  for (const { column, content, name, urls: expected } of fixtures) {
+    it.effect(`authority check and the console read ${name}`, () =>
+      Effect.gen(function* () {
+        const list = yield* checked(content)
+        const { items, table } = yield* Effect.promise(() => pasted(content))
+        assert.deepStrictEqual(list.urls, expected)
+        assert.deepStrictEqual(urls(items), expected)
+        assert.strictEqual(
+          table?.column === undefined ? undefined : table.columns[table.column],
+          column,
+        )
+        const label = /^column (\d)$/.exec(column ?? "")?.[1] ?? JSON.stringify(column)
+        assert.deepStrictEqual(list.columns, column === undefined ? [] : [label])
+        for (const size of [1, 3]) {
+          assert.deepStrictEqual(yield* Effect.promise(() => inPieces(content, size)), expected)
+        }
+      }),
+    )
+  }
+
+  it("a list yields every line once and in order, however the file is cut into pieces", () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom("a.com", "https://b.com/x,y", '"c', "d é", "#e", " ", "1,a.com")),
+        fc.constantFrom("\n", "\r\n", "\r"),
+        fc.integer({ min: 1, max: 20 }),
+        async (lines, lineEnd, size) => {
+          const text = lines.join(lineEnd)
+          const list = UrlList.reader()
+          const expected = urls([...list.push(text), ...list.end()])
+          assert.deepStrictEqual(await inPieces(text, size), expected)
+        },
+      ),
+      { numRuns: runs(200) },
+    ))
+
+  it("a CSV of 100,000 rows that begins like its first 100 rows is read to its end", () => {
+    const rows = Array.from({ length: 100_000 }, (_, i) => `${i},"site-${i}.com","a\nb"`)
+    const list = UrlList.reader()
+    const items = [`id,url,note\n${rows.join("\n")}`].flatMap(list.push).concat(list.end())
+    assert.lengthOf(items, 100_000)
+    assert.deepStrictEqual(items.at(-1), { url: "site-99999.com", others: ["99999", "a\nb"] })
+  })
+})
+
+describe("the column that the user chooses", () => {
+  const csv = "id,site,rival\n1,a.com,x.com\n2,b.com,y.com\n"
+
+  it.effect("a column of a CSV can be chosen by its name or its number", () =>
+    Effect.gen(function* () {
+      for (const column of ["rival", " RIVAL ", "3"]) {
+        assert.deepStrictEqual(yield* checked(csv, column), {
+          urls: ["x.com", "y.com"],
+          columns: [],
+        })
+        const { items } = yield* Effect.promise(() => pasted(csv, column))
+        assert.deepStrictEqual(urls(items), ["x.com", "y.com"])
+      }
+      const short = '"x,y";url\n1;a.com\n2\n3;"b.com"\n4;\n'
+      assert.deepStrictEqual((yield* checked(short, "url")).urls, ["a.com", "b.com"])
+      assert.deepStrictEqual((yield* checked("site\nlocalhost", "site")).urls, ["localhost"])
+      assert.deepStrictEqual((yield* checked("", "url")).urls, [])
+    }),
+  )
+
+  it.effect("a CSV with several columns of URLs is not read until the user chooses one", () =>
+    Effect.gen(function* () {
+      const refusal = Effect.map(Effect.flip(checked("Source,Target page\na.com,b.com\n")), String)
+      assert.include(yield* refusal, 'choose a column with --column: "Source" or "Target page"')
+      const unnamed = Effect.map(Effect.flip(checked("1,a.com,b.com\n")), String)
+      assert.include(yield* unnamed, "choose a column with --column: 2 or 3")
+      const list = yield* Effect.promise(() => pasted("Source,Target page\na.com,b.com\n"))
+      assert.deepStrictEqual([list.items, list.table?.candidates], [[], [0, 1]])
+    }),
+  )
+
+  it.effect("a column that a CSV does not have is reported with the columns that it has", () =>
+    Effect.gen(function* () {
+      const missing = [
+        ["url", 'has no column "url"; its columns are "id", "site", "rival"'],
+        ["4", "has no column 4, because its first row has 3 columns"],
+      ] as const
+      for (const [column, message] of missing) {
+        assert.include((yield* Effect.flip(checked(csv, column))).message, message)
+        assert.strictEqual((yield* Effect.promise(() => pasted(csv, column))).problem, message)
+      }
+    }),
+  )
+})
+
+describe("a file that is not a list", () => {
+  it.effect.each([
+    [
+      "a line without an end",
+      "x".repeat(1_100_000),
+      "has a line of more than a million characters",
+    ],
+    ["a spreadsheet", "PK\u0003\u0004\0\0", "is not a text file; save a spreadsheet as CSV"],
+  ] as const)("%s is refused, and nothing is checked", ([, content, message]) =>
+    Effect.gen(function* () {
+      assert.include((yield* Effect.flip(checked(content))).message, `list.csv ${message}`)
+      assert.include((yield* Effect.promise(() => pasted(content))).problem, message)
+    }),
+  )
+})
+
+describe("the console's list", () => {
+  it("the console leaves out repeated URLs, and keeps the other cells of each of their lines", () => {
+    const text = "id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n"
+    const list = PagesList.read(text, { keepsDuplicates: false })
+    assert.deepStrictEqual([list.others, list.duplicates], [["id", "note"], 1])
+    assert.deepStrictEqual(list.items, [
+      {
+        url: "a.com",
+        lines: [
+          ["1", "x"],
+          ["3", ""],
+        ],
+      },
+      { url: "b.com", lines: [["2", "y"]] },
+    ])
+    const lines = PagesList.read("a.com\na.com", { keepsDuplicates: false })
+    assert.deepStrictEqual(lines.items, [{ url: "a.com" }])
+    assert.lengthOf(PagesList.read("a.com\na.com", { keepsDuplicates: true }).items, 2)
+  })
+})
