@@ -31,49 +31,64 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
   })
 }
 
-type Row = ReadonlyArray<string | number | null>
+type Type = "TEXT" | "BIGINT"
+
+/** A table, how each column's cell is made of a record, and the columns of the key if rows are replaced. */
+export interface Table<A> {
+  readonly name: string
+  readonly columns: Readonly<Record<string, readonly [Type, (record: A) => string | number | null]>>
+  readonly key?: ReadonlyArray<string>
+}
+
+/** The parts of an INSERT into the table. `rowOf` makes the row of a record. */
+export const insertionOf = <A>({ columns, key, name }: Table<A>) => {
+  const names = Object.keys(columns)
+  const cells = Object.values(columns).map(([, cell]) => cell)
+  const changes = names.filter((each) => key?.includes(each) === false)
+  return {
+    into: `INSERT INTO ${name} (${names.join(", ")})`,
+    onConflict: key
+      ? `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.map((each) => `${each} = excluded.${each}`).join(", ")}`
+      : "",
+    rowOf: (record: A) => cells.map((cell) => cell(record)),
+  }
+}
 
 /**
- * Returns a function that inserts rows, with cells in the order of `columns`. PostgreSQL gets all
- * rows as one JSON parameter, so that any number of rows needs only one round trip. SQLite has no
- * round trips, and inserts rows twice as fast with one parameter per cell.
+ * Returns a function that inserts records as rows. PostgreSQL gets all rows as one JSON parameter,
+ * so that any number of rows needs only one round trip. SQLite has no round trips, and inserts rows
+ * twice as fast with one parameter per cell.
  */
-export const inserter = (
+export const inserter = <A>(
   sql: SqlClient.SqlClient,
-  {
-    columns,
-    onConflict = "",
-    table,
-  }: {
-    readonly table: string
-    readonly columns: Readonly<Record<string, "TEXT" | "BIGINT">>
-    readonly onConflict?: string
-  },
-): ((rows: ReadonlyArray<Row>) => Effect.Effect<unknown, SqlError>) => {
-  const into = `INSERT INTO ${table} (${Object.keys(columns).join(", ")})`
+  table: Table<A>,
+): ((records: ReadonlyArray<A>) => Effect.Effect<unknown, SqlError>) => {
+  const { into, onConflict, rowOf } = insertionOf(table)
+  const types = Object.values(table.columns).map(([type]) => type)
   return sql.onDialectOrElse({
     sqlite: () => {
-      const row = `(${Object.keys(columns).fill("?").join(", ")})`
+      const row = `(${types.map(() => "?").join(", ")})`
       const texts = new Map(
         sizes.map((size) => [
           size,
           `${into} VALUES ${Array<string>(size).fill(row).join(", ")} ${onConflict}`,
         ]),
       )
-      return (rows: ReadonlyArray<Row>) =>
-        chunked(rows).reduce(
+      return (records: ReadonlyArray<A>) =>
+        chunked(records).reduce(
           (before: Effect.Effect<unknown, SqlError>, chunk) =>
-            Effect.zipRight(before, sql.unsafe(texts.get(chunk.length) ?? "", chunk.flat())),
+            Effect.zipRight(
+              before,
+              sql.unsafe(texts.get(chunk.length) ?? "", chunk.flatMap(rowOf)),
+            ),
           Effect.void,
         )
     },
     orElse: () => {
-      const cells = Object.values(columns).map((type, i) =>
-        type === "TEXT" ? `value->>${i}` : `CAST(value->>${i} AS ${type})`,
-      )
-      const text = `${into} SELECT ${cells.join(", ")} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
-      return (rows: ReadonlyArray<Row>) =>
-        rows.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(rows)])
+      const cells = types.map((type, i) => `CAST(value->>${i} AS ${type})`).join(", ")
+      const text = `${into} SELECT ${cells} FROM json_array_elements($1::json) AS rows (value) ${onConflict}`
+      return (records: ReadonlyArray<A>) =>
+        records.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(records.map(rowOf))])
     },
   })
 }
@@ -84,8 +99,8 @@ export const inserter = (
  */
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 
-const chunked = (rows: ReadonlyArray<Row>): ReadonlyArray<ReadonlyArray<Row>> => {
-  const chunks: Array<ReadonlyArray<Row>> = []
+const chunked = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {
+  const chunks: Array<ReadonlyArray<A>> = []
   let taken = 0
   for (const size of sizes) {
     for (; rows.length - taken >= size; taken += size) chunks.push(rows.slice(taken, taken + size))

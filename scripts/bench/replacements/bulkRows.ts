@@ -5,27 +5,18 @@
 import type * as SqlClient from "@effect/sql/SqlClient"
 import type { SqlError } from "@effect/sql/SqlError"
 import * as Effect from "effect/Effect"
+import { insertionOf, type Table } from "../../../src/sql/bulkRows.ts"
 
 export { isAmong, rowsOf } from "../../../src/sql/bulkRows.ts"
 
-export const inserter = (
+export const inserter = <A>(
   sql: SqlClient.SqlClient,
-  {
-    columns,
-    onConflict = "",
-    table,
-  }: {
-    readonly table: string
-    readonly columns: Readonly<Record<string, "TEXT" | "BIGINT">>
-    readonly onConflict?: string
-  },
-): ((
-  rows: ReadonlyArray<ReadonlyArray<string | number | null>>,
-) => Effect.Effect<unknown, SqlError>) => {
-  const names = Object.keys(columns)
-  const cells = names.map((_, i) => `value->>${i}`).join(", ")
+  table: Table<A>,
+): ((records: ReadonlyArray<A>) => Effect.Effect<unknown, SqlError>) => {
+  const { into, onConflict, rowOf } = insertionOf(table)
+  const cells = Object.keys(table.columns).map((_, i) => `value->>${i}`)
   // Without a WHERE, SQLite would read the ON of ON CONFLICT as the condition of a join.
-  const text = `INSERT INTO ${table} (${names.join(", ")})
-    SELECT ${cells} FROM json_each(?) WHERE true ${onConflict}`
-  return (rows) => (rows.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(rows)]))
+  const text = `${into} SELECT ${cells.join(", ")} FROM json_each(?) WHERE true ${onConflict}`
+  return (records) =>
+    records.length === 0 ? Effect.void : sql.unsafe(text, [JSON.stringify(records.map(rowOf))])
 }

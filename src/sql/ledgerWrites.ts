@@ -1,0 +1,124 @@
+/** The SQL statements that write the books of the credit ledger. */
+import type * as SqlClient from "@effect/sql/SqlClient"
+import * as Effect from "effect/Effect"
+import type { AccountId } from "../Account.ts"
+import type { Balance } from "../ledger/Balance.ts"
+import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
+import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
+import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
+
+const entries: Table<LedgerEntry> = {
+  name: "entries",
+  columns: {
+    account_id: ["TEXT", (entry) => entry.accountId],
+    sequence: ["BIGINT", (entry) => entry.sequence],
+    kind: ["TEXT", (entry) => entry.kind],
+    amount: ["BIGINT", (entry) => entry.amount],
+    balance_after: ["BIGINT", (entry) => entry.balanceAfter],
+    request_id: ["TEXT", (entry) => entry.requestId],
+    urls: ["BIGINT", (entry) => entry.urls],
+    note: ["TEXT", (entry) => entry.note],
+    at: ["BIGINT", (entry) => entry.at],
+    hash: ["TEXT", (entry) => entry.hash],
+  },
+}
+
+export const entryColumns = Object.keys(entries.columns).join(", ")
+
+/** Inserts ledger entries unchanged, with the hashes that they already have. */
+export const entryInserter = (sql: SqlClient.SqlClient) => inserter(sql, entries)
+
+const balances: Table<Balance & { readonly accountId: AccountId }> = {
+  name: "balances",
+  key: ["account_id"],
+  columns: {
+    account_id: ["TEXT", (balance) => balance.accountId],
+    granted: ["BIGINT", (balance) => balance.granted],
+    charged: ["BIGINT", (balance) => balance.charged],
+    held: ["BIGINT", (balance) => balance.held],
+    entries: ["BIGINT", (balance) => balance.entries],
+    head: ["TEXT", (balance) => balance.head],
+  },
+}
+
+const receipts: Table<KeyRecord> = {
+  name: "receipts",
+  key: ["account_id", "key"],
+  columns: {
+    account_id: ["TEXT", (record) => record.accountId],
+    key: ["TEXT", (record) => record.key],
+    fingerprint: ["TEXT", (record) => record.fingerprint],
+    request_id: ["TEXT", (record) => record.requestId],
+    body: ["TEXT", (record) => record.answer],
+    expires_at: ["BIGINT", (record) => record.expiresAt],
+  },
+}
+
+/** `owner` is the id of this process, which is stored in each hold that this process opens. */
+const holdsOf = (owner: string | null): Table<OpenHold> => ({
+  name: "holds",
+  columns: {
+    request_id: ["TEXT", (hold) => hold.requestId],
+    account_id: ["TEXT", (hold) => hold.accountId],
+    amount: ["BIGINT", (hold) => hold.amount],
+    expires_at: ["BIGINT", (hold) => hold.expiresAt],
+    owner: ["TEXT", () => owner],
+  },
+})
+
+/** Returns a function that writes all changes of the books. */
+export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
+  const insertHolds = inserter(sql, holdsOf(owner))
+  const insertEntries = entryInserter(sql)
+  const putBalances = inserter(sql, balances)
+  const putKeys = inserter(sql, receipts)
+
+  return Effect.fnUntraced(function* (books: Books) {
+    const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
+    if (endedHolds.length > 0) {
+      yield* sql`DELETE FROM holds WHERE request_id ${isAmong(sql, endedHolds)}`
+    }
+    yield* insertHolds([...openedHolds.values()])
+    if (freedKeys.length > 0) {
+      const rows = freedKeys.map(({ accountId, key }) => [accountId, key])
+      yield* sql`
+        DELETE FROM receipts
+        WHERE (account_id, key) IN (SELECT value->>0, value->>1 FROM ${rowsOf(sql, rows)})`
+    }
+    yield* putKeys(writtenKeys)
+    yield* insertEntries(newEntries)
+    yield* putBalances(
+      Array.from(changed, (accountId) => ({ accountId, ...books.balance(accountId) })),
+    )
+  })
+}
+
+/**
+ * Looks for one change of these books in the database. Returns true when the change is there,
+ * so the transaction was committed. After false, the caller repeats the transaction. For books
+ * that only delete keys, always returns false, because deleting keys twice is harmless.
+ */
+export const isWritten = (sql: SqlClient.SqlClient) => (books: Books) => {
+  const [entry] = books.newEntries
+  if (entry !== undefined) {
+    return exists(sql`
+      SELECT 1 FROM entries WHERE account_id = ${entry.accountId}
+      AND sequence = ${entry.sequence} AND hash = ${entry.hash}`)
+  }
+  const [written] = books.writtenKeys
+  if (written !== undefined) {
+    return exists(sql`
+      SELECT 1 FROM receipts WHERE account_id = ${written.accountId} AND key = ${written.key}
+      AND request_id = ${written.requestId} AND expires_at = ${written.expiresAt}`)
+  }
+  const [opened] = books.openedHolds.keys()
+  if (opened !== undefined) {
+    return exists(sql`SELECT 1 FROM holds WHERE request_id = ${opened}`)
+  }
+  const [ended] = books.endedHolds
+  return ended === undefined
+    ? Effect.succeed(false)
+    : Effect.map(exists(sql`SELECT 1 FROM holds WHERE request_id = ${ended}`), (isOpen) => !isOpen)
+}
+
+const exists = Effect.map((rows: ReadonlyArray<unknown>) => rows.length > 0)
