@@ -2,6 +2,7 @@
  * Stores the journal of a bulk check in its own SQLite file. One run at a time can open the file.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
+import type { SqlError } from "@effect/sql/SqlError"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
@@ -35,70 +36,63 @@ const make = (filename: string, again: boolean) =>
     const [run] = yield* decodeRuns(
       yield* sql`SELECT id, started_at, (SELECT at FROM finished) AS finished_at FROM run`,
     )
-    const [{ n: answered }] = yield* decodeCounts(
-      yield* sql`SELECT count(*) AS n FROM batches WHERE results IS NOT NULL`,
+    const answered = yield* countOf(
+      sql`SELECT count(*) AS n FROM batches WHERE results IS NOT NULL`,
     )
-
-    const unansweredSince = (epochMs: number) =>
-      Effect.gen(function* () {
-        const rows =
-          yield* sql`SELECT count(*) AS n FROM batches WHERE results IS NULL AND sent_at < ${epochMs}`
-        const [{ n }] = yield* decodeCounts(rows)
-        return n
-      })
-
-    const find = (batch: number) =>
-      Effect.gen(function* () {
-        const rows =
-          yield* sql`SELECT fingerprint, results, credits_used FROM batches WHERE number = ${batch}`
-        const [row] = yield* decodeBatches(rows)
-        if (row === undefined) return undefined
-        const { creditsUsed, fingerprint, results } = row
-        return { fingerprint, answer: results === null ? undefined : { results, creditsUsed } }
-      })
-
-    const sending = (batch: number, fingerprint: string) =>
-      Effect.gen(function* () {
-        const at = yield* Clock.currentTimeMillis
-        // When a batch is sent a second time, keep the time of the first attempt, because the
-        // service perhaps stored the idempotency key at that time.
-        yield* sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
-          VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`
-      })
-
-    const keep: CheckJournal["Type"]["keep"] = (batch, { creditsUsed, results }) =>
-      Effect.mapError(
-        Effect.asVoid(
-          sql`UPDATE batches SET results = ${JSON.stringify(results)}, credits_used = ${creditsUsed}
-            WHERE number = ${batch}`,
-        ),
-        failed,
-      )
-
-    const size = Effect.gen(function* () {
-      const [{ n }] = yield* decodeCounts(yield* sql`SELECT count(*) AS n FROM batches`)
-      return n
-    })
-
-    const finish = Effect.gen(function* () {
-      const at = yield* Clock.currentTimeMillis
-      yield* sql`INSERT INTO finished (only, at) VALUES (1, ${at}) ON CONFLICT DO NOTHING`
-    })
-
-    const failed = failure(filename)
-    return {
+    return CheckJournal.of({
       runId: run.id,
       startedAt: run.startedAt,
       finishedAt: run.finishedAt ?? undefined,
       answered,
-      unansweredSince: (epochMs) => Effect.mapError(unansweredSince(epochMs), failed),
-      find: (batch) => Effect.mapError(find(batch), failed),
-      sending: (batch, fingerprint) => Effect.mapError(sending(batch, fingerprint), failed),
-      keep,
-      size: Effect.mapError(size, failed),
-      finish: Effect.mapError(finish, failed),
-    } satisfies CheckJournal["Type"]
+      ...methods(sql, Effect.mapError(failure(filename))),
+    })
   })
+
+const methods = (
+  sql: SqliteClient.SqliteClient,
+  orFail: <A>(effect: Effect.Effect<A, unknown>) => Effect.Effect<A, JournalFailed>,
+): Pick<
+  CheckJournal["Type"],
+  "unansweredSince" | "find" | "sending" | "keep" | "size" | "finish"
+> => ({
+  unansweredSince: (epochMs) =>
+    orFail(
+      countOf(
+        sql`SELECT count(*) AS n FROM batches WHERE results IS NULL AND sent_at < ${epochMs}`,
+      ),
+    ),
+
+  find: (batch) =>
+    sql`SELECT fingerprint, results, credits_used FROM batches WHERE number = ${batch}`.pipe(
+      Effect.flatMap(decodeBatches),
+      Effect.map(([row]) => {
+        if (row === undefined) return undefined
+        const { creditsUsed, fingerprint, results } = row
+        return { fingerprint, answer: results === null ? undefined : { results, creditsUsed } }
+      }),
+      orFail,
+    ),
+
+  // When a batch is sent a second time, keep the time of the first attempt, because the service
+  // perhaps stored the idempotency key at that time.
+  sending: (batch, fingerprint) =>
+    Effect.flatMap(
+      Clock.currentTimeMillis,
+      (at) => sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
+        VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`,
+    ).pipe(Effect.asVoid, orFail),
+
+  keep: (batch, { creditsUsed, results }) =>
+    sql`UPDATE batches SET results = ${JSON.stringify(results)}, credits_used = ${creditsUsed}
+      WHERE number = ${batch}`.pipe(Effect.asVoid, orFail),
+
+  size: orFail(countOf(sql`SELECT count(*) AS n FROM batches`)),
+
+  finish: Effect.flatMap(
+    Clock.currentTimeMillis,
+    (at) => sql`INSERT INTO finished (only, at) VALUES (1, ${at}) ON CONFLICT DO NOTHING`,
+  ).pipe(Effect.asVoid, orFail),
+})
 
 /** Locks the file for the whole run. The lock ends with the process, even when it is killed. */
 const open = (filename: string) =>
@@ -136,8 +130,7 @@ const open = (filename: string) =>
 const deleteFinished = (sql: SqliteClient.SqliteClient) =>
   sql.withTransaction(
     Effect.gen(function* () {
-      const [{ n }] = yield* decodeCounts(yield* sql`SELECT count(*) AS n FROM finished`)
-      if (n === 0) return
+      if ((yield* countOf(sql`SELECT count(*) AS n FROM finished`)) === 0) return
       yield* sql`DELETE FROM batches`
       yield* sql`DELETE FROM run`
       yield* sql`DELETE FROM finished`
@@ -154,7 +147,8 @@ const Runs = Schema.Tuple(
 const decodeRuns = Schema.decodeUnknown(Runs)
 
 const Counts = Schema.Tuple(Schema.Struct({ n: Schema.Int }))
-const decodeCounts = Schema.decodeUnknown(Counts)
+const countOf = (rows: Effect.Effect<unknown, SqlError>) =>
+  Effect.map(Effect.flatMap(rows, Schema.decodeUnknown(Counts)), ([{ n }]) => n)
 
 const Batches = Schema.Array(
   Schema.Struct({

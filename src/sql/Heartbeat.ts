@@ -110,39 +110,43 @@ export const make = Effect.gen(function* () {
     return failure === undefined ? since : `${since}: ${failure}`
   }
 
-  const others = SqlSchema.findAll({
+  const others = othersThan(sql, owner)
+  const takeGone = Effect.gen(function* () {
+    const before = yield* Clock.currentTimeNanos
+    const sightings = yield* others(undefined)
+    const gone = findGone(sightings, before, yield* Clock.currentTimeNanos)
+    const taken = yield* Effect.filter(gone, remove(sql))
+    return taken.map(({ owner }) => owner)
+  })
+
+  return Heartbeat.of({ owner, beat, committed, trouble, takeGone })
+})
+
+const othersThan = (sql: SqlClient.SqlClient, owner: string) =>
+  SqlSchema.findAll({
     Request: Schema.Void,
     Result: Sighting,
     execute: () => sql`
-      SELECT id AS owner, beats FROM processes WHERE id <> ${owner}
-      UNION ALL
-      SELECT DISTINCT owner, CAST(NULL AS BIGINT) AS beats FROM holds
-      WHERE owner <> ${owner} AND owner NOT IN (SELECT id FROM processes)`,
+    SELECT id AS owner, beats FROM processes WHERE id <> ${owner}
+    UNION ALL
+    SELECT DISTINCT owner, CAST(NULL AS BIGINT) AS beats FROM holds
+    WHERE owner <> ${owner} AND owner NOT IN (SELECT id FROM processes)`,
   })
 
-  /**
-   * Removes the row of a gone process. Returns false when the process has incremented its `beats`
-   * since the row was read, or when another process has removed the row. If `beats` is null, the
-   * process has no row, and the result is true.
-   */
-  const remove = ({ beats, owner }: Sighting) =>
+/**
+ * Removes the row of a gone process. Returns false when the process has incremented its `beats`
+ * since the row was read, or when another process has removed the row. If `beats` is null, the
+ * process has no row, and the result is true.
+ */
+const remove =
+  (sql: SqlClient.SqlClient) =>
+  ({ beats, owner }: Sighting) =>
     beats === null
       ? Effect.succeed(true)
       : sql`DELETE FROM processes WHERE id = ${owner} AND beats = ${beats} RETURNING id`.pipe(
           sql.withTransaction,
           Effect.map((removed) => removed.length > 0),
         )
-
-  const takeGone = Effect.gen(function* () {
-    const before = yield* Clock.currentTimeNanos
-    const sightings = yield* others(undefined)
-    const gone = findGone(sightings, before, yield* Clock.currentTimeNanos)
-    const taken = yield* Effect.filter(gone, remove)
-    return taken.map(({ owner }) => owner)
-  })
-
-  return Heartbeat.of({ owner, beat, committed, trouble, takeGone })
-})
 
 /** Runs `beat` every two seconds. Closing the scope removes the row of this process. */
 export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.scoped(

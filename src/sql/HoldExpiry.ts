@@ -3,18 +3,15 @@
  * whose release failed.
  */
 import type * as SqlClient from "@effect/sql/SqlClient"
-import * as Chunk from "effect/Chunk"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as Option from "effect/Option"
-import * as Stream from "effect/Stream"
 import type { Hold } from "../ledger/Hold.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
-import { type Queries, type Rows } from "./ledgerQueries.ts"
-import { nextPage } from "./paging.ts"
+import type { OwnedHold, Queries, Rows } from "./ledgerQueries.ts"
+import { pageSize } from "./paging.ts"
 
 /** A hold whose release failed, so that the hold is perhaps still open. */
 interface Unreleased {
@@ -38,6 +35,8 @@ export interface HoldExpiry {
   readonly expire: Effect.Effect<number>
 }
 
+type Release = (hold: Hold) => Effect.Effect<boolean>
+
 /**
  * `release` ends a hold and returns true, or returns false if the hold had already ended. `release`
  * dies when the store fails.
@@ -46,7 +45,7 @@ export const make = (options: {
   readonly sql: SqlClient.SqlClient
   readonly queries: Queries
   readonly heartbeat: Heartbeat["Type"] | undefined
-  readonly release: (hold: Hold) => Effect.Effect<boolean>
+  readonly release: Release
 }): HoldExpiry => {
   const { heartbeat, queries, release, sql } = options
   /**
@@ -55,65 +54,20 @@ export const make = (options: {
    */
   const unreleased = new Map<RequestId, Unreleased>()
 
-  /** Repeats the failed releases. Returns the number of holds that this call ended. */
-  const releaseAgain = (now: number): Effect.Effect<number> => {
-    const again = ({ hold, until }: Unreleased) =>
-      Effect.map(Effect.exit(release(hold)), (exit) => {
-        if (Exit.isSuccess(exit) || until <= now) unreleased.delete(hold.requestId)
-        return Exit.isSuccess(exit) && exit.value
-      })
-    return Effect.map(
-      Effect.forEach(unreleased.values(), again, { concurrency: "unbounded" }),
-      (wereOpen) => wereOpen.filter((wasOpen) => wasOpen).length,
-    )
-  }
-
-  /**
-   * Ends all holds that `holds` reads, page by page. Returns the number of holds that this call
-   * ended.
-   */
-  const end = (holds: Rows<Hold>): Effect.Effect<number> =>
-    Stream.paginateChunkEffect(undefined, () =>
-      Effect.gen(function* () {
-        const page = yield* Failure.orDie(holds)
-        const ended = yield* Effect.forEach(page, release, { concurrency: "unbounded" })
-        return [Chunk.unsafeFromArray(ended), Option.as(nextPage(page), undefined)]
-      }),
-    ).pipe(Stream.runFold(0, (count, wasOpen) => count + (wasOpen ? 1 : 0)))
-
-  const endHoldsOf = (owner: string) =>
-    end(
-      Effect.map(queries.holdsOf(owner), (rows) =>
-        rows.map(({ fingerprint, key, ...hold }) =>
-          key === null || fingerprint === null
-            ? hold
-            : { ...hold, idempotencyKey: { key, fingerprint } },
-        ),
-      ),
-    )
-
-  /**
-   * Ends the holds of dead processes and deletes the idempotency keys of these holds. Returns the
-   * number of holds that this call ended.
-   */
+  /** Ends the holds of dead processes and deletes the idempotency keys of these holds. */
   const endGone =
     heartbeat === undefined
       ? Effect.succeed(0)
       : Effect.flatMap(Failure.orDie(heartbeat.takeGone), (owners) =>
-          Effect.reduce(owners, 0, (count, owner) =>
-            Effect.map(endHoldsOf(owner), (ended) => count + ended),
+          sumOf(
+            owners.map((owner) => endAll(Effect.map(queries.holdsOf(owner), withKeys), release)),
           ),
         )
 
-  const forgetKeys = (now: number): Effect.Effect<void> =>
+  const forgetKeys = (now: number) =>
     queries
       .forgetKeys(now)
-      .pipe(
-        sql.withTransaction,
-        Effect.repeat({ while: (mayBeMore) => mayBeMore }),
-        Effect.asVoid,
-        Failure.orDie,
-      )
+      .pipe(sql.withTransaction, Effect.repeat({ while: (mayBeMore) => mayBeMore }), Failure.orDie)
 
   return {
     releaseFailed: (hold, until) => {
@@ -126,12 +80,49 @@ export const make = (options: {
     expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.zipRight(
         forgetKeys(now),
-        Effect.reduce(
-          [Effect.suspend(() => releaseAgain(now)), endGone, end(queries.expiredHolds(now))],
-          0,
-          (count, ending) => Effect.map(ending, (ended) => count + ended),
-        ),
+        sumOf([
+          Effect.suspend(() => releaseAgain(unreleased, now, release)),
+          endGone,
+          endAll(queries.expiredHolds(now), release),
+        ]),
       ),
     ),
   }
 }
+
+/** Repeats the failed releases. Returns the number of holds that this call ended. */
+const releaseAgain = (
+  unreleased: Map<RequestId, Unreleased>,
+  now: number,
+  release: Release,
+): Effect.Effect<number> =>
+  Effect.map(
+    Effect.forEach(
+      unreleased.values(),
+      ({ hold, until }) =>
+        Effect.map(Effect.exit(release(hold)), (exit) => {
+          if (Exit.isSuccess(exit) || until <= now) unreleased.delete(hold.requestId)
+          return Exit.isSuccess(exit) && exit.value
+        }),
+      { concurrency: "unbounded" },
+    ),
+    countOf,
+  )
+
+/** Ends all holds that `holds` reads, page by page. Returns the number of holds that it ended. */
+const endAll = (holds: Rows<Hold>, release: Release): Effect.Effect<number> =>
+  Effect.gen(function* () {
+    const page = yield* Failure.orDie(holds)
+    const ended = countOf(yield* Effect.forEach(page, release, { concurrency: "unbounded" }))
+    return page.length < pageSize ? ended : ended + (yield* endAll(holds, release))
+  })
+
+const withKeys = (rows: ReadonlyArray<OwnedHold>): ReadonlyArray<Hold> =>
+  rows.map(({ fingerprint, key, ...hold }) =>
+    key === null || fingerprint === null ? hold : { ...hold, idempotencyKey: { key, fingerprint } },
+  )
+
+const countOf = (wereOpen: ReadonlyArray<boolean>) => wereOpen.filter((wasOpen) => wasOpen).length
+
+const sumOf = (counts: ReadonlyArray<Effect.Effect<number>>) =>
+  Effect.reduce(counts, 0, (sum, count) => Effect.map(count, (more) => sum + more))

@@ -44,12 +44,6 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
       execute: () => sql`SELECT list FROM ranking`,
     })
 
-    const empty = (list: List) =>
-      sql.onDialectOrElse({
-        pg: () => sql`TRUNCATE ${sql.literal(tables[list])}`,
-        orElse: () => sql`DELETE FROM ${sql.literal(tables[list])}`,
-      })
-
     /**
      * Reserves the inactive list for this import, while lookups read the active list. Empties the
      * inactive list, because an import that stopped may have left rows there.
@@ -61,7 +55,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
           ON CONFLICT (id) DO UPDATE SET importing = excluded.importing`
         const { list } = yield* current()
         const free: List = list === 0 ? 1 : 0
-        yield* empty(free)
+        yield* empty(sql, free)
         return free
       }).pipe(sql.withTransaction)
 
@@ -69,7 +63,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
     const finish = (list: List) =>
       Effect.zipRight(
         sql`UPDATE ranking SET list = ${list}, importing = NULL`,
-        empty(list === 0 ? 1 : 0),
+        empty(sql, list === 0 ? 1 : 0),
       )
 
     return Rankings.of({
@@ -103,6 +97,12 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
  */
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
+
+const empty = (sql: SqlClient.SqlClient, list: List) =>
+  sql.onDialectOrElse({
+    pg: () => sql`TRUNCATE ${sql.literal(tables[list])}`,
+    orElse: () => sql`DELETE FROM ${sql.literal(tables[list])}`,
+  })
 
 const anotherImport = Effect.fail(
   new StoreFailure({

@@ -34,6 +34,7 @@ const OwnedHoldRow = Schema.Struct({
   key: Schema.NullOr(Schema.String),
   fingerprint: Schema.NullOr(Schema.String),
 })
+export type OwnedHold = typeof OwnedHoldRow.Type
 const KeyRow = Schema.Struct({
   accountId: AccountId,
   key: Schema.String,
