@@ -4,7 +4,6 @@ import { realpath, stat } from "node:fs/promises"
 import * as Chunk from "effect/Chunk"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import { maxUrls } from "../contract/Limits.ts"
 import * as UrlList from "../list/UrlList.ts"
@@ -25,9 +24,9 @@ export interface UrlInput {
 
 /** Opens a list of URLs. Reads a file once to its end, to find errors before credits are spent. */
 export const open = (options: {
-  /** The path of the list; `None` for standard input. */
-  readonly file: Option.Option<string>
-  readonly column: Option.Option<string>
+  /** The path of the list; "-" for standard input. */
+  readonly file: string
+  readonly column?: string | undefined
   /**
    * Called once, with the name or number of the CSV column in which the URLs were found. Not called
    * when `column` is set.
@@ -35,26 +34,23 @@ export const open = (options: {
   readonly onColumn: (column: string) => void
 }): Effect.Effect<UrlInput, UnreadableInput> =>
   Effect.gen(function* () {
-    let isReported = Option.isSome(options.column)
+    let isReported = options.column !== undefined
     const onColumn = (column: string) => {
       if (!isReported) options.onColumn(column)
       isReported = true
     }
     const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
       Stream.suspend(() =>
-        Stream.fromAsyncIterable(
-          urlsIn(source(), Option.getOrUndefined(options.column), onColumn),
-          unreadable(name),
-        ),
+        Stream.fromAsyncIterable(urlsIn(source(), options.column, onColumn), unreadable(name)),
       ).pipe(
         Stream.mapConcat((urls) => urls),
         Stream.grouped(maxUrls),
         Stream.map(Chunk.toReadonlyArray),
       )
-    if (Option.isNone(options.file)) {
+    const { file: name } = options
+    if (name === "-") {
       return { batches: read("standard input", () => process.stdin), file: undefined }
     }
-    const { value: name } = options.file
     const found = yield* Effect.tryPromise({ try: () => stat(name), catch: unreadable(name) })
     if (found.isDirectory()) return yield* unreadable(name)("it is a folder")
     const batches = read(name, () => createReadStream(name))

@@ -51,7 +51,7 @@ const valuesOf = (command: Command): unknown => ({
   ...Object.fromEntries(
     command.registeredArguments.map((argument, i) => [
       argument.name().toLowerCase(),
-      command.args[i],
+      command.processedArgs[i],
     ]),
   ),
 })

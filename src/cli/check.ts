@@ -5,13 +5,12 @@
  * the outcomes to stdout has no journal.
  */
 import { existsSync, realpathSync } from "node:fs"
-import { Option as Flag } from "commander"
+import { Option } from "commander"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Option from "effect/Option"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import * as CheckJournal from "../bulk/CheckJournal.ts"
@@ -37,12 +36,12 @@ const HttpUrl = Schema.String.pipe(
 )
 
 const Options = Schema.Struct({
-  file: Schema.optionalWith(Schema.String, { as: "Option" }),
+  file: Schema.String,
   key: Schema.Redacted(Schema.String),
   url: HttpUrl,
-  column: Schema.optionalWith(Schema.String, { as: "Option" }),
-  output: Schema.optionalWith(Schema.String, { as: "Option" }),
-  format: Schema.optionalWith(Schema.Literal(...OutcomeFormat.names), { as: "Option" }),
+  column: Schema.optional(Schema.String),
+  output: Schema.optional(Schema.String),
+  format: Schema.optional(Schema.Literal(...OutcomeFormat.names)),
   patience: TimeSpan,
   again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   json: Verb.json,
@@ -61,7 +60,7 @@ class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: 
 
 const check = (options: Options) =>
   Effect.gen(function* () {
-    const output = Option.getOrUndefined(options.output)
+    const { output } = options
     const input = yield* UrlInput.open({
       ...options,
       onColumn: (column) => process.stderr.write(`The URLs are in the column ${column}.\n`),
@@ -116,8 +115,10 @@ export const verb = Verb.make({
   ],
   declare: (command) =>
     command
-      .argument("[FILE]", 'file with one URL per line, or a CSV file (default: "-", stdin)')
-      .addOption(new Flag("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory())
+      .argument("[FILE]", 'file with one URL per line, or a CSV file; "-" means stdin', "-")
+      .addOption(
+        new Option("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory(),
+      )
       .option("--url <URL>", "address of the service", "http://127.0.0.1:8080")
       .option(
         "--column <COLUMN>",
@@ -125,7 +126,7 @@ export const verb = Verb.make({
       )
       .option("--output <FILE>", "file for the outcome of each URL (default: stdout)")
       .addOption(
-        new Flag(
+        new Option(
           "--format <FORMAT>",
           "output format (default: from the output file's extension, else table)",
         ).choices(OutcomeFormat.names),
@@ -133,8 +134,7 @@ export const verb = Verb.make({
       .option("--patience <TIME>", "how long to retry while the service fails", "2m")
       .option("--again", "check a finished list once more, and pay for it once more"),
   options: Options,
-  run: (options) =>
-    check({ ...options, file: Option.filter(options.file, (file) => file !== "-") }),
+  run: check,
 })
 
 /**
@@ -149,7 +149,7 @@ const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
   Effect.gen(function* () {
     const { finishedAt } = yield* CheckJournal.CheckJournal
     if (finishedAt === undefined) return "new"
-    const output = Option.getOrUndefined(options.output)
+    const { output } = options
     const hasOutput = output !== undefined && existsSync(output)
     // Do not read standard input here: it can be read only once, and `run` needs it.
     if (!hasOutput && input.file === undefined) return "finished"
@@ -240,16 +240,9 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
  * the format of `--format`, else of the extension of the output file, else a table.
  */
 const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeFormat =>
-  json && Option.isNone(output)
+  json && output === undefined
     ? OutcomeFormat.document
-    : OutcomeFormat.formats[
-        Option.getOrElse(format, () =>
-          Option.getOrElse(
-            Option.flatMapNullable(output, OutcomeFormat.ofFile),
-            () => "table" as const,
-          ),
-        )
-      ]
+    : OutcomeFormat.formats[format ?? OutcomeFormat.ofFile(output ?? "") ?? "table"]
 
 /**
  * Completes the output and prints the summary. With an output file, the summary goes to stdout.
@@ -262,12 +255,12 @@ const conclude = (
 ) =>
   Effect.gen(function* () {
     const document = `"summary":${JSON.stringify(tally)}}`
-    if (json && Option.isNone(output)) yield* sink.write(`${document}\n`)
+    if (json && output === undefined) yield* sink.write(`${document}\n`)
     if (tally.complete) yield* sink.finish
-    if (Option.isNone(output)) {
+    if (output === undefined) {
       if (!json) process.stderr.write(`${CheckTally.describe(tally)}\n`)
     } else {
-      const place = tally.complete ? output.value : `${output.value}.partial`
+      const place = tally.complete ? output : `${output}.partial`
       yield* line(
         json ? `{${document}` : `${CheckTally.describe(tally)} The outcomes are in ${place}.`,
       )

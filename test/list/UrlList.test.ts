@@ -4,7 +4,6 @@ import { join } from "node:path"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as UrlInput from "../../src/bulk/UrlInput.ts"
 import * as UrlList from "../../src/list/UrlList.ts"
@@ -22,8 +21,8 @@ const checked = (content: string | Uint8Array, column?: string) =>
     writeFileSync(file, content)
     const columns: Array<string> = []
     const { batches } = yield* UrlInput.open({
-      file: Option.some(file),
-      column: Option.fromNullable(column),
+      file,
+      column,
       onColumn: (name) => columns.push(name),
     })
     return { urls: [...(yield* Stream.runCollect(batches))].flat(), columns }
