@@ -7,7 +7,6 @@ import * as Schema from "effect/Schema"
 import { counted } from "../text/counted.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
-import * as Failure from "../sql/Failure.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import * as Logging from "./Logging.ts"
@@ -30,19 +29,9 @@ const backup = ({ file, json }: { readonly file: string; readonly json: boolean 
     yield* Sqlite.backup(url.slice("sqlite:".length), file)
     const { accounts, entries } = yield* booksOf(file).pipe(
       Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
-      Effect.catchTag(
-        "StoreFailure",
-        (error) =>
-          new BackupFailed({
-            message: `the copy ${file} could not be verified and was deleted: ${Failure.isDiskFull(error) ? Sqlite.fullDiskOf(file) : error.message}`,
-          }),
-      ),
-      Effect.catchTag(
-        "BooksBroken",
+      Effect.mapError(
         ({ message }) =>
-          new BackupFailed({
-            message: `the copy ${file} was made, but ${message}; run 'authority credits verify' on the database, and keep your older backups`,
-          }),
+          new BackupFailed({ message: `the copy ${file} could not be verified: ${message}` }),
       ),
     )
     yield* print(

@@ -101,7 +101,7 @@ class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }>
 
 const unreadable = (file: string) => (cause: unknown) =>
   new UnreadableFile({
-    message: `${file} cannot be read; check its path and permissions, or download it again (${cause instanceof Error ? cause.message : String(cause)})`,
+    message: `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
   })
 
 /** Reads the size and the type of a file. Fails when the file cannot be read. */

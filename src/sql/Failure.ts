@@ -30,10 +30,7 @@ export const describe = (error: unknown): StoreFailure => {
   const original = wordsOf(error)
   const known = adviceFor(error)
   return new StoreFailure({
-    message:
-      known === undefined
-        ? `the database failed; check the database's server or disk (${original})`
-        : `${known} (${original})`,
+    message: known === undefined ? `the database failed (${original})` : `${known} (${original})`,
     cause: error,
   })
 }
@@ -154,7 +151,7 @@ const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
  */
 const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   [/^ParseError$/, "a stored row cannot be read; 'authority doctor' names it"],
-  [diskFull, "the disk of the database is full; free some space"],
+  [diskFull, "the disk is full; free some space"],
   [
     /^SQLITE_READONLY/,
     "the database cannot be written; check the permissions of its file and folder",
@@ -172,10 +169,6 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^SQLITE_IOERR/,
     "the disk of the database failed; check the disk, then run 'authority credits verify'",
   ],
-  [
-    /^ENOTFOUND$/,
-    "the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL",
-  ],
   // The first matching entry applies. This entry must come before `connectionLost`, because
   // PgBouncer sends this error with the code of a lost connection.
   [
@@ -187,22 +180,8 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     "the database cannot be reached; check AUTHORITY_DATABASE_URL and the database server",
   ],
   [
-    /^permission denied for schema/,
-    "the role may not create tables; grant it USAGE and CREATE on the schema, or start the program once with the schema's owner in AUTHORITY_DATABASE_URL",
-  ],
-  [
-    /^3F000$/,
-    "the role may not use any schema of its search_path; grant it USAGE on the schema, and also CREATE if it creates the tables",
-  ],
-  [
-    /^permission denied for database/,
-    "the role may not connect to the database; grant it CONNECT on the database",
-  ],
-  // The entries above for "permission denied" match only messages in English. When the server's
-  // messages are in another language, this entry applies to every error with code 42501.
-  [
-    /^42501$/,
-    "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema",
+    /^(42501|3F000)$/,
+    "the database role lacks a right; grant it as the guide says under 'Running on PostgreSQL'",
   ],
   [
     /^53300$/,
@@ -221,10 +200,6 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     "the server does not accept this user from this address; check user, address and sslmode in AUTHORITY_DATABASE_URL, and the server's pg_hba.conf",
   ],
   [
-    /^3D000$/,
-    "the server has no database of this name; create it, or check AUTHORITY_DATABASE_URL",
-  ],
-  [
     /^The server does not support SSL/,
     "the server does not support TLS; turn TLS on at the server, or connect without TLS by sslmode=disable in AUTHORITY_DATABASE_URL",
   ],
@@ -236,7 +211,6 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^ERR_TLS_CERT_ALTNAME_INVALID$/,
     "the server's certificate is for another host; use a host name of the certificate in AUTHORITY_DATABASE_URL, or sslmode=verify-ca with sslrootcert=FILE",
   ],
-  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)$/, "the server's certificate is not valid today; renew it"],
   [
     /^25006$/,
     "the database is read-only; connect to its primary server, or set default_transaction_read_only off",

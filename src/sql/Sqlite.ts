@@ -50,33 +50,16 @@ export const backup = (
     // not used: it copies page by page, and starts over after every write to the database.
     yield* privately(from`VACUUM INTO ${destination}`).pipe(
       Effect.zipRight(Effect.sync(() => sync(destination))),
-      Effect.zipRight(
-        Effect.catchIf(damageOf(destination), Failure.isDamage, (error) =>
-          Effect.succeed(Failure.wordsOf(error)),
-        ),
-      ),
-      Effect.filterOrFail(
-        (damage) => damage === undefined,
-        (damage) =>
+      Effect.zipRight(examine(destination)),
+      Effect.mapError(
+        (error) =>
           new StoreFailure({
-            message: `the copy ${destination} was damaged and was deleted: ${damage}; check the disk and run the backup again`,
+            message: `the copy ${destination} failed: ${Failure.describe(error).message}`,
           }),
-      ),
-      Effect.mapError((error) =>
-        Failure.isDiskFull(error)
-          ? new StoreFailure({
-              message: `${fullDiskOf(destination)} (${Failure.wordsOf(error)})`,
-              cause: error,
-            })
-          : error,
       ),
       Effect.onError(() => remove(destination)),
     )
   }).pipe(Effect.scoped, Effect.provide(Reactivity.layer), failing)
-
-/** The message when the disk is full before `destination` is complete. */
-export const fullDiskOf = (destination: string): string =>
-  `the disk of ${destination} is full; free some space, or name a file on another disk`
 
 /** Deletes the file, its WAL and its shm file. Ignores files that do not exist. */
 export const remove = (filename: string): Effect.Effect<void> =>
@@ -85,26 +68,19 @@ export const remove = (filename: string): Effect.Effect<void> =>
   )
 
 /** Reads every page of the file and its WAL. Fails with StoreFailure when there is damage. */
-export const examine = (
-  filename: string,
-): Effect.Effect<void, StoreFailure | Presence.NoDatabase> =>
-  damageOf(filename).pipe(
-    Effect.filterOrFail(
-      (damage) => damage === undefined,
-      (damage) =>
-        new StoreFailure({ message: `the file is damaged (${damage}); restore another backup` }),
-    ),
-    Effect.asVoid,
-    failing,
-  )
-
-/** Returns the first damage that SQLite finds in the file, or undefined. */
-const damageOf = (filename: string) =>
+export const examine = (filename: string): Effect.Effect<void, StoreFailure> =>
   Effect.gen(function* () {
     const sql = yield* SqliteClient.make({ filename, disableWAL: true })
     const [check] = yield* sql<{ integrity_check: string }>`PRAGMA integrity_check`
-    return check?.integrity_check === "ok" ? undefined : String(check?.integrity_check)
-  }).pipe(Effect.scoped, Effect.provide(Reactivity.layer))
+    if (check?.integrity_check !== "ok") {
+      return yield* new StoreFailure({ message: `the file is damaged: ${check?.integrity_check}` })
+    }
+  }).pipe(
+    Effect.scoped,
+    Effect.provide(Reactivity.layer),
+    Effect.catchAllDefect(Effect.fail),
+    Effect.mapError(Failure.describe),
+  )
 
 /** Syncs a file or a folder to disk. For a folder, `flags` must be "r". */
 export const sync = (path: string, flags: "r" | "r+" = "r+") => {

@@ -104,10 +104,10 @@ describe.skipIf(missing !== undefined)("a disk that cannot be written", () => {
         yield* openAccount(cwd, 10)
         const { url } = yield* serve(cwd)
         yield* fill
-        assert.match(yield* becomesUnready(url), /: the disk of the database is full$/)
+        assert.match(yield* becomesUnready(url), /: the disk is full$/)
         const { code, detail } = yield* diagnosis(cwd)
         assert.strictEqual(code, 1)
-        assert.match(detail, /disk of the database is full; free some space/)
+        assert.match(detail, /the disk is full; free some space/)
         yield* free
         yield* eventually("the service is ready again", isReady(url))
       }),
@@ -158,7 +158,7 @@ describe("a PostgreSQL role without write permission", () => {
         const { url } = yield* serve(cwd, settings)
         assert.deepStrictEqual(yield* readiness(url), {
           status: 503,
-          writes: "no commit yet: the role may not use a table",
+          writes: "no commit yet: the database role lacks a right",
         })
         const { code, detail, state } = yield* diagnosis(cwd, settings)
         assert.deepStrictEqual([code, state], [1, "failure"])

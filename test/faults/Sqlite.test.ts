@@ -56,7 +56,7 @@ describe("a full SQLite database", () => {
         yield* Fiber.join(clients)
         assert.isAbove(load.acknowledged.length, 0)
         for (const message of new Set(load.failures)) {
-          assert.match(message, /^the disk of the database is full; free some space/)
+          assert.match(message, /^the disk is full; free some space/)
         }
         yield* nothingIsLost(load, account)
 

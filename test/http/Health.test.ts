@@ -119,7 +119,7 @@ describe("/health/ready", () => {
 
   it.scopedLive("/health/ready is 503 with the reason when no recent commit has succeeded", () =>
     Effect.gen(function* () {
-      const trouble = "no commit in the last 10 seconds: the disk of the database is full"
+      const trouble = "no commit in the last 10 seconds: the disk is full"
       const answer = yield* tell(
         Effect.succeed({ description: "a full one", isMigrated: true, trouble }),
       )

@@ -251,45 +251,25 @@ describe("restore refuses a file and changes nothing", () => {
   }
 
   const mistakes: ReadonlyArray<
-    readonly [name: string, message: RegExp, make: (cwd: string, file: string) => void]
+    readonly [message: RegExp, make: (cwd: string, file: string) => void]
   > = [
-    ["a file that does not exist", /no such file .*\/file\.db'/, () => {}],
-    ["a folder", /\/file\.db'/, (_, file) => mkdirSync(file)],
+    [/no such file .*\/file\.db'/, () => {}],
+    [/\/file\.db'/, (_, file) => mkdirSync(file)],
+    [/is not an SQLite database/, (_, file) => writeFileSync(file, "My memoirs. ".repeat(1000))],
+    [/no tables of authority-metrics/, (_, file) => writeFileSync(file, "")],
     [
-      "a text",
-      /\/file\.db cannot be restored: .*is not an SQLite database/,
-      (_, file) => writeFileSync(file, "These are my memoirs. ".repeat(1000)),
-    ],
-    [
-      "an empty file",
-      /\/file\.db cannot be restored: .*no tables of authority-metrics/,
-      (_, file) => writeFileSync(file, ""),
-    ],
-    [
-      "another program's file",
-      /\/file\.db cannot be restored: .*no tables of authority-metrics/,
-      (_, file) => {
-        const other = new DatabaseSync(file)
-        other.exec("CREATE TABLE memoirs (text TEXT)")
-        other.close()
-      },
-    ],
-    [
-      "a damaged file",
-      /\/file\.db cannot be restored: .*damaged/,
+      /damaged/,
       (cwd, file) => {
         copyFileSync(join(cwd, "copy.db"), file)
         damage(file, statSync(file).size - 8192)
       },
     ],
     [
-      "a ledger with errors",
-      /\/file\.db cannot be restored: .*the ledger in this file has errors/,
+      /the ledger in this file has errors/,
       (cwd, file) => changed(cwd, file, "UPDATE entries SET amount = amount + 1"),
     ],
     [
-      "a file of a newer program",
-      /\/file\.db cannot be restored: .*newer version \(schema 999\).*update the program/,
+      /newer version \(schema 999\).*update the program/,
       (cwd, file) =>
         changed(
           cwd,
@@ -297,11 +277,7 @@ describe("restore refuses a file and changes nothing", () => {
           "INSERT INTO effect_sql_migrations (migration_id, name) VALUES (999, 'future')",
         ),
     ],
-    [
-      "the database itself, by a link",
-      /is the database itself/,
-      (cwd, file) => symlinkSync(join(cwd, "authority.db"), file),
-    ],
+    [/is the database itself/, (cwd, file) => symlinkSync(join(cwd, "authority.db"), file)],
   ]
 
   it.scopedLive(
@@ -310,14 +286,14 @@ describe("restore refuses a file and changes nothing", () => {
       Effect.gen(function* () {
         const { atEnd, cwd } = yield* killed
         const file = join(cwd, "file.db")
-        for (const [name, message, make] of mistakes) {
+        for (const [message, make] of mistakes) {
           make(cwd, file)
           const before = contentOf(cwd)
           const { code, stderr, stdout } = yield* verb(cwd, ["restore", file])
-          assert.deepStrictEqual([code, stdout], [1, ""], name)
-          assert.match(stderr, /^authority: [^\n]+\n$/, name)
-          assert.match(stderr, message, name)
-          assert.deepStrictEqual(contentOf(cwd), before, name)
+          assert.deepStrictEqual([code, stdout], [1, ""])
+          assert.match(stderr, /^authority: [^\n]*\/file\.db[^\n]*\n$/)
+          assert.match(stderr, message)
+          assert.deepStrictEqual(contentOf(cwd), before)
           rmSync(file, { recursive: true, force: true })
         }
         assert.deepStrictEqual(yield* statement(cwd), atEnd)

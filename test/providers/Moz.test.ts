@@ -182,38 +182,18 @@ describe("answers from Moz", () => {
       }),
   )
 
-  for (const spam_score of [undefined, null, -1, 101, "3", {}]) {
-    it.scoped(`an invalid spam score of ${JSON.stringify(spam_score)} from Moz is left out`, () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        moz.script(FakeMoz.metrics(() => ({ spam_score })))
-        const { domainAuthority, pageAuthority } = FakeMoz.figures("example.com/a")
-        assert.deepStrictEqual(yield* lookup(moz, "example.com/a"), [
-          Outcome.Checked({ metrics: { domainAuthority, pageAuthority } }),
-        ])
-      }),
-    )
-  }
-
-  for (const bad of [
-    { domain_authority: -1 },
-    { domain_authority: 100.5 },
-    { page_authority: "74" },
-    { page_authority: null },
-    { page_authority: undefined },
-  ]) {
-    it.scoped(`Moz figures with ${JSON.stringify(bad)} fail only their target`, () =>
-      Effect.gen(function* () {
-        const moz = yield* FakeMoz.make
-        moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
-        assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
-      }),
-    )
-  }
+  it.scoped("invalid Moz figures fail only their target", () =>
+    Effect.gen(function* () {
+      const moz = yield* FakeMoz.make
+      const bad = { domain_authority: 100.5 }
+      moz.script(FakeMoz.metrics((page) => (page === "example.com/b" ? bad : {})))
+      assert.deepStrictEqual(tags(yield* lookup(moz, ...urls)), ["ok", "PROVIDER_ERROR", "ok"])
+    }),
+  )
 
   const figure = FastCheck.oneof(
     FastCheck.double({ min: -1, max: 101 }),
-    FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, {}),
+    FastCheck.constantFrom(0, 100, -1, null, undefined, "74", Number.NaN, Infinity, {}),
   )
   it.prop(
     "a target fails if Moz returns an invalid page or domain authority; an invalid spam score is only left out",
@@ -241,32 +221,6 @@ describe("answers from Moz", () => {
       }
       assert.deepStrictEqual(outcome, Outcome.Checked({ metrics }))
     },
-  )
-
-  it.scoped("a Moz figure that overflows to infinity fails its target", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.script({
-        name: "infinite",
-        apply: (response, { body }) =>
-          void response.end(body.replace(/"page_authority":\d+/, '"page_authority":1e999')),
-      })
-      assert.deepStrictEqual(tags(yield* lookup(moz, "example.com")), ["PROVIDER_ERROR"])
-    }),
-  )
-
-  it.scoped("fractions and the bounds 0 and 100 are valid Moz figures", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMoz.make
-      moz.script(
-        FakeMoz.metrics(() => ({ domain_authority: 49.29, page_authority: 0, spam_score: 100 })),
-      )
-      assert.deepStrictEqual(yield* lookup(moz, "example.com"), [
-        Outcome.Checked({
-          metrics: { domainAuthority: 49.29, pageAuthority: 0, spamScore: 100 },
-        }),
-      ])
-    }),
   )
 
   it.scoped("a Moz answer that arrives in many small pieces is read", () =>

@@ -59,50 +59,18 @@ const mayUseTables = (role: string) =>
 
 describe("a PostgreSQL role", () => {
   it.scopedLive(
-    "a PostgreSQL role that lacks the right to create tables gets an error with the GRANT to run",
-    () =>
-      Effect.gen(function* () {
-        const { url } = yield* withRole
-        assert.match(
-          yield* startOn(url),
-          /^the role may not create tables; grant it USAGE and CREATE on the schema, .*\(permission denied for schema public\)$/,
-        )
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a PostgreSQL role that lacks the right to use a schema gets an error with the GRANT to run",
-    () =>
-      Effect.gen(function* () {
-        const { owner, url } = yield* withRole
-        yield* asOwner(owner, "REVOKE ALL ON SCHEMA public FROM public")
-        assert.match(
-          yield* startOn(url),
-          /^the role may not use any schema of its search_path; grant it USAGE on the schema/,
-        )
-      }),
-    timeout,
-  )
-
-  it.scopedLive(
-    "a PostgreSQL role that lacks rights on a table gets an error with the table and the GRANT to run",
+    "a PostgreSQL role that lacks a right gets an error that names the schema or the table",
     () =>
       Effect.gen(function* () {
         const { owner, role, url } = yield* withRole
+        const denied = (what: string) =>
+          new RegExp(`^the database role lacks a right; .*\\(permission denied for ${what}\\)$`)
+        assert.match(yield* startOn(url), denied("schema public"))
         yield* Effect.scoped(Layer.build(migrate(owner)))
-        const mend =
-          "the role may not use a table; grant it SELECT, INSERT, UPDATE and DELETE on all tables in the schema"
-        const denied = (table: string) => `(permission denied for table ${table})`
-        const unread = yield* startOn(url)
-        assert.include(unread, mend)
-        assert.include(unread, denied("effect_sql_migrations"))
-
+        assert.match(yield* startOn(url), denied("table effect_sql_migrations"))
         yield* asOwner(owner, `GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`)
         yield* Effect.scoped(Layer.build(migrate(url)))
-        const unwritten = yield* writeTo(url)
-        assert.include(unwritten, mend)
-        assert.include(unwritten, denied("processes"))
+        assert.match(yield* writeTo(url), denied("table processes"))
       }),
     timeout,
   )
@@ -216,11 +184,11 @@ describe("a PostgreSQL connection", () => {
       Effect.gen(function* () {
         assert.match(
           yield* startOn(`${server.url}/nowhere`),
-          /^the server has no database of this name; create it, or check AUTHORITY_DATABASE_URL \(database "nowhere" does not exist\)$/,
+          /^the database failed \(database "nowhere" does not exist\)$/,
         )
         assert.match(
           yield* startOn("postgres://u:p@nosuchhost.invalid/d"),
-          /^the database cannot be reached, because the name of its host is unknown; check AUTHORITY_DATABASE_URL .*nosuchhost/,
+          /^the database cannot be reached; check AUTHORITY_DATABASE_URL .*nosuchhost/,
         )
         assert.match(
           yield* startOn(`postgres://u:p@localhost:${yield* Effect.promise(freePort)}/d`),
