@@ -3,7 +3,13 @@
  * and is lost when the page is closed. `RunStore` keeps the runs in the browser.
  */
 import { batch, computed, signal } from "@preact/signals"
-import * as ApiClient from "./ApiClient.ts"
+import {
+  AuthorityMetrics,
+  ConnectionFailed,
+  type Options,
+  TimedOut,
+  Unauthorized,
+} from "../client/PromiseClient.ts"
 import type { Change, Summary } from "./KeptRun.ts"
 import { type List, Run, type Surroundings } from "./Run.ts"
 import * as RunStore from "./RunStore.ts"
@@ -12,7 +18,14 @@ import { count } from "./Texts.ts"
 /** The part of the page's path before `/console`. A proxy can serve the service below any path. */
 const base = location.pathname.replace(/\/+console\/*$/i, "")
 
-const api = ApiClient.make(base)
+/** Waits and retries as long as `authority check`. */
+const client = (options: Omit<Options, "baseUrl">) =>
+  AuthorityMetrics({
+    baseUrl: location.origin + base,
+    timeoutMs: 120_000,
+    patienceMs: 120_000,
+    ...options,
+  })
 
 export const hasSyntheticFigures = document.documentElement.dataset["figures"] === "synthetic"
 
@@ -52,11 +65,8 @@ const wrongKey =
 /** Uses the API key if the service accepts it. Otherwise returns false and sets `keyProblem`. */
 export const enterKey = async (text: string): Promise<boolean> => {
   const entered = text.trim()
-  if (!ApiClient.isKeyLike(entered)) {
-    keyProblem.value =
-      entered === ""
-        ? "Enter a key."
-        : "That is not an API key: a key starts with am_ and has no spaces."
+  if (entered === "") {
+    keyProblem.value = "Enter a key."
     return false
   }
   return askForCredits(entered)
@@ -76,27 +86,29 @@ const askForCredits = async (asked: string): Promise<boolean> => {
   isAskingForCredits.value = true
   // `spent` can be out of date here: it is updated up to one second after a run has used credits.
   const spentBefore = spentByNow()
-  const answer = await api.credits(asked)
+  const answer = await client({ apiKey: asked, timeoutMs: 20_000, patienceMs: 0 })
+    .availableCredits()
+    .catch((error: unknown) => error)
   if (question !== questions) return false
   batch(() => {
     isAskingForCredits.value = false
-    if (answer._tag === "Answered") {
+    if (typeof answer === "number") {
       key.value = asked
       keyProblem.value = undefined
-      balance.value = { credits: answer.value, spent: spentBefore }
-    } else if (answer._tag === "Refused" && answer.status === 401) {
+      balance.value = { credits: answer, spent: spentBefore }
+    } else if (answer instanceof Unauthorized) {
       forgetKey()
       keyProblem.value = wrongKey
+    } else if (answer instanceof ConnectionFailed || answer instanceof TimedOut) {
+      keyProblem.value = navigator.onLine
+        ? "The service does not answer. Try again in a moment."
+        : "This device is offline. Connect the device and try again."
     } else {
-      keyProblem.value =
-        answer._tag === "Refused"
-          ? `The service could not check the key. Try again in a moment, or ask your operator. The service's answer: ${answer.message}`
-          : navigator.onLine
-            ? "The service does not answer. Try again in a moment."
-            : "This device is offline. Connect the device and try again."
+      const why = answer instanceof Error ? answer.message : String(answer)
+      keyProblem.value = `The service could not check the key. Try again in a moment, or ask your operator. The service's answer: ${why}`
     }
   })
-  return answer._tag === "Answered"
+  return typeof answer === "number"
 }
 
 export const forgetKey = () => {
@@ -133,20 +145,8 @@ const withKey = (start: (entered: string) => void) => {
 }
 
 const surroundingsOf = (run: () => Run): Surroundings => ({
-  api,
+  client,
   isOnline: () => navigator.onLine,
-  wait: (ms, signal) =>
-    new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      signal.addEventListener(
-        "abort",
-        () => {
-          clearTimeout(timer)
-          resolve()
-        },
-        { once: true },
-      )
-    }),
   now: Date.now,
   keep,
   onChange: () => onChange(run()),

@@ -3,8 +3,9 @@
  * one batch.
  */
 import * as v from "valibot"
-import { Figure, Reason } from "./ApiClient.ts"
+import { Reason } from "../client/Bodies.ts"
 
+const Figure = v.pipe(v.number(), v.minValue(0), v.maxValue(100))
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const Summary = v.object({

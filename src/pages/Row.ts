@@ -1,6 +1,6 @@
 /** A row of the console's results: a URL of the user's list, and its result. */
 import type { FailureReason, Metrics } from "../Metrics.ts"
-import type { Batch } from "./ApiClient.ts"
+import type { Outcome } from "../client/PromiseClient.ts"
 import type { Item } from "./UrlList.ts"
 
 /**
@@ -24,23 +24,19 @@ export type Reason = FailureReason | "TOO_LONG"
 
 export const isWaiting = ({ figures, reason }: Row) => figures === undefined && reason === undefined
 
-/**
- * Writes the answer of a batch into the rows of the batch. `successUrls` and `failedUrls` each keep
- * the order of the rows. A row without a result gets SERVER_ERROR.
- */
-export const fill = (rows: ReadonlyArray<Row>, { failedUrls, successUrls }: Batch["data"]) => {
-  const successes = successUrls.values()
-  const failures = failedUrls.values()
-  let success = successes.next().value
-  let failure = failures.next().value
-  for (const row of rows) {
-    if (success?.url === row.url) {
-      const { url: _, ...figures } = success
-      row.figures = figures
-      success = successes.next().value
+/** True when a retry may succeed. */
+export const isWorthRetrying = ({ reason }: Row) =>
+  reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
+
+/** Writes the outcomes of a batch into its rows, which have the same order. */
+export const fill = (rows: ReadonlyArray<Row>, outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.forEach((outcome, index) => {
+    const row = rows[index]
+    if (row === undefined) return
+    if ("reason" in outcome) {
+      row.reason = outcome.reason
     } else {
-      row.reason = failure?.url === row.url ? failure.reason : "SERVER_ERROR"
-      failure = failures.next().value
+      const { url: _, ...figures } = outcome
+      row.figures = figures
     }
-  }
-}
+  })

@@ -3,10 +3,16 @@
  * idempotency key, so a retry is not charged again. A run stops at an error that retries cannot
  * fix, keeps its results, and can be continued.
  */
-import { type Answer, type Batch, type ApiClient } from "./ApiClient.ts"
+import { v4 as uuid } from "uuid"
+import {
+  type AnyClientError,
+  type AuthorityMetrics,
+  type CheckResult,
+  isClientError,
+  type Options,
+} from "../client/PromiseClient.ts"
 import type { Change, KeptRun, Summary } from "./KeptRun.ts"
 import { cut, type Parcel, Parcels } from "./Parcels.ts"
-import { type Delay, delayAfter } from "./Retry.ts"
 import { fill, type Row } from "./Row.ts"
 import type { UrlList } from "./UrlList.ts"
 
@@ -27,12 +33,19 @@ export type Halt =
 
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
 
+/** The wait of a batch before it is sent again. */
+export interface Delay {
+  /** The time of the next attempt, in epoch milliseconds. */
+  readonly until: number
+  readonly error: AnyClientError
+}
+
 /** The functions that a run calls outside this module. Tests pass their own. */
 export interface Surroundings {
-  readonly api: ApiClient
+  readonly client: (
+    options: Pick<Options, "apiKey" | "onRetry">,
+  ) => Pick<AuthorityMetrics, "check" | "availableCredits">
   readonly isOnline: () => boolean
-  /** Resolves after `ms` milliseconds, or when the signal is aborted. */
-  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>
   /** The current time, in epoch milliseconds. */
   readonly now: () => number
   /** Stores a change, so that it survives a reload of the page. Never rejects. */
@@ -55,6 +68,12 @@ interface State {
   failed: number
 }
 
+/** A batch in flight. `delay` is the wait before its latest attempt. */
+interface Call {
+  readonly controller: AbortController
+  delay?: Delay
+}
+
 const maxAtOnce = 4
 
 export class Run {
@@ -73,7 +92,7 @@ export class Run {
     checked: 0,
     failed: 0,
   }
-  readonly #delays = new Map<Parcel, Delay>()
+  readonly #calls = new Set<Call>()
   readonly #surroundings: Surroundings
   readonly id: string
   /** Credits that the run had used before the page was loaded. */
@@ -84,13 +103,11 @@ export class Run {
   #active = 0
   #width = maxAtOnce
   #pace = { at: 0, waiting: 0 }
-  #stop = new AbortController()
-  #abandon = new AbortController()
 
   /** Makes a run for a new list and stores it. */
   static of({ items, others }: List, surroundings: Surroundings): Run {
     const rows = items.map((item, index): Row => ({ ...item, place: index + 1 }))
-    const facts = { id: randomName(), startedAt: surroundings.now(), creditsUsed: 0, others }
+    const facts = { id: uuid(), startedAt: surroundings.now(), creditsUsed: 0, others }
     const run = new Run(facts, cut(rows), surroundings)
     run.keepAll()
     return run
@@ -175,7 +192,7 @@ export class Run {
    */
   get delay(): Delay | undefined {
     this.#surroundings.onRead()
-    return [...this.#delays.values()].sort((a, b) => b.until - a.until)[0]
+    return [...this.#calls].flatMap(({ delay = [] }) => delay).sort((a, b) => b.until - a.until)[0]
   }
 
   get #seen(): Readonly<State> {
@@ -204,8 +221,6 @@ export class Run {
   go(key: string) {
     if (this.isActive || this.status === "done") return
     this.#key = key
-    this.#stop = new AbortController()
-    this.#abandon = new AbortController()
     this.#width = maxAtOnce
     this.#pace = { at: this.#surroundings.now(), waiting: this.waiting }
     this.#state.halt = undefined
@@ -217,10 +232,17 @@ export class Run {
 
   /** Stops when the batches in flight have ended. A second call aborts the batches in flight. */
   stop() {
-    if (this.status === "stopping") this.#abandon.abort()
-    if (this.status === "running") this.#state.status = "stopping"
-    this.#stop.abort()
+    this.#endCalls(this.status === "stopping")
     this.#surroundings.onChange()
+  }
+
+  /** Sends no further batch. Aborts the batches that wait for a retry, or all batches in flight. */
+  #endCalls(areAllAborted = false) {
+    if (this.status === "running") this.#state.status = "stopping"
+    const now = this.#surroundings.now()
+    for (const { controller, delay } of this.#calls) {
+      if (areAllAborted || (delay?.until ?? 0) > now) controller.abort()
+    }
   }
 
   async #work() {
@@ -250,73 +272,75 @@ export class Run {
     // a reload, the page sends the batch with the same key, so the batch is not charged twice.
     await this.#kept
     if (this.status !== "running") return void this.#parcels.putBack(parcel)
-    const answer = await this.#ask(parcel)
-    if (answer._tag === "Answered") return this.#keep(parcel, answer.value)
-    this.#parcels.putBack(parcel)
-    if (this.#abandon.signal.aborted) return
-    if (answer._tag === "Lost") {
-      return this.#halt(
-        this.#surroundings.isOnline() ? { kind: "server", answers: false } : { kind: "offline" },
-      )
-    }
-    switch (answer.status) {
-      case 401:
-        return this.#halt({ kind: "key" })
-      case 402:
-        return this.#spendTheRest(parcel)
-      case 429:
-      case 409:
-        return
-      default:
-        return this.#halt(
-          answer.status >= 500
-            ? { kind: "server", answers: true }
-            : { kind: "refused", message: answer.message },
-        )
+    try {
+      this.#keep(parcel, await this.#ask(parcel))
+    } catch (error) {
+      this.#parcels.putBack(parcel)
+      await this.#fail(parcel, error)
     }
   }
 
-  /** Sends a batch with retries. Returns the last answer. Stopping the run ends the retries. */
-  async #ask(parcel: Parcel): Promise<Answer<Batch>> {
-    for (let attempt = 1; ;) {
-      const answer = await this.#surroundings.api.check({
-        key: this.#key,
-        name: `${this.id}-${parcel.number}`,
-        urls: parcel.rows.map(({ url }) => url),
-        signal: this.#abandon.signal,
-      })
-      const delay = delayAfter(answer, attempt, this.#surroundings)
-      if (delay === undefined || this.#stop.signal.aborted) return answer
-      // A 429 or a 409 shows that the service is up, so the count of attempts starts at 1 again.
-      attempt = delay.kind === "server" ? attempt + 1 : 1
-      this.#delays.set(parcel, delay)
-      this.#surroundings.onChange()
-      await this.#surroundings.wait(delay.until - this.#surroundings.now(), this.#stop.signal)
-      this.#delays.delete(parcel)
-      if (this.#stop.signal.aborted) return answer
+  async #ask(parcel: Parcel): Promise<CheckResult> {
+    const call: Call = { controller: new AbortController() }
+    const { signal } = call.controller
+    const client = this.#surroundings.client({
+      apiKey: this.#key,
+      onRetry: (error, waitMs) => {
+        if (!this.#surroundings.isOnline()) throw error
+        if (this.status !== "running") call.controller.abort()
+        call.delay = { error, until: this.#surroundings.now() + waitMs }
+        this.#surroundings.onChange()
+      },
+    })
+    this.#calls.add(call)
+    try {
+      const urls = parcel.rows.map(({ url }) => url)
+      return await client.check(urls, { idempotencyKey: `${this.id}-${parcel.number}`, signal })
+    } finally {
+      this.#calls.delete(call)
+    }
+  }
+
+  async #fail(parcel: Parcel, error: unknown): Promise<void> {
+    // The run has aborted the batch.
+    if (!isClientError(error)) return this.#endCalls()
+    switch (error._tag) {
+      case "Unauthorized":
+        return this.#halt({ kind: "key" })
+      case "InsufficientCredits":
+        return this.#spendTheRest(parcel)
+      case "ConnectionFailed":
+      case "TimedOut":
+        return this.#halt(
+          this.#surroundings.isOnline() ? { kind: "server", answers: false } : { kind: "offline" },
+        )
+      case "ServiceFailed":
+        return this.#halt({ kind: "server", answers: true })
+      default:
+        return this.#halt({ kind: "refused", message: error.message })
     }
   }
 
   #halt(halt: Halt) {
     this.#state.halt ??= halt
-    if (this.status === "running") this.#state.status = "stopping"
-    this.#stop.abort()
+    this.#endCalls()
   }
 
   /**
    * Handles a 402. Batches in flight also hold credits, so the run waits for their answers. Then it
    * sends a smaller batch that the remaining credits can pay for.
    */
-  async #spendTheRest(parcel: Parcel) {
+  async #spendTheRest(parcel: Parcel): Promise<void> {
     if (this.#active > 1) {
       this.#width = 1
       return
     }
-    const credits = await this.#surroundings.api.credits(this.#key)
-    if (credits._tag !== "Answered") {
-      return this.#halt({ kind: "server", answers: credits._tag === "Refused" })
+    let available: number
+    try {
+      available = await this.#surroundings.client({ apiKey: this.#key }).availableCredits()
+    } catch (error) {
+      return this.#fail(parcel, error)
     }
-    const available = credits.value
     const size = Math.min(
       Math.floor(available / this.#price),
       // While no URL of the run is checked, the price of a check is unknown: try at most half of
@@ -339,10 +363,10 @@ export class Run {
     return this.checked === 0 ? 1 : Math.max(1, this.creditsUsed / this.checked)
   }
 
-  #keep(parcel: Parcel, { data, quota }: Batch) {
-    fill(parcel.rows, data)
+  #keep(parcel: Parcel, { creditsUsed, outcomes }: CheckResult) {
+    fill(parcel.rows, outcomes)
     this.#count(parcel.rows)
-    this.#state.creditsUsed += quota.creditsUsed
+    this.#state.creditsUsed += creditsUsed
     this.#keepParcels([parcel])
   }
 
@@ -353,12 +377,3 @@ export class Run {
     }
   }
 }
-
-/**
- * Returns a random id. Does not use `randomUUID`, because browsers offer `randomUUID` only to pages
- * that were loaded over TLS.
- */
-const randomName = () =>
-  Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("")

@@ -4,22 +4,12 @@ import { Charts } from "./Charts.tsx"
 import { csv, json, tsv } from "./Export.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
-import type { Delay } from "./Retry.ts"
 import type { Row } from "./Row.ts"
-import type { Run } from "./Run.ts"
+import type { Delay, Run } from "./Run.ts"
 import * as TableView from "./TableView.ts"
 import { activeRun, check, goOn, hasSyntheticFigures, markExported } from "./ConsoleState.ts"
-import {
-  addresses,
-  count,
-  delayed,
-  halted,
-  number,
-  remaining,
-  standing,
-  untilRetry,
-} from "./Texts.ts"
-import { isWorthRetrying } from "./Retry.ts"
+import { addresses, count, halted, number, remaining, standing, untilRetry } from "./Texts.ts"
+import { isWorthRetrying } from "./Row.ts"
 
 export const RunPanel = ({ run }: { readonly run: Run }) => {
   const filter = useSignal(TableView.everything)
@@ -193,7 +183,7 @@ const Controls = ({ run }: { readonly run: Run }) => {
     )
   }
   const again = run.rows
-    .filter(({ reason }) => reason !== undefined && isWorthRetrying(reason))
+    .filter(isWorthRetrying)
     .map(({ lines, url }) => (lines === undefined ? { url } : { url, lines }))
   return again.length === 0 ? null : (
     <button
@@ -235,7 +225,7 @@ const Waiting = ({ delay }: { readonly delay: Delay }) => {
   }, [])
   return (
     <p class="notice">
-      <span role="status">{delayed(delay)}</span>{" "}
+      <span role="status">{delay.error.message}</span>{" "}
       <span role="timer">{untilRetry(delay, now.value)}</span>
     </p>
   )

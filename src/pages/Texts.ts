@@ -1,7 +1,6 @@
 /** The texts of the console that depend on the state of a run. */
-import type { Delay } from "./Retry.ts"
 import type { Reason } from "./Row.ts"
-import type { Halt, Run } from "./Run.ts"
+import type { Delay, Halt, Run } from "./Run.ts"
 
 const numbers = new Intl.NumberFormat("en")
 const figures = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })
@@ -73,25 +72,10 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
   }
 }
 
-/** Explains what a run is waiting for. */
-export const delayed = (delay: Delay): string => {
-  switch (delay.kind) {
-    case "rate limit":
-      return "The account is above its rate limit."
-    case "in progress":
-      return "The service is still processing an earlier request for the same addresses."
-    case "server":
-      return delay.message === undefined
-        ? "The service does not answer."
-        : `The service temporarily refused a batch: ${delay.message}`
-  }
-}
-
 /** Says when the run sends the next retry. The text changes every second. */
 export const untilRetry = (delay: Delay, now: number): string => {
-  const attempt = delay.kind === "server" ? ` (${delay.attempt} of ${delay.of})` : ""
   const seconds = Math.ceil((delay.until - now) / 1000)
-  return seconds <= 0 ? `Retrying now${attempt}.` : `Retrying in ${duration(seconds)}${attempt}.`
+  return seconds <= 0 ? "Retrying now." : `Retrying in ${duration(seconds)}.`
 }
 
 const duration = (seconds: number): string => {

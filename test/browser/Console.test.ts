@@ -273,7 +273,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console reports a wrong API key, and rejects text that cannot be an API key",
+    "the console reports a wrong API key, and text that cannot be an API key",
     () =>
       Effect.gen(function* () {
         const { key, url } = yield* service(10)
@@ -281,10 +281,10 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => paste(page, sites(3)))
         yield* act(start)
         yield* act((page) => page.getByText("Enter a key first.").waitFor())
-        yield* act((page) => enter(page, "ключ"))
-        yield* act((page) => page.getByText("That is not an API key").waitFor())
-        yield* act((page) => enter(page, `${key.slice(0, -1)}!`))
-        yield* act((page) => page.getByText("This key is not accepted").waitFor())
+        for (const wrong of ["ключ", `${key.slice(0, -1)}!`]) {
+          yield* act((page) => enter(page, wrong))
+          yield* act((page) => page.getByText("This key is not accepted").waitFor())
+        }
         yield* examine("wrong key")
         yield* act((page) => enter(page, ` ${key} `))
         yield* act((page) => page.getByText("10 credits available").waitFor())
@@ -375,18 +375,14 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => useKey(page, key))
         yield* act((page) => paste(page, sites(20)))
         yield* act(start)
-        yield* act((page) => page.getByText("The account is above its rate limit.").waitFor())
+        yield* act((page) => page.getByText("Slow down.").waitFor())
         yield* act((page) => page.getByText(/Retrying in 1 minute \d+ seconds?\./).waitFor())
         yield* examine("rate limit")
         yield* act((page) => page.clock.runFor(60_000))
         yield* act((page) => page.getByText(/Retrying in \d+ seconds?\./).waitFor())
         yield* act((page) => page.clock.runFor(30_000))
-        yield* act((page) =>
-          page
-            .getByText("The service temporarily refused a batch: The store is too busy.")
-            .waitFor(),
-        )
-        yield* act((page) => page.getByText(/Retrying in \d+ seconds? \(1 of 5\)\./).waitFor())
+        yield* act((page) => page.getByText("The store is too busy.").waitFor())
+        yield* act((page) => page.getByText(/Retrying in \d+ seconds?\./).waitFor())
         yield* act((page) => page.clock.runFor(12_000))
         yield* act((page) => heading(page, "Done: 20 addresses"))
       }),

@@ -1,74 +1,88 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Answer, Batch, ApiClient } from "../../src/pages/ApiClient.ts"
-import { type Change, type KeptRun, readRun } from "../../src/pages/KeptRun.ts"
-import { Run } from "../../src/pages/Run.ts"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
+import { type Change, readRun } from "../../src/pages/KeptRun.ts"
+import { Run, type Surroundings } from "../../src/pages/Run.ts"
 
-type Request = Parameters<ApiClient["check"]>[0]
-
-/** Answers a batch: every address except `localhost` has figures and costs one credit. */
-const figuresOf = ({ urls }: Pick<Request, "urls">): Answer<Batch> => {
-  const valid = urls.filter((url) => url !== "localhost")
-  return {
-    _tag: "Answered",
-    value: {
-      success: true,
-      data: {
-        successUrls: valid.map((url) => ({ url, domainAuthority: 50, pageAuthority: 40 })),
-        failedUrls: urls
-          .filter((url) => url === "localhost")
-          .map((url) => ({ url, reason: "INVALID_URL" as const })),
-      },
-      quota: { creditsUsed: valid.length },
-    },
-  }
+interface Request {
+  readonly key: string | null
+  readonly name: string | null
+  readonly urls: ReadonlyArray<string>
 }
 
-const refused = (status: number, retryAfterMs?: number): Answer<never> => ({
-  _tag: "Refused",
+interface Answer {
+  readonly status: number
+  readonly body: unknown
+  readonly retryAfter?: string
+}
+
+/** Answers a batch: every address except `localhost` has figures and costs `price` credits. */
+const figuresOf = ({ urls }: Pick<Request, "urls">, price = 1): Answer => {
+  const valid = urls.filter((url) => url !== "localhost")
+  const failed = urls.filter((url) => url === "localhost")
+  const data = {
+    successUrls: valid.map((url) => ({ url, domainAuthority: 50, pageAuthority: 40 })),
+    failedUrls: failed.map((url) => ({ url, reason: "INVALID_URL" })),
+  }
+  const creditsUsed = valid.length * price
+  return { status: 200, body: { success: true, data, quota: { creditsUsed } } }
+}
+
+const refused = (status: number, retryAfter = "0"): Answer => ({
   status,
-  message: "No.",
-  retryAfterMs,
+  body: { success: false, message: "No." },
+  retryAfter,
 })
 
-const lost: Answer<never> = { _tag: "Lost" }
+type Check = (request: Request) => Answer | Promise<Answer>
 
-/** Starts a run whose batches `check` answers and whose waits end immediately. */
-const start = (
-  urls: ReadonlyArray<string>,
-  check: (request: Request) => Answer<Batch> | Promise<Answer<Batch>>,
-  options: {
-    readonly credits?: () => number
-    readonly isOnline?: () => boolean
-    readonly onKeep?: (change: Change) => void
-    readonly onWait?: (run: Run) => unknown
-  } = {},
+interface Options {
+  readonly credits?: () => number
+  readonly isOnline?: () => boolean
+  readonly patienceMs?: number
+  readonly onChange?: (run: Run) => void
+  readonly keep?: (change: Change) => void
+}
+
+/** Starts a run that `make` makes, and whose batches `check` answers. */
+const started = (
+  make: (surroundings: Surroundings) => Run,
+  check: Check,
+  { credits = () => 0, isOnline = () => true, keep, onChange, patienceMs = 60_000 }: Options = {},
 ) => {
   const requests: Array<Request> = []
-  const waits: Array<number> = []
   let notify = () => {}
-  const run: Run = Run.of(
-    { items: urls.map((url) => ({ url })), others: [] },
-    {
-      api: {
-        credits: async () => ({ _tag: "Answered", value: options.credits?.() ?? 0 }),
-        check: async (request) => {
-          requests.push(request)
-          return check(request)
+  const answerTo = async ({ body, headers: given }: RequestInit): Promise<Answer> => {
+    const headers = new Headers(given)
+    const key = headers.get("x-api-key")
+    if (typeof body !== "string") {
+      return { status: 200, body: { success: true, data: { availableCredits: credits() } } }
+    }
+    const { urls } = JSON.parse(body)
+    const request = { key, name: headers.get("idempotency-key")?.slice(1, -1) ?? null, urls }
+    requests.push(request)
+    return check(request)
+  }
+  const run: Run = make({
+    client: (options) =>
+      AuthorityMetrics({
+        baseUrl: "http://service",
+        patienceMs,
+        fetch: async (_, request) => {
+          const { body, retryAfter, status } = await answerTo(request)
+          const headers = retryAfter === undefined ? {} : { "retry-after": retryAfter }
+          return new Response(JSON.stringify(body), { status, headers })
         },
-      },
-      isOnline: options.isOnline ?? (() => true),
-      wait: async (ms) => {
-        waits.push(ms)
-        await options.onWait?.(run)
-      },
-      now: () => 0,
-      keep: async (change) => {
-        options.onKeep?.(change)
-      },
-      onChange: () => notify(),
-      onRead: () => {},
+        ...options,
+      }),
+    isOnline,
+    now: Date.now,
+    keep: async (change) => keep?.(change),
+    onChange: () => {
+      onChange?.(run)
+      notify()
     },
-  )
+    onRead: () => {},
+  })
   const rest = () =>
     new Promise<void>((resolve) => {
       notify = () => {
@@ -77,35 +91,15 @@ const start = (
       notify()
     })
   run.go("am_key")
-  return { run, requests, waits, rest }
+  return { run, requests, rest }
 }
 
-/** Continues a kept run to its end. */
-const continueFrom = async (
-  kept: KeptRun,
-  check: (request: Request) => Answer<Batch>,
-): Promise<{ readonly run: Run }> => {
-  let notify = () => {}
-  const run: Run = Run.from(kept, {
-    api: {
-      credits: () => Promise.reject(),
-      check: async (request) => check(request),
-    },
-    isOnline: () => true,
-    wait: () => Promise.resolve(),
-    now: () => 0,
-    keep: () => Promise.resolve(),
-    onChange: () => notify(),
-    onRead: () => {},
-  })
-  await new Promise<void>((resolve) => {
-    notify = () => {
-      if (!run.isActive) resolve()
-    }
-    run.go("am_key")
-  })
-  return { run }
+const start = (urls: ReadonlyArray<string>, check: Check, options?: Options) => {
+  const list = { items: urls.map((url) => ({ url })), others: [] }
+  return started((surroundings) => Run.of(list, surroundings), check, options)
 }
+
+const lost = () => Promise.reject(new TypeError("fetch failed"))
 
 const sites = (count: number) => Array.from({ length: count }, (_, index) => `site-${index}.com`)
 
@@ -152,102 +146,44 @@ describe("a console run", () => {
     assert.strictEqual(run.rows[0]?.reason, "TOO_LONG")
   })
 
-  it.each([
-    ["a lost answer", lost] as const,
-    ["a 500", refused(500)] as const,
-    ["a 409", refused(409)] as const,
-  ])("a console run repeats a batch with the same idempotency key after %s", async (_, first) => {
-    let isFirst = true
-    const { requests, rest, run } = start(sites(3), (request) => {
-      const answer = isFirst ? first : figuresOf(request)
-      isFirst = false
-      return answer
-    })
-    await rest()
-    assert.strictEqual(run.status, "done")
-    assert.lengthOf(requests, 2)
-    assert.strictEqual(requests[0]?.name, requests[1]?.name)
-    assert.strictEqual(run.creditsUsed, 3)
-  })
-
-  it("a console run waits for the Retry-After of a rate limit", async () => {
-    let isFirst = true
-    const { rest, run, waits } = start(sites(3), (request) => {
-      const answer = isFirst ? refused(429, 12_000) : figuresOf(request)
-      isFirst = false
-      return answer
-    })
-    await rest()
-    assert.strictEqual(run.status, "done")
-    assert.deepStrictEqual(waits, [12_000])
-  })
-
-  it("a console run waits for the Retry-After of a 503, and shows the service's message", async () => {
-    let isFirst = true
-    const seen: Array<unknown> = []
-    const { rest, run, waits } = start(
+  it("a console run repeats a batch with the same idempotency key, and shows why it waits", async () => {
+    const answers = [refused(429), refused(503)]
+    const seen = new Set<string>()
+    const { requests, rest, run } = start(
       sites(3),
-      (request) => {
-        const answer = isFirst ? refused(503, 12_000) : figuresOf(request)
-        isFirst = false
-        return answer
-      },
-      { onWait: (run) => seen.push(run.delay) },
-    )
-    await rest()
-    assert.strictEqual(run.status, "done")
-    assert.deepStrictEqual(waits, [12_000])
-    assert.deepStrictEqual(seen, [
-      { kind: "server", attempt: 1, of: 5, message: "No.", until: 12_000 },
-    ])
-  })
-
-  it("while one batch waits for a retry, a console run shows that wait even after another batch is answered", async () => {
-    const isFirst = new Set([50, 10])
-    let goOn = () => {}
-    const seen: Array<unknown> = []
-    const { rest, run } = start(
-      sites(60),
-      async (request) => {
-        const size = request.urls.length
-        if (size === 10) await new Promise<void>((resolve) => (goOn = resolve))
-        return isFirst.delete(size) && size === 50 ? refused(429, 9000) : figuresOf(request)
-      },
+      (request) => answers.shift() ?? figuresOf(request),
       {
-        onWait: async (run) => {
-          goOn()
-          while (run.checked === 0) await Promise.resolve()
-          seen.push(run.delay)
+        onChange: ({ delay, secondsLeft }) => {
+          if (delay === undefined) return
+          seen.add(`${delay.error._tag}: ${delay.error.message}`)
+          assert.isUndefined(secondsLeft)
         },
       },
     )
     await rest()
     assert.strictEqual(run.status, "done")
-    assert.deepStrictEqual(seen, [{ kind: "rate limit", until: 9000 }])
+    assert.deepStrictEqual([...seen], ["RateLimited: No.", "ServiceFailed: No."])
+    assert.lengthOf(requests, 3)
+    assert.strictEqual(new Set(requests.map(({ name }) => name)).size, 1)
+    assert.deepStrictEqual([run.creditsUsed, run.delay], [3, undefined])
   })
 
-  it("a console run waits for the Retry-After of a 409, and shows no time estimate meanwhile", async () => {
-    let tries = 0
-    const seen: Array<unknown> = []
-    const { requests, rest, run, waits } = start(
-      sites(60),
-      (request) =>
-        request.urls.length === 50 || tries++ === 3 ? figuresOf(request) : refused(409, 2000),
-      { onWait: (run) => seen.push(run.delay, run.secondsLeft) },
-    )
+  it("a console run that is stopped while it waits for a retry stops at once", async () => {
+    const { requests, rest, run } = start(sites(3), () => refused(429, "50"), {
+      onChange: (run) => {
+        if (run.delay !== undefined && run.status === "running") run.stop()
+      },
+    })
     await rest()
-    assert.strictEqual(run.status, "done")
-    assert.deepStrictEqual(waits, [2000, 2000, 2000])
-    const delay = { kind: "in progress", until: 2000 }
-    assert.deepStrictEqual(seen, [delay, undefined, delay, undefined, delay, undefined])
-    assert.lengthOf(requests, 5)
-    assert.isUndefined(run.delay)
+    assert.deepStrictEqual([run.status, run.halt, requests.length], ["stopped", undefined, 1])
   })
 
   it("a console run halts when the server is unreachable, and resumes with the same idempotency keys", async () => {
     let answersLeft = 1
-    const { requests, rest, run } = start(sites(120), (request) =>
-      answersLeft-- > 0 ? figuresOf(request) : lost,
+    const { requests, rest, run } = start(
+      sites(120),
+      (request) => (answersLeft-- > 0 ? figuresOf(request) : lost()),
+      { patienceMs: 0 },
     )
     await rest()
     assert.strictEqual(run.status, "halted")
@@ -264,7 +200,7 @@ describe("a console run", () => {
   })
 
   it("a console run on an offline device reports that it is offline, and does not retry", async () => {
-    const { requests, rest, run } = start(sites(3), () => lost, { isOnline: () => false })
+    const { requests, rest, run } = start(sites(3), lost, { isOnline: () => false })
     await rest()
     assert.deepStrictEqual(run.halt, { kind: "offline" })
     assert.lengthOf(requests, 1)
@@ -292,10 +228,7 @@ describe("a console run", () => {
           const cost = request.urls.length * price
           if (cost > available) return refused(402)
           available -= cost
-          const answer = figuresOf(request)
-          return answer._tag === "Answered"
-            ? { ...answer, value: { ...answer.value, quota: { creditsUsed: cost } } }
-            : answer
+          return figuresOf(request, price)
         },
         { credits: () => available },
       )
@@ -323,7 +256,7 @@ describe("a console run", () => {
       sites(500),
       (request) => new Promise((resolve) => answers.push(() => resolve(figuresOf(request)))),
     )
-    while (answers.length < 4) await Promise.resolve()
+    while (answers.length < 4) await new Promise(setImmediate)
     run.stop()
     assert.strictEqual(run.status, "stopping")
     for (const answer of answers) answer()
@@ -336,11 +269,9 @@ describe("a console run", () => {
   it("a console run that is stopped twice aborts its batches, and repeats them when it resumes", async () => {
     let isHanging = true
     const { requests, rest, run } = start(sites(60), (request) =>
-      isHanging
-        ? new Promise((resolve) => request.signal.addEventListener("abort", () => resolve(lost)))
-        : figuresOf(request),
+      isHanging ? new Promise(() => {}) : figuresOf(request),
     )
-    while (requests.length < 2) await Promise.resolve()
+    while (requests.length < 2) await new Promise(setImmediate)
     run.stop()
     run.stop()
     await rest()
@@ -358,11 +289,11 @@ describe("a console run", () => {
     const kept = new Map<number, unknown>()
     let summary: unknown
     let available = 70
-    const seen: Array<[name: string, urls: string, isKept: boolean]> = []
+    const seen: Array<[name: string | null, urls: string, isKept: boolean]> = []
     const { requests, rest, run } = start(
       urls,
       (request) => {
-        const number = Number(request.name.split("-")[1])
+        const number = Number(request.name?.split("-").at(-1))
         seen.push([request.name, request.urls.join(), kept.has(number)])
         if (request.urls.length > available) return refused(402)
         available -= request.urls.length
@@ -370,7 +301,7 @@ describe("a console run", () => {
       },
       {
         credits: () => available,
-        onKeep: (change) => {
+        keep: (change) => {
           const copy = structuredClone(change)
           summary = copy.summary
           for (const parcel of copy.parcels) kept.set(parcel.number, parcel)
@@ -384,11 +315,15 @@ describe("a console run", () => {
 
     const stored = readRun({ summary, parcels: [...kept.values()] })
     assert(stored !== undefined)
-    const again: Array<[name: string, urls: string]> = []
-    const { run: continued } = await continueFrom(stored, (request) => {
-      again.push([request.name, request.urls.join()])
-      return figuresOf(request)
-    })
+    const again: Array<[name: string | null, urls: string]> = []
+    const { rest: end, run: continued } = started(
+      (surroundings) => Run.from(stored, surroundings),
+      (request) => {
+        again.push([request.name, request.urls.join()])
+        return figuresOf(request)
+      },
+    )
+    await end()
     assert.deepStrictEqual(
       continued.rows.map(({ url }) => url),
       urls,

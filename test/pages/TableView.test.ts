@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Run } from "../../src/pages/Run.ts"
 import * as TableView from "../../src/pages/TableView.ts"
 
@@ -6,9 +7,8 @@ const items = ["b.com", "a.com", "C.com", "localhost", "waits.com"].map((url) =>
 const run = Run.of(
   { items, others: [] },
   {
-    api: { check: () => Promise.reject(), credits: () => Promise.reject() },
+    client: (options) => AuthorityMetrics({ baseUrl: "http://service", ...options }),
     isOnline: () => true,
-    wait: () => Promise.resolve(),
     now: () => 0,
     keep: () => Promise.resolve(),
     onChange: () => {},
