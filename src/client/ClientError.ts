@@ -19,10 +19,6 @@ interface Details {
   readonly cause?: unknown
 }
 
-interface Waiting extends Details {
-  readonly retryAfterMs: number
-}
-
 export abstract class ClientError extends Error {
   abstract readonly _tag: string
   /** The HTTP status of the answer; undefined when there was no answer. */
@@ -45,6 +41,18 @@ export abstract class ClientError extends Error {
 
   override get name() {
     return this._tag
+  }
+}
+
+/** An error after which the same request may succeed, when the time in `retryAfterMs` is over. */
+abstract class Temporary extends ClientError {
+  override readonly isTransient = true
+  /** How long to wait before a retry, as the service asks in `Retry-After`. */
+  readonly retryAfterMs: number
+
+  constructor(details: Details & { readonly retryAfterMs: number }) {
+    super(details)
+    this.retryAfterMs = details.retryAfterMs
   }
 }
 
@@ -76,17 +84,9 @@ export class InsufficientCredits extends ClientError {
 }
 
 /** Another request with the same idempotency key has no answer yet. */
-export class RequestInProgress extends ClientError {
+export class RequestInProgress extends Temporary {
   readonly _tag = "RequestInProgress"
   readonly status = 409
-  override readonly isTransient = true
-  /** How long to wait before a retry, as the service asks in `Retry-After`. */
-  readonly retryAfterMs: number
-
-  constructor(details: Waiting) {
-    super(details)
-    this.retryAfterMs = details.retryAfterMs
-  }
 }
 
 /** The idempotency key was used for other URLs. */
@@ -96,36 +96,23 @@ export class IdempotencyKeyReused extends ClientError {
 }
 
 /** The account is above its rate limit. */
-export class RateLimited extends ClientError {
+export class RateLimited extends Temporary {
   readonly _tag = "RateLimited"
   readonly status = 429
-  override readonly isTransient = true
-  /** How long to wait before a retry, as the service asks in `Retry-After`. */
-  readonly retryAfterMs: number
-
-  constructor(details: Waiting) {
-    super(details)
-    this.retryAfterMs = details.retryAfterMs
-  }
 }
 
 /**
  * The service failed or is not ready: a status of 500 or more. Nothing was charged, or a retry with
- * the same idempotency key gets the stored answer and is not charged again.
+ * the same idempotency key gets the stored answer and is not charged again. `retryAfterMs` is 0
+ * when the service does not ask for a wait.
  */
-export class ServiceFailed extends ClientError {
+export class ServiceFailed extends Temporary {
   readonly _tag = "ServiceFailed"
   readonly status: number
-  override readonly isTransient = true
-  /**
-   * How long to wait before a retry, as the service asks in `Retry-After`; 0 without that header.
-   */
-  readonly retryAfterMs: number
 
-  constructor(details: Waiting & { readonly status: number }) {
+  constructor(details: Details & { readonly status: number; readonly retryAfterMs: number }) {
     super(details)
     this.status = details.status
-    this.retryAfterMs = details.retryAfterMs
   }
 }
 

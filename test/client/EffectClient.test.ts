@@ -1,6 +1,5 @@
 /** Tests the Effect client, which is the promise client in another form. */
 import { assert, describe, it } from "@effect/vitest"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Redacted from "effect/Redacted"
@@ -43,45 +42,6 @@ describe("against the service", () => {
         assert.strictEqual(report.requestId, charge?.requestId)
         assert.strictEqual(yield* client.availableCredits, 999)
       }),
-  )
-
-  it.scopedLive(
-    "when the client repeats a request with the same idempotency key, it gets the stored answer free of charge",
-    () =>
-      Effect.gen(function* () {
-        const server = yield* start()
-        const client = yield* clientOf(server.url, server.key)
-        const idempotencyKey = 'order "7" \\ a'
-        const first = yield* client.check(["example.com"], { idempotencyKey })
-        const second = yield* client.check(["example.com"], { idempotencyKey })
-        assert.deepStrictEqual(second.outcomes, first.outcomes)
-        assert.deepStrictEqual([first.isReplay, second.isReplay], [false, true])
-        assert.strictEqual((yield* server.books).charged, 1)
-        const reused = yield* Effect.flip(client.check(["example.org"], { idempotencyKey }))
-        assert.instanceOf(reused, Client.IdempotencyKeyReused)
-        assert.strictEqual(reused.status, 422)
-      }),
-  )
-
-  it.scopedLive("a client error contains the reason and the request id", () =>
-    Effect.gen(function* () {
-      const rateLimit = { requests: 2, per: Duration.hours(1) }
-      const server = yield* start({ credits: 1, rateLimit })
-      const client = yield* clientOf(server.url, server.key)
-      const poor = yield* Effect.flip(client.check(["example.com", "example.org"]))
-      assert.instanceOf(poor, Client.InsufficientCredits)
-      assert.match(poor.message, /2.*1/)
-      assert.match(poor.requestId ?? "", /^[0-9a-f-]{36}$/)
-      yield* client.check(["example.com"])
-      const limited = yield* Effect.flip(client.availableCredits)
-      assert.instanceOf(limited, Client.RateLimited)
-      assert.isAbove(limited.retryAfterMs, 3_000_000)
-      const stranger = yield* clientOf(server.url, "am_none")
-      const refused = yield* Effect.flip(stranger.check(["example.com"]))
-      assert.instanceOf(refused, Client.Unauthorized)
-      assert.isTrue(refused instanceof Client.ClientError)
-      assert.deepStrictEqual([refused.status, refused.name], [401, "Unauthorized"])
-    }),
   )
 
   it.scopedLive(

@@ -1,6 +1,7 @@
 /** Tests the promise client, for programs without Effect, against the service. */
 import { inspect } from "node:util"
 import { assert, describe, it, vi } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { bodyOf } from "../../src/client/Exchange.ts"
 import {
@@ -9,10 +10,12 @@ import {
   type CheckAllOptions,
   type CheckResult,
   ClientError,
+  IdempotencyKeyReused,
   InsufficientCredits,
   InvalidBaseUrl,
   type Options,
   type Progress,
+  RateLimited,
   TimedOut,
   Unauthorized,
   ValidationError,
@@ -54,18 +57,29 @@ describe("the promise client", () => {
 
   it.scopedLive("the promise client rejects with a specific error class for each failure", () =>
     Effect.gen(function* () {
-      const server = yield* start({ credits: 0 })
+      const rateLimit = { requests: 4, per: Duration.hours(1) }
+      const server = yield* start({ credits: 1, rateLimit })
       const client = make(server)
-      const poor = yield* rejection(client.check(["example.com"]))
+      const idempotencyKey = 'order "7" \\ a'
+      yield* Effect.promise(() => client.check(["example.com"], { idempotencyKey }))
+      const reused = yield* rejection(client.check(["example.org"], { idempotencyKey }))
+      assert.instanceOf(reused, IdempotencyKeyReused)
+      const poor = yield* rejection(client.check(["example.com", "example.org"]))
       assert.instanceOf(poor, InsufficientCredits)
       assert.isTrue(poor instanceof ClientError && poor instanceof Error)
       assert.deepStrictEqual([poor.status, poor.name], [402, "InsufficientCredits"])
+      assert.match(poor.requestId ?? "", /^[0-9a-f-]{36}$/)
       const none = yield* rejection(client.check([]))
       assert.instanceOf(none, ValidationError)
       assert.deepStrictEqual(
         none.issues.map(({ code }) => code),
         ["too_small"],
       )
+      const limited = yield* rejection(client.availableCredits())
+      assert.instanceOf(limited, RateLimited)
+      assert.isAbove(limited.retryAfterMs, 3_000_000)
+      const stranger = yield* rejection(make({ ...server, key: "am_none" }).check(["example.com"]))
+      assert.instanceOf(stranger, Unauthorized)
     }),
   )
 
