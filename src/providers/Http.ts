@@ -1,6 +1,6 @@
 /**
- * The provider `http`: an HTTP endpoint that the operator runs. `HttpProviderProtocol.ts` declares its
- * protocol. Results come in any order and are matched by their URL.
+ * The provider `http`: an HTTP endpoint that the operator runs. `scripts/http-provider/openapi.json`
+ * describes its protocol. Results come in any order and are matched by their URL.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
@@ -9,12 +9,11 @@ import * as Option from "effect/Option"
 import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { metricsOf, missing, Outcome, providerFailed } from "../Metrics.ts"
+import { Metrics, metricsOf, missing, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import type { Ask } from "./Chunks.ts"
-import { batchSize, Failure, Figures, type Question } from "./HttpProviderProtocol.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
@@ -34,9 +33,7 @@ export const layer = ({
 
   /** Makes one call and returns the outcomes by URL. A call with an empty list checks the token. */
   const call = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
-    const json: Question = {
-      targets: targets.map(({ domain, host, url }) => ({ url, host, domain })),
-    }
+    const json = { targets: targets.map(({ domain, host, url }) => ({ url, host, domain })) }
     const { results } = yield* http.decode(yield* http.send({ url, json }), decodeAnswer)
     return outcomesOf(results, http)
   })
@@ -78,7 +75,16 @@ const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcom
       Outcome.Checked({ metrics: metricsOf(domainAuthority, pageAuthority, spamScore) }),
   })
 
+/** Maximum number of targets in one call. */
+const batchSize = 50
+
 const decodeAnswer = TypeGuard.decoder(Schema.Struct({ results: Schema.Array(Schema.Unknown) }))
 const decodeNamed = Schema.decodeUnknownOption(Schema.Struct({ url: Schema.String }))
-const decodeFailure = Schema.decodeUnknownOption(Failure)
+const decodeFailure = Schema.decodeUnknownOption(Schema.Struct({ error: Schema.String }))
+
+/** Many languages encode an absent field as null, so a spam score of null means absent. */
+const Figures = Schema.Struct({
+  ...Metrics.fields,
+  spamScore: Schema.optionalWith(Schema.NullOr(Score), { exact: true }),
+})
 const decodeFigures = TypeGuard.decoder(Figures)
