@@ -5,8 +5,6 @@ import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { AccountExists, AccountName, AccountNotFound, Accounts } from "../src/Account.ts"
-import * as Balance from "../src/ledger/Balance.ts"
-import { CreditLedger } from "../src/CreditLedger.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
 import { type Ports, sqlStores, stores } from "./support/Stores.ts"
 
@@ -21,13 +19,6 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         assert.strictEqual(account.name, "found")
         assert.deepStrictEqual(yield* accounts.find("found"), account)
         assert.deepStrictEqual(yield* accounts.find(account.id), account)
-      }),
-    )
-
-    it.effect("a new account has no credits", () =>
-      Effect.gen(function* () {
-        const { id } = yield* newAccount
-        assert.deepStrictEqual(yield* (yield* CreditLedger).balance(id), Balance.empty)
       }),
     )
 

@@ -48,8 +48,7 @@ const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(valu
  * Removes from a generated OpenAPI document: the schemas of the framework's own error bodies, the
  * generated titles, `additionalProperties: false`, and empty lists.
  */
-const withoutFramework = (generated: unknown): Record<string, unknown> =>
-  Object(strip(generated))
+const withoutFramework = (generated: unknown): Record<string, unknown> => Object(strip(generated))
 
 const strip = (generated: unknown): unknown => {
   if (Array.isArray(generated)) return generated.map(strip)

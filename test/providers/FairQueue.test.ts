@@ -3,16 +3,6 @@ import * as FastCheck from "effect/FastCheck"
 import { FairQueue } from "../../src/providers/FairQueue.ts"
 
 describe("FairQueue", () => {
-  it("the fair queue returns the items of several owners in turn, one item of each owner", () => {
-    const queue = new FairQueue<string>(10)
-    for (const item of ["a1", "a2", "a3", "a4"]) queue.offer("a", item)
-    for (const item of ["b1", "b2"]) queue.offer("b", item)
-    queue.offer("c", "c1")
-    assert.deepStrictEqual(queue.take(5), ["a1", "b1", "c1", "a2", "b2"])
-    queue.offer("b", "b3")
-    assert.deepStrictEqual(queue.take(5), ["a3", "b3", "a4"])
-  })
-
   it("when several owners add the same item, the fair queue returns the item once, as soon as it is the next item of one of these owners", () => {
     const queue = new FairQueue<string>(10)
     for (const item of ["x", "y", "shared"]) queue.offer("a", item)

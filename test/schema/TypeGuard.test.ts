@@ -65,27 +65,6 @@ describe("a compiled type guard", () => {
     },
   )
 
-  it("a compiled type guard checks the length limits of lists and strings", () => {
-    const urls = (count: number, length: number) => ({
-      urls: Array(count).fill("x".repeat(length)),
-    })
-    assert.isTrue(isBatch(urls(1, 1)))
-    assert.isTrue(isBatch(urls(50, 1000)))
-    assert.isFalse(isBatch(urls(0, 1)))
-    assert.isFalse(isBatch(urls(51, 1)))
-    assert.isFalse(isBatch(urls(1, 0)))
-    assert.isFalse(isBatch(urls(1, 1001)))
-  })
-
-  it("a compiled type guard enforces a length limit that a schema puts on a union or on string literals", () => {
-    const isLongText = TypeGuard.make(
-      Schema.Union(Schema.Literal("no"), Schema.String).pipe(Schema.minLength(3)),
-    )
-    assert.deepStrictEqual(["no", "ok", "yes"].map(isLongText), [false, false, true])
-    const isLongLiteral = TypeGuard.make(Schema.Literal("no", "yes").pipe(Schema.minLength(3)))
-    assert.deepStrictEqual(["no", "yes"].map(isLongLiteral), [false, true])
-  })
-
   it("a compiled type guard runs every filter of a schema: item counts, custom filters and several length limits at once", () => {
     const isPair = TypeGuard.make(Schema.Array(Schema.String).pipe(Schema.itemsCount(2)))
     assert.deepStrictEqual([isPair(["a"]), isPair(["a", "b"])], [false, true])
