@@ -1,6 +1,6 @@
 /**
  * Installs the built package in an empty folder, as another project does. Extracts the examples
- * from the README and runs them there on Node and on Deno.
+ * from the README and the guide, and runs them there on Node and on Deno.
  */
 import assert from "node:assert/strict"
 import { execFile, spawn } from "node:child_process"
@@ -12,6 +12,7 @@ import { createInterface } from "node:readline"
 import { promisify } from "node:util"
 import manifest from "../package.json" with { type: "json" }
 import { dist, root } from "./bundle.ts"
+import * as MoneyServer from "./support/MoneyServer.ts"
 import * as Postgres from "./support/Postgres.ts"
 
 const bin = (name: string) => join(root, "node_modules", ".bin", name)
@@ -30,6 +31,16 @@ const example = (entry: string) => {
   assert(code !== undefined && others.length === 0, `the README has one example of ${entry}`)
   return code
 }
+
+/** Writes the files of the guide's page about ledgers. Each begins with its name. */
+const writeLedger = (folder: string) => {
+  const page = readFileSync(join(root, "src/pages/guide/ledger.md"), "utf8")
+  const files = [...page.matchAll(/^```ts\n\/\/ (\S+)\n(.*?)^```$/gms)]
+  for (const [, name = "", code = ""] of files) writeFileSync(join(folder, name), code)
+  assert.deepEqual(files.map(([, name]) => name).sort(), ledgerFiles)
+}
+
+const ledgerFiles = ["ledger.test.ts", "ledger.ts", "service.ts"]
 
 const deno = (folder: string) => [
   "--no-lock",
@@ -63,9 +74,17 @@ const install = async (folder: string) => {
 
 const checkTypes = async (folder: string) => {
   const modern = ["--module", "nodenext", "--target", "es2024", "--lib", "es2024,dom"]
-  const strict = ["--strict", "--noEmit", "--types", "node", "--skipLibCheck"]
+  const strict = [
+    "--strict",
+    "--noEmit",
+    "--allowImportingTsExtensions",
+    "--types",
+    "node",
+    "--skipLibCheck",
+  ]
   writeFileSync(join(folder, "wrong.ts"), wrong)
-  await run(folder, bin("tsc"), ...modern, ...strict, "first.test.ts", "provider.ts", "wrong.ts")
+  const files = ["first.test.ts", "provider.ts", ...ledgerFiles, "wrong.ts"]
+  await run(folder, bin("tsc"), ...modern, ...strict, ...files)
   report("the examples pass the type check, and wrong uses fail it")
 }
 
@@ -89,23 +108,17 @@ layer({})
 start({ figures: { "example.com": 91 } })
 `
 
-/**
- * Runs the README's example program that starts the service, and checks two URLs with this service.
- */
-const serve = async (
-  folder: string,
-  name: string,
-  database: string,
+/** Runs a program that starts the service and prints its address and a key, and uses the service. */
+const withService = async (
+  cwd: string,
   [program = "", ...args]: ReadonlyArray<string>,
+  settings: Readonly<Record<string, string>>,
+  use: (url: string, key: string) => Promise<void>,
 ) => {
   const child = spawn(program, args, {
-    cwd: folder,
+    cwd,
     stdio: ["ignore", "pipe", "inherit"],
-    env: {
-      PATH: process.env["PATH"],
-      AUTHORITY_PORT: "0",
-      AUTHORITY_DATABASE_URL: database,
-    },
+    env: { PATH: process.env["PATH"], AUTHORITY_PORT: "0", ...settings },
   })
   const exited = once(child, "exit")
   try {
@@ -113,6 +126,24 @@ const serve = async (
       signal: AbortSignal.timeout(60_000),
     })
     const [url = "", key = ""] = String(line).split(" ")
+    await use(url, key)
+  } finally {
+    child.kill("SIGTERM")
+  }
+  const [code] = await exited
+  assert.equal(code, 0)
+}
+
+/**
+ * Runs the README's example program that starts the service, and checks two URLs with this service.
+ */
+const serve = async (
+  folder: string,
+  name: string,
+  database: string,
+  program: ReadonlyArray<string>,
+) => {
+  await withService(folder, program, { AUTHORITY_DATABASE_URL: database }, async (url, key) => {
     const answer = await fetch(`${url}/v1/metrics/da-pa/batch`, {
       method: "POST",
       headers: { "x-api-key": key, "content-type": "application/json" },
@@ -129,12 +160,48 @@ const serve = async (
     const page = await fetch(`${url}/console`)
     assert.equal(page.status, 200)
     assert.doesNotMatch(await page.text(), /data-figures="synthetic"/)
-  } finally {
-    child.kill("SIGTERM")
-  }
-  const [code] = await exited
-  assert.equal(code, 0)
+  })
   report(`the README's service answers on ${name}, and SIGTERM ends it`)
+}
+
+/** Runs the guide's ledger, its tests and its service, over a system for credits of this process. */
+const testLedger = async (folder: string) => {
+  const token = "secret of the money server"
+  const money = await MoneyServer.start(token)
+  const settings = { MONEY_URL: money.url, MONEY_TOKEN: token }
+  try {
+    const env = { ...process.env, ...settings }
+    const tests = ["--test", "--test-reporter=tap", "ledger.test.ts"]
+    const { stdout } = await promisify(execFile)(process.execPath, tests, {
+      cwd: folder,
+      env,
+      maxBuffer: 64 * 2 ** 20,
+    })
+    report(`the guide's ledger passes the tests of a ledger: ${/^# pass (\d+)/m.exec(stdout)?.[1]}`)
+    const database = { AUTHORITY_DATABASE_URL: "sqlite:ledger.db" }
+    const program = [process.execPath, "service.ts"]
+    await withService(folder, program, { ...settings, ...database }, async (url, key) => {
+      const headers = { "x-api-key": key, "content-type": "application/json" }
+      const batch = async (name: string, urls: ReadonlyArray<string>) => {
+        const answer = await fetch(`${url}/v1/metrics/da-pa/batch`, {
+          method: "POST",
+          headers: { ...headers, "idempotency-key": name },
+          body: JSON.stringify({ urls }),
+        })
+        const replayed = answer.headers.get("idempotent-replayed")
+        return { status: answer.status, replayed, body: await answer.text() }
+      }
+      const bought = await batch("bought", ["example.com", "example.org"])
+      const known = await batch("known", ["example.com"])
+      assert.deepEqual([bought.status, known.status], [200, 200])
+      assert.deepEqual(await batch("known", ["example.com"]), { ...known, replayed: "true" })
+      const balance = await fetch(`${url}/v1/quota/available-credits`, { headers })
+      assert.deepEqual(await balance.json(), { success: true, data: { availableCredits: 7 } })
+    })
+    report("the guide's service takes the credits from the guide's ledger")
+  } finally {
+    await money.stop()
+  }
 }
 
 /**
@@ -170,11 +237,13 @@ try {
   await install(folder)
   writeFileSync(join(folder, "first.test.ts"), example("testing"))
   writeFileSync(join(folder, "provider.ts"), example("server"))
+  writeLedger(folder)
   writeFileSync(join(folder, "ours.json"), '{"example.com": 91}')
   await checkTypes(folder)
   await run(folder, process.execPath, "--test", "first.test.ts")
   await run(folder, bin("deno"), "test", ...deno(folder), "first.test.ts")
   report("the test with a fake provider passes on Node and on Deno")
+  await testLedger(folder)
   const onNode = [process.execPath, "provider.ts"]
   await serve(folder, "Node", "sqlite:node.db", onNode)
   await serve(folder, "Deno", "sqlite:deno.db", [

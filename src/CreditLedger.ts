@@ -17,11 +17,11 @@ import type { Option } from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
 import type { Verification } from "./ledger/Audit.ts"
-import type { Balance } from "./ledger/Balance.ts"
+import type { Funds } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Charge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
-import type { LedgerEntry } from "./ledger/LedgerEntry.ts"
+import type { StatementEntry } from "./ledger/LedgerEntry.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** Sums over all accounts, for monitoring. */
@@ -38,6 +38,9 @@ export interface Period {
 }
 
 /**
+ * A ledger that is not in the service's database implements all methods. The service calls every
+ * method but `statement` and `verify`, which only verbs of the CLI call, on the database's ledger.
+ *
  * Amounts are whole credits. A method that changes the ledger cannot be interrupted; when it
  * succeeds, its change is durable. Every method except `release` may die with StoreFailure. After a
  * StoreFailure it is unknown whether the change was committed. A method that takes too long fails
@@ -47,8 +50,7 @@ export interface Period {
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
   {
-    /** Returns the account's current balance. */
-    readonly balance: (account: AccountId) => Effect.Effect<Balance, StoreTimeout>
+    readonly balance: (account: AccountId) => Effect.Effect<Funds, StoreTimeout>
     /**
      * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
      * key has a stored answer, returns that answer and changes nothing. Fails with
@@ -92,7 +94,7 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       account: AccountId,
       amount: Credits,
       note: string | null,
-    ) => Effect.Effect<Balance>
+    ) => Effect.Effect<Funds>
     /**
      * Releases every hold whose lease has ended, whose process has died or whose release failed,
      * and deletes the idempotency keys of these holds. Deletes expired stored answers. Returns the
@@ -105,10 +107,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      */
     readonly totals: (amounts: ReadonlyArray<Credits>) => Effect.Effect<Totals>
     /** Streams the entries of an account, oldest first. */
-    readonly statement: (account: AccountId, period: Period) => Stream.Stream<LedgerEntry>
+    readonly statement: (account: AccountId, period: Period) => Stream.Stream<StatementEntry>
     /**
      * Recomputes every balance and hash from the entries, and every account's held credits from its
-     * open holds, in constant memory. Returns the problems found.
+     * open holds, in constant memory. Returns the problems found. A ledger with an audit of its own
+     * returns no accounts, entries and problems.
      */
     readonly verify: Effect.Effect<Verification>
   }

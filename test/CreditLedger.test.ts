@@ -21,7 +21,7 @@ const suite = ledgerSuite({
 
 for (const [name, store] of stores) {
   layer(store)(`CreditLedger in ${name}`, (it) => {
-    for (const { name, test } of suite) it.effect(name, () => test)
+    for (const { effect, name } of suite) it.effect(name, () => effect)
   })
 }
 
@@ -84,8 +84,8 @@ describe("a ledger with a fault", () => {
         const store = Layer.provideMerge(broken, memory ?? Layer.die("there is no store"))
         const tests = suite.filter(({ name }) => named.test(name))
         assert.lengthOf(tests, 1)
-        for (const { test } of tests) {
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(Effect.provide(test, store))))
+        for (const { effect } of tests) {
+          assert.isTrue(Exit.isFailure(yield* Effect.exit(Effect.provide(effect, store))))
         }
       }),
     )

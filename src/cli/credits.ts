@@ -11,7 +11,7 @@ import { statement } from "./statement.ts"
 import * as Verb from "./Verb.ts"
 
 /** The JSON document of `credits balance` and `credits grant`. */
-const summary = (account: string, balance: Balance.Balance) => ({
+const summary = (account: string, balance: Balance.Funds) => ({
   account,
   available: Balance.available(balance),
   held: balance.held,

@@ -5,7 +5,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import { Accounts } from "../Account.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
+import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import * as Csv from "../list/csv.ts"
 import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
@@ -52,7 +52,7 @@ export const statement = Verb.make({
 
 interface Line {
   readonly at: string | null
-  readonly kind: LedgerEntry["kind"]
+  readonly kind: StatementEntry["kind"]
   /** Credits; negative for a charge, positive for a grant. */
   readonly amount: number
   readonly balanceAfter: number
@@ -61,7 +61,15 @@ interface Line {
   readonly note: string | null
 }
 
-const toLine = ({ amount, at, balanceAfter, kind, note, requestId, urls }: LedgerEntry): Line => ({
+const toLine = ({
+  amount,
+  at,
+  balanceAfter,
+  kind,
+  note,
+  requestId,
+  urls,
+}: StatementEntry): Line => ({
   at: time(at),
   kind,
   amount: kind === "charge" ? -amount : amount,

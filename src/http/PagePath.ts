@@ -6,6 +6,7 @@ export const PagePath = Schema.Literal(
   "/docs",
   "/docs/guide/client",
   "/docs/guide/design",
+  "/docs/guide/ledger",
   "/docs/guide/monitoring",
   "/docs/guide/operating",
   "/docs/guide/postgresql",

@@ -10,14 +10,13 @@ import { type Charge, type Hold, InsufficientCredits } from "./Hold.ts"
 import { Credits, creditsOf } from "./Credits.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
+/** The credits of an account: the sums of all grants, of all charges and of the open holds. */
+export const Funds = Schema.Struct({ granted: Credits, charged: Credits, held: Credits })
+export type Funds = typeof Funds.Type
+
 /** Summary of one account's books. */
 export const Balance = Schema.Struct({
-  /** Sum of all grants. */
-  granted: Credits,
-  /** Sum of all charges. */
-  charged: Credits,
-  /** Sum of the open holds. */
-  held: Credits,
+  ...Funds.fields,
   /** Number of entries, which is also the `sequence` of the last entry. */
   entries: Schema.NonNegativeInt,
   /** Hash of the last entry; `genesisHash` when there are no entries. */
@@ -35,8 +34,7 @@ export const empty: Balance = {
 }
 
 /** Credits that the account can still spend. */
-export const available = (balance: Balance): number =>
-  balance.granted - balance.charged - balance.held
+export const available = ({ charged, granted, held }: Funds): number => granted - charged - held
 
 /** Sets credits aside. Fails with InsufficientCredits when fewer than `amount` are available. */
 export const hold = (

@@ -8,7 +8,7 @@ export interface IdempotencyKey {
   readonly fingerprint: string
 }
 
-/** How long a stored answer can be replayed, in milliseconds. */
+/** How long a ledger keeps a stored answer, in milliseconds. */
 export const retentionMs = 24 * 60 * 60 * 1000
 
 /**

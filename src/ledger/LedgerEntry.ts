@@ -8,7 +8,8 @@ import { AccountId } from "../Account.ts"
 import { RequestId } from "../RequestId.ts"
 import { Credits } from "./Credits.ts"
 
-export const LedgerEntry = Schema.Struct({
+/** An entry as the statement shows it. */
+export const StatementEntry = Schema.Struct({
   accountId: AccountId,
   /** The number of the entry within the account: from 1, without gaps. */
   sequence: Schema.Int,
@@ -25,6 +26,11 @@ export const LedgerEntry = Schema.Struct({
   note: Schema.NullOr(Schema.String),
   /** The time of the grant or charge, in epoch milliseconds. */
   at: Schema.Int,
+})
+export type StatementEntry = typeof StatementEntry.Type
+
+export const LedgerEntry = Schema.Struct({
+  ...StatementEntry.fields,
   /** SHA-256 over the previous entry's hash and every field above, in hexadecimal. */
   hash: Schema.String,
 })
@@ -34,7 +40,7 @@ export type LedgerEntry = typeof LedgerEntry.Type
 export const genesisHash = ""
 
 /** Computes the hash of an entry. `previous` is the hash of the entry before it. */
-export const chainHash = (previous: string, entry: Omit<LedgerEntry, "hash">): string =>
+export const chainHash = (previous: string, entry: StatementEntry): string =>
   hash(
     "sha256",
     JSON.stringify([

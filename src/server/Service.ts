@@ -49,8 +49,8 @@ type Source<E> =
 
 export type Options<EProvider = never, EStores = never> = Source<EProvider> & {
   /**
-   * The stores. Default: stores in the database that the setting AUTHORITY_DATABASE_URL names. This
-   * database is created when it does not exist.
+   * The stores. Default: all stores of `inDatabase`, in the database that the setting
+   * AUTHORITY_DATABASE_URL names. To replace one, merge the others with a layer of your own.
    */
   readonly stores?: Layer.Layer<Stores, EStores, Settings.Settings>
   /** The settings, keyed by environment variable. Default: the environment of the process. */

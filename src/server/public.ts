@@ -1,18 +1,36 @@
 /**
- * `authority-metrics/server`: runs the service in your own program and with your own provider, on
- * Node 22.18 or newer, or on Deno.
+ * `authority-metrics/server`: runs the service in your own program, with your own provider or
+ * stores, on Node 22.18 or newer, or on Deno.
  *
  * Within a major version these do not change: the names below, their types, the documented
  * behaviour, and the settings on the guide's page about operating. Everything else in the package
- * may change. A minor version may add methods to `Accounts`, `ApiKeys` and `CreditLedger`, so call
- * these ports, but do not implement them.
+ * may change. You may call and implement the ports. A minor version may add optional methods to a
+ * port, and optional fields to what its methods take.
  */
 import "./nodeVersion.ts"
 
-export { AccountExists, Accounts } from "../Account.ts"
-export { ApiKeys } from "../ApiKeys.ts"
-export { CreditLedger } from "../CreditLedger.ts"
 export { newKey } from "./newKey.ts"
 export { run } from "./run.ts"
 export { type CannotStart, type Given, layer, type Options, Service } from "./Service.ts"
-export { inMemory, type Stores } from "./Stores.ts"
+export { inDatabase, inMemory, type Stores } from "./Stores.ts"
+
+export { Account, AccountExists, AccountId, AccountName } from "../Account.ts"
+export { AccountNotFound, Accounts } from "../Account.ts"
+export * as ApiKey from "../ApiKey.ts"
+export { ApiKeyNotFound, ApiKeys, InvalidApiKey, type RevokedKey } from "../ApiKeys.ts"
+export { CreditLedger, type Period, type Totals } from "../CreditLedger.ts"
+export { remainingMs } from "../Deadline.ts"
+export { Health, type StoreState } from "../Health.ts"
+export type { Verification } from "../ledger/Audit.ts"
+export { Funds } from "../ledger/Balance.ts"
+export type { Refusal } from "../ledger/Books.ts"
+export { Credits } from "../ledger/Credits.ts"
+export { type Charge, type Hold, HoldExpired, InsufficientCredits } from "../ledger/Hold.ts"
+export { type IdempotencyKey, IdempotencyKeyInUse } from "../ledger/IdempotencyKey.ts"
+export { IdempotencyKeyReused } from "../ledger/IdempotencyKey.ts"
+export { StatementEntry } from "../ledger/LedgerEntry.ts"
+export { type Figures, MetricsCache } from "../MetricsCache.ts"
+export { RequestId } from "../RequestId.ts"
+export { Settings } from "../Settings.ts"
+export { StoreFailure } from "../StoreFailure.ts"
+export { StoreTimeout } from "../StoreTimeout.ts"

@@ -4,7 +4,7 @@ import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { AccountId } from "../../src/Account.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import { chainHash, type LedgerEntry } from "../../src/ledger/LedgerEntry.ts"
+import { chainHash, genesisHash, type StatementEntry } from "../../src/ledger/LedgerEntry.ts"
 import { newAccount, newAccountWith } from "../../scripts/support/accounts.ts"
 import {
   charge,
@@ -158,12 +158,12 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
       const forge = (
         sql: SqlClient.SqlClient,
         account: AccountId,
-        forgery: (entry: LedgerEntry) => LedgerEntry,
+        forgery: (entry: StatementEntry) => StatementEntry,
       ) =>
         Effect.gen(function* () {
-          const [first, original] = yield* statement(account)
+          const [first = assert.fail("no entry"), original] = yield* statement(account)
           const forged = forgery(original ?? assert.fail("no second entry"))
-          const hash = chainHash(first?.hash ?? "", forged)
+          const hash = chainHash(chainHash(genesisHash, first), forged)
           yield* sql`
             UPDATE entries SET ${sql.update({ ...forged, hash })} WHERE ${second(sql, account)}`
         })

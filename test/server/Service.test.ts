@@ -7,6 +7,8 @@ import * as Logger from "effect/Logger"
 import * as Redacted from "effect/Redacted"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import * as Provider from "../../src/providers/public.ts"
+import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
+import * as Settings from "../../src/Settings.ts"
 import * as Server from "../../src/server/public.ts"
 import * as Testing from "../../src/testing/public.ts"
 import { newFile } from "../support/Stores.ts"
@@ -138,6 +140,99 @@ describe("a service with the program's own vendor", () => {
     )
   }
 })
+
+describe("a service with a ledger of the program's own", () => {
+  it.scopedLive(
+    "the service takes the credits from the program's own ledger, and the accounts and keys from the database",
+    () =>
+      Effect.gen(function* () {
+        const file = yield* newFile
+        const calls: Array<keyof Server.CreditLedger["Type"]> = []
+        const stores = Layer.mergeAll(
+          Server.inDatabase.accounts,
+          Server.inDatabase.apiKeys,
+          Server.inDatabase.health,
+          Server.inDatabase.metricsCache,
+          ledgerOf(calls),
+        )
+        const settings = { AUTHORITY_PORT: "0", AUTHORITY_DATABASE_URL: `sqlite:${file}` }
+        const service = Server.layer({ vendor: Provider.Fake.make().layer, stores, settings })
+        const context = yield* Layer.build(Layer.provide(service, silent))
+        const key = yield* Effect.provide(Server.newKey({ account: "acme", credits: 4 }), context)
+        const { url } = Context.get(context, Server.Service)
+        const batch = (name: string, urls: ReadonlyArray<string>) =>
+          Effect.promise(async () => {
+            const answer = await fetch(`${url}/v1/metrics/da-pa/batch`, {
+              method: "POST",
+              headers: {
+                "x-api-key": Redacted.value(key),
+                "content-type": "application/json",
+                "idempotency-key": name,
+              },
+              body: JSON.stringify({ urls }),
+            })
+            const { headers, status } = answer
+            return {
+              status,
+              replayed: headers.get("idempotent-replayed"),
+              body: await answer.text(),
+            }
+          })
+
+        const bought = yield* batch("bought", ["example.com", "example.org"])
+        const known = yield* batch("known", ["example.com"])
+        assert.deepStrictEqual([bought.status, known.status], [200, 200])
+        assert.deepStrictEqual(calls, ["grant", "open", "settle", "charge"])
+        for (const [name, urls, first] of [
+          ["bought", ["example.com", "example.org"], bought],
+          ["known", ["example.com"], known],
+        ] as const) {
+          assert.deepStrictEqual(yield* batch(name, urls), { ...first, replayed: "true" })
+        }
+        assert.strictEqual((yield* batch("known", ["example.net"])).status, 422)
+        assert.strictEqual((yield* batch("more", ["a.com", "b.com"])).status, 402)
+        const client = clientOf({ key: Redacted.value(key), url })
+        assert.strictEqual(yield* Effect.promise(() => client.availableCredits()), 1)
+        const ready = yield* Effect.promise(() => fetch(`${url}/health/ready`))
+        assert.strictEqual(ready.status, 200)
+
+        const { accounts, creditLedger } = Server.inDatabase
+        const inDatabase = Effect.gen(function* () {
+          const { id } = yield* (yield* Server.Accounts).find("acme")
+          return yield* (yield* Server.CreditLedger).balance(id)
+        }).pipe(
+          Effect.provide(Layer.merge(accounts, creditLedger)),
+          Effect.provide(Settings.from(settings)),
+          Effect.provide(silent),
+        )
+        assert.strictEqual(Number((yield* inDatabase).granted), 0)
+      }),
+  )
+})
+
+/** A ledger in memory, which is none of the service's ledgers. It records the calls that pay. */
+const ledgerOf = (calls: Array<keyof Server.CreditLedger["Type"]>) =>
+  Layer.effect(
+    Server.CreditLedger,
+    Effect.map(Server.CreditLedger, (ledger) => {
+      const recorded = <Args extends ReadonlyArray<unknown>, A>(
+        name: keyof typeof ledger,
+        method: (...args: Args) => A,
+      ) => {
+        return (...args: Args) => {
+          calls.push(name)
+          return method(...args)
+        }
+      }
+      return {
+        ...ledger,
+        open: recorded("open", ledger.open),
+        settle: recorded("settle", ledger.settle),
+        charge: recorded("charge", ledger.charge),
+        grant: recorded("grant", ledger.grant),
+      }
+    }),
+  ).pipe(Layer.provide(MemoryCreditLedger.layer({ lease: "1 minute" })))
 
 describe("the service for tests", () => {
   it("the test service answers with the test's figures, and records the calls to its provider", async () => {

@@ -6,7 +6,7 @@ import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import { BatchResponse } from "../../src/contract/Api.ts"
 import { undecidedChargeMessage, undecidedMessage } from "../../src/contract/Envelope.ts"
-import type { LedgerEntry } from "../../src/ledger/LedgerEntry.ts"
+import type { StatementEntry } from "../../src/ledger/LedgerEntry.ts"
 import type { RequestId } from "../../src/RequestId.ts"
 import { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
@@ -92,7 +92,7 @@ export class Witness {
   }
 
   /** Compares the charges of a customer with the answers that the clients got. */
-  audit(customer: Customer, entries: ReadonlyArray<LedgerEntry>): void {
+  audit(customer: Customer, entries: ReadonlyArray<StatementEntry>): void {
     const charges = entries.filter(({ kind }) => kind === "charge")
     const charged = new Map<string, number>()
     const chargedKeys = new Set<string>()

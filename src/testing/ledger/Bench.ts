@@ -22,6 +22,9 @@ export class Bench extends Context.Tag("authority/testing/Bench")<
 
 export type Test = readonly [name: string, test: Effect.Effect<void, unknown, CreditLedger | Bench>]
 
+/** More than the ledger's own clock may run on during a test. */
+export const margin = "10 seconds"
+
 export const atOnce = { concurrency: "unbounded" } as const
 
 export const newAccount = Effect.flatMap(Bench, (bench) => bench.newAccount)

@@ -13,23 +13,23 @@ import * as idempotencyKeys from "./idempotencyKeys.ts"
 import * as statements from "./statements.ts"
 
 export interface LedgerSuiteOptions<R> {
-  /** How long the ledger keeps a hold that is neither settled nor released: at least 10 seconds. */
+  /** How long the ledger keeps a hold that is neither settled nor released: at least 30 seconds. */
   readonly lease: Duration.DurationInput
   /**
    * Lets time pass for the ledger: `TestClock.adjust` for a ledger that reads Effect's clock. The
    * ledger may end holds and forget answers in that time, without a call of `expire`.
    */
-  readonly elapse: (time: Duration.DurationInput) => Effect.Effect<void, unknown, R>
+  readonly elapse: (time: Duration.DurationInput) => Effect.Effect<unknown, unknown, R>
   /** Makes an account without credits that no other test uses. */
   readonly newAccount: Effect.Effect<AccountId, unknown, R>
   /** How many random sequences of commands are tried. Default: 10. */
   readonly runs?: number
 }
 
-/** A test fails or dies with a message that says what the ledger did wrong. */
+/** `effect` fails or dies with a message that says what the ledger did wrong. */
 export interface LedgerTest<R> {
   readonly name: string
-  readonly test: Effect.Effect<void, unknown, CreditLedger | R>
+  readonly effect: Effect.Effect<void, unknown, CreditLedger | R>
 }
 
 /**
@@ -42,7 +42,7 @@ export const ledgerSuite = <R = never>(
   [...holds.tests, ...idempotencyKeys.tests, ...statements.tests, ...commands.tests].map(
     ([name, test]) => ({
       name,
-      test: Effect.flatMap(Effect.context<R>(), (context) => {
+      effect: Effect.flatMap(Effect.context<R>(), (context) => {
         const provided = <A>(effect: Effect.Effect<A, unknown, R>) =>
           Effect.orDie(Effect.provide(effect, context))
         return Effect.provideService(test, Bench, {

@@ -14,6 +14,7 @@ import {
   endAllHolds,
   expectFigures,
   expectSound,
+  margin,
   newAccount,
   newAccountWith,
   refused,
@@ -334,10 +335,10 @@ const expiring: ReadonlyArray<Test> = [
       const { lease } = yield* Bench
       const account = yield* newAccountWith(10)
       yield* hold(account, 4)
-      yield* elapse(Duration.subtract(lease, "1 second"))
+      yield* elapse(Duration.subtract(lease, margin))
       assert.equal(yield* expire, 0)
       yield* expectFigures(account, { available: 6 })
-      yield* elapse("1 second")
+      yield* elapse(margin)
       assert.equal(yield* expire, 1)
       yield* expectFigures(account, { available: 10 })
       assert.equal(yield* expire, 0)
@@ -364,9 +365,9 @@ const expiring: ReadonlyArray<Test> = [
       const settled = yield* hold(account, 1)
       yield* hold(account, 2)
       yield* settle(settled, 1)
-      yield* elapse("1 second")
+      yield* elapse(margin)
       yield* hold(account, 4)
-      yield* elapse(Duration.subtract(lease, "1 second"))
+      yield* elapse(Duration.subtract(lease, margin))
       assert.equal(yield* expire, 1)
       yield* expectFigures(account, { charged: 1, held: 4 })
     }),

@@ -15,6 +15,7 @@ import {
   expectFigures,
   expectSound,
   forAll,
+  margin,
   newAccountWith,
   refused,
   type Test,
@@ -50,7 +51,7 @@ const expectAnswer = (hold: Hold, expected: string) =>
 
 const anAccount = newAccountWith(100)
 
-const untilAlmost = (time: Duration.Duration) => elapse(Duration.subtract(time, "1 second"))
+const untilAlmost = (time: Duration.Duration) => elapse(Duration.subtract(time, margin))
 
 const taking: ReadonlyArray<Test> = [
   [
@@ -154,7 +155,7 @@ const inFlight: ReadonlyArray<Test> = [
       yield* opened(first)
       yield* untilAlmost((yield* Bench).lease)
       yield* refused("IdempotencyKeyInUse", open(second))
-      yield* elapse("1 second")
+      yield* elapse(margin)
       yield* opened(second)
 
       // No sweep has run, so the old hold may still be open, but it cannot be settled any more.
@@ -263,7 +264,7 @@ const answers: ReadonlyArray<Test> = [
       yield* stored(account, "answer")
       yield* untilAlmost(Duration.millis(retentionMs))
       yield* expectAnswer(request(account), "answer")
-      yield* elapse("1 second")
+      yield* elapse(margin)
       yield* opened(request(account, another))
     }),
   ],

@@ -1,0 +1,163 @@
+/**
+ * A small system of another company that keeps credits, over real HTTP on a free port. It stands
+ * for the system in the guide's page about ledgers, whose protocol it speaks.
+ */
+import assert from "node:assert/strict"
+import * as Http from "node:http"
+import { once } from "node:events"
+import { text } from "node:stream/consumers"
+import * as Either from "effect/Either"
+import * as Option from "effect/Option"
+import * as Schema from "effect/Schema"
+import { AccountId } from "../../src/Account.ts"
+import { available } from "../../src/ledger/Balance.ts"
+import { Books, type Refusal } from "../../src/ledger/Books.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import type { HoldExpired } from "../../src/ledger/Hold.ts"
+import { RequestId } from "../../src/RequestId.ts"
+
+const Hold = Schema.Struct({
+  accountId: AccountId,
+  requestId: RequestId,
+  amount: Credits,
+  idempotencyKey: Schema.optional(
+    Schema.Struct({ key: Schema.String, fingerprint: Schema.String }),
+  ),
+})
+const Charge = Schema.Struct({ amount: Credits, urls: Schema.NonNegativeInt })
+const Settlement = Schema.Struct({
+  hold: Hold,
+  charge: Charge,
+  answer: Schema.optional(Schema.String),
+})
+
+type Reply = readonly [status: number, body: unknown]
+
+const statuses = {
+  InsufficientCredits: 402,
+  IdempotencyKeyInUse: 409,
+  HoldExpired: 410,
+  IdempotencyKeyReused: 422,
+} as const
+
+const replyTo = (result: Either.Either<unknown, Refusal | HoldExpired>): Reply =>
+  Either.match(result, {
+    onLeft: (error) => [statuses[error._tag], error],
+    onRight: (answer) => [
+      200,
+      { answer: Option.isOption(answer) ? Option.getOrNull(answer) : null },
+    ],
+  })
+
+/** Makes a route, which decodes its request. */
+const route = <A, I>(schema: Schema.Schema<A, I>, reply: (body: A) => Reply) => {
+  const decode = Schema.decodeUnknownSync(Schema.parseJson(schema))
+  return (body: string) => reply(decode(body))
+}
+
+/** The routes. Holds last a minute. The clock runs on, and `/elapse` sets it forward. */
+const makeRoutes = () => {
+  const books = new Books(60_000)
+  let ahead = 0
+  const now = () => Date.now() + ahead
+  const balanceOf = (account: AccountId): Reply => [200, books.balance(account)]
+  return new Map([
+    ["/balance", route(Schema.Struct({ account: AccountId }), ({ account }) => balanceOf(account))],
+    ["/open", route(Schema.Struct({ hold: Hold }), ({ hold }) => replyTo(books.open(hold, now())))],
+    [
+      "/settle",
+      route(Settlement, ({ answer, charge, hold }) =>
+        replyTo(books.settle(hold, charge, answer, now())),
+      ),
+    ],
+    [
+      "/charge",
+      route(Settlement, ({ answer, charge, hold }) =>
+        replyTo(books.charge(hold, charge, answer, now())),
+      ),
+    ],
+    ["/release", route(Schema.Struct({ hold: Hold }), ({ hold }) => replyTo(books.release(hold)))],
+    [
+      "/grant",
+      route(
+        Schema.Struct({ account: AccountId, amount: Credits, note: Schema.NullOr(Schema.String) }),
+        ({ account, amount, note }) => {
+          books.grant(account, amount, note, now())
+          return balanceOf(account)
+        },
+      ),
+    ],
+    [
+      "/expire",
+      route(Schema.Struct({}), () => {
+        const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now())
+        for (const hold of expired) books.release(hold)
+        books.forgetKeys(now())
+        return [200, { released: expired.length }]
+      }),
+    ],
+    [
+      "/totals",
+      route(Schema.Struct({ amounts: Schema.Array(Credits) }), ({ amounts }) => {
+        const balances = [...books.changed].map((account) => books.balance(account))
+        const below = (amount: number) => balances.filter((one) => available(one) < amount).length
+        const held = balances.reduce((sum, { held }) => sum + held, 0)
+        return [200, { held, accountsBelow: amounts.map(below) }]
+      }),
+    ],
+    [
+      "/statement",
+      route(
+        Schema.Struct({
+          account: AccountId,
+          since: Schema.optional(Schema.Int),
+          until: Schema.optional(Schema.Int),
+        }),
+        ({ account, since = -Infinity, until = Infinity }) => [
+          200,
+          books.newEntries.filter(
+            ({ accountId, at }) => accountId === account && since <= at && at < until,
+          ),
+        ],
+      ),
+    ],
+    [
+      "/elapse",
+      route(Schema.Struct({ ms: Schema.Number }), ({ ms }) => {
+        ahead += ms
+        return [200, {}]
+      }),
+    ],
+  ])
+}
+
+/** Starts the system, which answers to requests with the token. */
+export const start = async (token: string) => {
+  const routes = makeRoutes()
+  const server = Http.createServer(async (request, response) => {
+    const reply = (status: number, body: unknown) =>
+      response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body))
+    const answer = routes.get(request.url ?? "")
+    const body = await text(request)
+    if (request.headers.authorization !== `Bearer ${token}`) return reply(401, {})
+    if (answer === undefined) return reply(404, {})
+    try {
+      return reply(...answer(body))
+    } catch (error) {
+      return reply(400, { message: String(error) })
+    }
+  })
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+  const address = server.address()
+  assert(address !== null && typeof address === "object")
+  return {
+    url: `http://127.0.0.1:${address.port}`,
+    stop: async () => {
+      const closed = once(server, "close")
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
