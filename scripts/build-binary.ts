@@ -26,6 +26,7 @@ import { type Addon, bundle, dist, root, type Step as BundleStep } from "./bundl
 import { fileOf } from "../src/http/BuiltPage.ts"
 import { PagePath } from "../src/http/PagePath.ts"
 import { flags } from "./code-cache.ts"
+import { heapFlags } from "./heap-flags.ts"
 import { writePages } from "./pages.ts"
 
 interface Target {
@@ -154,6 +155,7 @@ const make = async (target: Target, executable: string, options: Options = {}) =
       disableExperimentalSEAWarning: true,
       // Makes the executable ignore NODE_OPTIONS.
       execArgvExtension: "none",
+      execArgv: heapFlags,
       assets: {
         "authority.cjs": "authority.cjs",
         ...(has("code cache") && { "authority.cache": "authority.cache" }),

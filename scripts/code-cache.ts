@@ -14,13 +14,20 @@ import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
+import { heapFlags } from "./heap-flags.ts"
 import { freePort } from "./free-port.ts"
 
 /**
- * Node flags that make the cache reproducible: the same random numbers in each run, and enough
- * memory to run without garbage collections, which would change the cache.
+ * The executable's flags, because V8 rejects a cache that was made with other flags, and flags that
+ * make the cache reproducible: the same random numbers in each run, and enough memory to run without
+ * garbage collections, which would change the cache. V8 ignores these when it compares the flags.
  */
-export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
+export const flags = [
+  ...heapFlags,
+  "--random-seed=1",
+  "--min-semi-space-size=256",
+  "--max-semi-space-size=256",
+]
 
 /**
  * The V8 flags that this script turns off while it runs the program, so that V8 neither discards
@@ -71,10 +78,6 @@ const keepCompiled = async (script: string, cache: string, addon: string) => {
   process.on("exit", () => {
     rmSync(folder, { recursive: true })
     for (const flag of changing) setFlagsFromString(`--${flag}`)
-    // The program's module `cli/Heap.ts` has changed these V8 flags. Set them back to their
-    // defaults, for the same reason as the flags in `changing`.
-    setFlagsFromString("--semi-space-growth-factor=2")
-    setFlagsFromString("--heap-growing-percent=0")
     writeFileSync(cache, compiled.createCachedData())
   })
   process.kill(process.pid, "SIGTERM")

@@ -6,6 +6,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { accounts, batches, batchPath, credits, creditsPath, knownUrls } from "./requests.ts"
+import { heapFlags } from "../heap-flags.ts"
 import type { Group } from "./workloads.ts"
 
 export interface Server {
@@ -70,7 +71,11 @@ stopOn("SIGTERM", 143)
  * directly.
  */
 const command = ([program = "", ...args]: ReadonlyArray<string>): [string, Array<string>] =>
-  /\.(cjs|ts)$/.test(program) ? [process.execPath, [program, ...args]] : [program, args]
+  program.endsWith("/authority.cjs")
+    ? [process.execPath, [...heapFlags, program, ...args]]
+    : program.endsWith(".ts")
+      ? [process.execPath, [program, ...args]]
+      : [program, args]
 
 /**
  * Starts a program and waits for its line of JSON, which it prints when it listens. Fails after 60

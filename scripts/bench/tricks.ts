@@ -108,11 +108,6 @@ export const tricks: ReadonlyArray<Trick> = [
     },
   },
   {
-    name: "watched heap",
-    workloads: ["named50", "expressOff", "bought50"],
-    twins: [{ module: /\/Heap\.ts$/, file: "Heap.ts" }],
-  },
-  {
     name: "young functions",
     workloads: ["named50", "expressOff", "bought50"],
     step: "young functions",

@@ -1,7 +1,6 @@
 import * as Fs from "node:fs"
 import { stat } from "node:fs/promises"
 import { pipeline } from "node:stream"
-import { setFlagsFromString } from "node:v8"
 import * as Zlib from "node:zlib"
 import { Option } from "commander"
 import * as NodeStream from "@effect/platform-node/NodeStream"
@@ -60,7 +59,6 @@ const load = Verb.make({
         Stream.map((batch) => batch.rows),
         Stream.onEnd(Effect.suspend(() => (rows === 0 ? new EmptyList({ file }) : Effect.void))),
       )
-      yield* youngHeap
       yield* rankings.replace(batches)
 
       const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
@@ -128,14 +126,6 @@ const open = (file: string) =>
     }, unreadable(file))
     return { size, bytes, read: () => source.bytesRead }
   })
-
-/**
- * Keeps V8's young generation (new objects) small, which costs no measurable time. Otherwise the
- * garbage of a million rows doubles the memory use. Has no effect where V8 lacks the flag.
- */
-const youngHeap = Effect.ignore(
-  Effect.try(() => setFlagsFromString("--semi-space-growth-factor=1")),
-)
 
 /** Number of bytes that one read returns: about two thousand rows. */
 const pieceSize = 64 * 1024

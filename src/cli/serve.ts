@@ -6,7 +6,6 @@ import * as Composition from "../server/Composition.ts"
 import { allInDatabase } from "../server/Stores.ts"
 import * as Settings from "../Settings.ts"
 import * as greeting from "./greeting.ts"
-import * as Heap from "./Heap.ts"
 import * as Logging from "./Logging.ts"
 import * as Otlp from "./Otlp.ts"
 import * as Providers from "./Providers.ts"
@@ -21,7 +20,6 @@ const serve = (options: { readonly json: boolean }) =>
     .layer(options)
     .pipe(
       Layer.provide(service),
-      Layer.provide(Heap.layer),
       Layer.provide(stopLog.layer),
       Layer.launch,
       Effect.provide(Otlp.layer),
