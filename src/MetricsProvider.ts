@@ -18,12 +18,14 @@ import type { Target } from "./Target.ts"
  * - `Timeout`: no answer in time
  * - `Throttled`: the provider's rate limit was exceeded
  * - `Unavailable`: the provider reports an error of its own (5xx), or the circuit is open
- * - `Refused`: the provider rejects this call or this caller (other 4xx); a retry does not help
+ * - `Refused`: the provider refuses this caller (401, 402, 403); a retry does not help
+ * - `Rejected`: the provider rejects this call, perhaps because of one target (other 4xx)
  * - `Malformed`: the answer does not match the provider's documentation
  */
 export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly provider: string
-  readonly reason: "Unreachable" | "Timeout" | "Throttled" | "Unavailable" | "Refused" | "Malformed"
+  readonly reason:
+    "Unreachable" | "Timeout" | "Throttled" | "Unavailable" | "Refused" | "Rejected" | "Malformed"
   readonly detail: string
   /** How long to wait before the next call; absent when the provider does not say how long. */
   readonly retryAfter?: Duration.Duration
@@ -38,7 +40,8 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
   Timeout: "did not answer in time",
   Throttled: "limits the rate of calls",
   Unavailable: "is unavailable",
-  Refused: "refused the call",
+  Refused: "refused the caller",
+  Rejected: "rejected the call",
   Malformed: "sent an unexpected answer",
 }
 

@@ -230,6 +230,7 @@ const fixes: Record<ProviderError["reason"], string> = {
   Unavailable:
     "the provider reports that it is unavailable; wait, or add another provider to AUTHORITY_PROVIDER",
   Refused: "check the token or password in the settings, and the subscription",
+  Rejected: "the provider rejects the call; check the provider's address in the settings",
   Malformed: "check the provider's address in the settings",
 }
 

@@ -8,6 +8,7 @@ import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../MetricsProvider.ts"
+import type { Blame } from "./Blame.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export interface Options {
@@ -19,10 +20,12 @@ export interface Options {
    */
   readonly cooldown: Duration.DurationInput
   /**
-   * Keeps the circuit open while at least `max` calls have failed with `Refused` or `Throttled`
+   * Keeps the circuit open while at least `max` calls have failed with a 4xx status
    * within the time `per`, counted back from now.
    */
   readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }
+  /** Failures of one account do not open the circuit while the vendor answers others. */
+  readonly blame: Blame
 }
 
 /** The circuit is open, so no call was made. `message` says why. */
@@ -30,10 +33,12 @@ export class CircuitOpen extends Data.TaggedError("CircuitOpen")<{ readonly mess
 
 export interface CircuitBreaker {
   /**
-   * Runs the call when the circuit is closed or a trial is due. Otherwise fails with CircuitOpen.
+   * Runs the call for so many targets when the circuit is closed or a trial is due. Otherwise fails
+   * with CircuitOpen.
    */
   readonly guard: <A>(
     call: Effect.Effect<A, ProviderError>,
+    targets: number,
   ) => Effect.Effect<A, ProviderError | CircuitOpen>
   /** Why the circuit is open now; undefined when the next call goes through. */
   readonly openReason: Effect.Effect<string | undefined>
@@ -66,18 +71,20 @@ export const make = (options: Options): CircuitBreaker => {
     if (refusals.times.length >= refusals.max) {
       return `the provider refused ${refusals.times.length} calls in the last ${Duration.format(refusals.per)}`
     }
-    if (failures < options.failures) return undefined
+    if (failures < options.failures || !options.blame.isVendors(now)) return undefined
     return now < nextTrialAt || isTrying ? `${failures} calls in a row have failed` : undefined
   }
 
-  const failed = (error: ProviderError, now: number) => {
-    failures += 1
+  const failed = (error: ProviderError, targets: number, now: number) => {
+    // One target of the call may be at fault. The calls for its halves find that out.
+    if (error.reason !== "Rejected" || targets === 1) failures += 1
     const pauses = [options.cooldown, error.retryAfter ?? 0].map((_) => Duration.toMillis(_))
     nextTrialAt = now + Math.max(...pauses)
-    if (error.reason === "Refused" || error.reason === "Throttled") refusals.times.push(now)
+    if (failures >= options.failures && options.blame.isVendors(now)) options.blame.forget()
+    if (isRefusal.has(error.reason)) refusals.times.push(now)
   }
 
-  const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call) {
+  const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call, targets) {
     const now = yield* MonotonicClock.now
     const message = openReason(now)
     if (message !== undefined) return yield* new CircuitOpen({ message })
@@ -86,7 +93,7 @@ export const make = (options: Options): CircuitBreaker => {
     return yield* call.pipe(
       Effect.tapBoth({
         onSuccess: () => Effect.sync(() => void (failures = 0)),
-        onFailure: (error) => Effect.map(MonotonicClock.now, (now) => failed(error, now)),
+        onFailure: (error) => Effect.map(MonotonicClock.now, (now) => failed(error, targets, now)),
       }),
       Effect.ensuring(
         Effect.sync(() => {
@@ -98,3 +105,6 @@ export const make = (options: Options): CircuitBreaker => {
 
   return { guard, openReason: Effect.map(MonotonicClock.now, openReason) }
 }
+
+/** The reasons of failed calls that count towards a vendor's limit on answers with a 4xx status. */
+const isRefusal = new Set<ProviderError["reason"]>(["Refused", "Rejected", "Throttled"])

@@ -13,9 +13,10 @@ import type * as Scope from "effect/Scope"
 import { CurrentAccount } from "../Account.ts"
 import * as Deadline from "../Deadline.ts"
 import { missing, Outcome, providerFailed, unanswered } from "../Metrics.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
+import { type Blame, Caller, several } from "./Blame.ts"
 import { FairQueue } from "./FairQueue.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
@@ -26,6 +27,8 @@ export interface Options {
   readonly concurrency: number
   /** Maximum number of unsent targets for one account. Further targets fail with SERVER_ERROR. */
   readonly lineCapacity: number
+  /** Whose fault the failed calls are. */
+  readonly blame: Blame
 }
 
 /** A target that is queued or sent, and the requests that wait for it. */
@@ -34,6 +37,8 @@ interface Ticket {
   readonly waiting: Array<Place>
   isSent: boolean
 }
+
+type Tickets = Arr.NonEmptyReadonlyArray<Ticket>
 
 /** Where to deliver a ticket's outcome: index `at` in the request's outcomes. */
 interface Place {
@@ -78,6 +83,9 @@ export const make = (
     let soonest = Number.POSITIVE_INFINITY
     const hasSooner = yield* Effect.makeLatch(false)
     const slots = yield* Effect.makeSemaphore(options.concurrency)
+    const { blame } = options
+    /** Accounts apart that have a call in flight. */
+    const busy = new Set<string>()
 
     const queueChanged = () => {
       meters.waiting(queue.size)
@@ -87,9 +95,11 @@ export const make = (
       else hasFullCall.unsafeClose()
     }
 
-    const join = (request: WaitingLookup, target: Target, at: number) => {
+    const join = (request: WaitingLookup, target: Target, at: number, now: number) => {
       if (isClosed) return give({ request, at }, broken)
       const known = tickets.get(target.page)
+      const verdict = known ? undefined : blame.verdict(target.page, request.account, now)
+      if (verdict !== undefined) return give({ request, at }, verdict)
       const ticket = known ?? { target, waiting: [], isSent: false }
       const isQueued = !ticket.isSent && queue.offer(request.account, ticket)
       if (known !== undefined) meters.coalesced(1)
@@ -120,30 +130,87 @@ export const make = (
     }
 
     const answer = (ticket: Ticket, outcome: Outcome) => {
-      tickets.delete(ticket.target.page)
-      for (const place of ticket.waiting) give(place, outcome)
+      const { page } = ticket.target
+      if (tickets.get(page) === ticket) tickets.delete(page)
+      for (const place of ticket.waiting.splice(0)) give(place, outcome)
     }
 
-    const send = (batch: Arr.NonEmptyReadonlyArray<Ticket>) =>
+    const answerAll = (batch: Tickets, outcome: Outcome) =>
+      batch.forEach((ticket) => answer(ticket, outcome))
+
+    /** Calls the vendor for the tickets, in the name of `account`, until their last deadline. */
+    const call = (batch: Tickets, account: string) =>
       Effect.flatMap(MonotonicClock.now, (now) =>
-        inner
-          .lookup(Arr.map(batch, ({ target }) => target))
-          .pipe(Deadline.within(lastDeadline(batch) - now)),
-      ).pipe(
-        Effect.catchAll((error) => Effect.succeed(batch.map(() => providerFailed(error.message)))),
-        Effect.catchAllCause((cause) =>
-          Effect.as(
-            Effect.logError(
-              "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
-              cause,
-            ),
-            batch.map(() => broken),
+        inner.lookup(Arr.map(batch, ({ target }) => target)).pipe(
+          Deadline.within(lastDeadline(batch) - now),
+          Effect.provideService(Caller, { account }),
+          Effect.map((outcomes) =>
+            batch.forEach((ticket, i) => answer(ticket, outcomes[i] ?? missing)),
           ),
         ),
-        Effect.map((outcomes) =>
-          batch.forEach((ticket, i) => answer(ticket, outcomes[i] ?? missing)),
-        ),
       )
+
+    /**
+     * Calls the vendor for one account. Halves a call that fails, to find the target at fault, at
+     * most `maxFailures` times for one original call.
+     */
+    const ask = (all: Tickets, account: string, failures = { count: 0 }): Effect.Effect<void> =>
+      Effect.flatMap(MonotonicClock.now, (now) => {
+        if (failures.count >= maxFailures) return Effect.sync(() => answerAll(all, undecided))
+        const batch = all.filter((ticket) => {
+          const verdict = blame.verdict(ticket.target.page, account, now)
+          if (verdict !== undefined) answer(ticket, verdict)
+          return verdict === undefined
+        })
+        return Arr.isNonEmptyArray(batch)
+          ? Effect.catchAll(call(batch, account), (error) => halve(batch, account, failures, error))
+          : Effect.void
+      })
+
+    const halve = (
+      batch: Tickets,
+      account: string,
+      failures: { count: number },
+      { message, reason }: ProviderError,
+    ) =>
+      Effect.flatMap(MonotonicClock.now, (now) => {
+        failures.count += 1
+        if (batch.length === 1 || !blame.mayBeOfOneTarget(reason, now)) {
+          return Effect.sync(() => answerAll(batch, providerFailed(message)))
+        }
+        const halves = Arr.chunksOf(batch, Math.ceil(batch.length / 2))
+        return Effect.forEach(halves, (half) => ask(half, account, failures), { discard: true })
+      })
+
+    /** Puts the tickets of a failed call back, so that each account is asked for on its own. */
+    const separate = (batch: Tickets, owners: ReadonlySet<string>) =>
+      Effect.map(MonotonicClock.now, (now) => {
+        blame.separate(owners, now)
+        for (const ticket of batch) {
+          const [place] = ticket.waiting
+          ticket.isSent = false
+          if (place === undefined || !queue.offer(place.request.account, ticket)) {
+            answer(ticket, crowded)
+          }
+        }
+      })
+
+    const send = (batch: Tickets, owners: ReadonlySet<string>) => {
+      const [account = noAccount] = owners
+      const asking =
+        owners.size === 1
+          ? ask(batch, account)
+          : Effect.catchAll(call(batch, several), () => separate(batch, owners))
+      return asking.pipe(
+        Effect.catchAllCause((cause) => {
+          answerAll(batch, broken)
+          return Effect.logError(
+            "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
+            cause,
+          )
+        }),
+      )
+    }
 
     const dispatch = Effect.gen(function* () {
       yield* hasWork.await
@@ -151,12 +218,28 @@ export const make = (
       // Wait until fewer than `concurrency` calls to the vendor are in flight. Take targets from the
       // queue only then, so that targets that arrive during the wait are sent in the same call.
       yield* slots.take(1)
-      const batch = queue.take(batchSize)
-      for (const ticket of batch) ticket.isSent = true
+      const now = yield* MonotonicClock.now
+      const { items, owners } = queue.take(batchSize, {
+        isApart: (owner) => blame.isApart(owner, now),
+        isBusy: (owner) => busy.has(owner),
+      })
+      for (const ticket of items) ticket.isSent = true
       queueChanged()
-      yield* Arr.isNonEmptyReadonlyArray(batch)
-        ? Effect.forkIn(Effect.ensuring(send(batch), slots.release(1)), scope)
-        : slots.release(1)
+      if (!Arr.isNonEmptyReadonlyArray(items)) {
+        // All owners are busy. The end of a call, or the next target, opens this latch.
+        hasWork.unsafeClose()
+        yield* slots.release(1)
+        return
+      }
+      // An account apart has one call in flight, so slow failures leave the slots to others.
+      const apart = Array.from(owners).filter((owner) => blame.isApart(owner, now))
+      apart.forEach((owner) => busy.add(owner))
+      const end = Effect.suspend(() => {
+        apart.forEach((owner) => busy.delete(owner))
+        queueChanged()
+        return slots.release(1)
+      })
+      yield* Effect.forkIn(Effect.ensuring(send(items, owners), end), scope)
     })
 
     /**
@@ -189,7 +272,7 @@ export const make = (
     yield* Effect.forkScoped(Effect.forever(expire))
 
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
-      Effect.flatMap(caller, ({ account, deadline }) =>
+      Effect.flatMap(caller, ({ account, deadline, now }) =>
         Effect.async<ReadonlyArray<Outcome>>((resume) => {
           const request: WaitingLookup = {
             account: Option.getOrElse(account, () => noAccount),
@@ -204,7 +287,7 @@ export const make = (
           }
           requests.add(request)
           if (request.deadline < soonest) hasSooner.unsafeOpen()
-          targets.forEach((target, at) => join(request, target, at))
+          targets.forEach((target, at) => join(request, target, at, now))
           queueChanged()
           return Effect.sync(() => leave(request))
         }),
@@ -219,14 +302,17 @@ export const make = (
  */
 const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
-  deadline: Effect.zipWith(MonotonicClock.now, Deadline.remainingMs, (now, ms) => now + ms),
-})
+  now: MonotonicClock.now,
+  remainingMs: Deadline.remainingMs,
+}).pipe(
+  Effect.map(({ account, now, remainingMs }) => ({ account, now, deadline: now + remainingMs })),
+)
 
 /**
  * The latest deadline of all requests that wait for the batch: a time of `MonotonicClock.now`, in
  * milliseconds.
  */
-const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
+const lastDeadline = (batch: Tickets) =>
   batch.reduce(
     (last, { waiting }) =>
       waiting.reduce((last, { request }) => Math.max(last, request.deadline), last),
@@ -235,6 +321,11 @@ const lastDeadline = (batch: ReadonlyArray<Ticket>) =>
 
 /** The owner, in the FairQueue, of all targets that are looked up without an account. */
 const noAccount = ""
+
+/** Maximum number of failed calls to find the targets at fault in one original call. */
+const maxFailures = 12
+
+const undecided = providerFailed("the provider failed too many calls with targets of this request")
 
 const crowded = Outcome.Failed({
   reason: "SERVER_ERROR",

@@ -25,6 +25,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import type { MetricsCache } from "../MetricsCache.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
+import { Blame } from "./Blame.ts"
 import * as Cached from "./Cached.ts"
 import * as Coalesced from "./Coalesced.ts"
 import * as Fallback from "./Fallback.ts"
@@ -63,9 +64,11 @@ export const decorated = <E, R>(
   Effect.gen(function* () {
     const provider = yield* MetricsProvider
     const { writeThrough, readThrough } = yield* memoryOf(provider, options)
-    const resilient = Resilient.make(provider, { ...resilience, timeout: options.timeout })
-    const { concurrency } = options
-    return readThrough(yield* Coalesced.make(writeThrough(resilient), { ...queueing, concurrency }))
+    const { concurrency, timeout } = options
+    const blame = new Blame()
+    const resilient = Resilient.make(provider, { ...resilience, timeout, blame })
+    const queue = { ...queueing, concurrency, blame }
+    return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
 const memoryOf = ({ name }: Provider, { cache }: Options) =>

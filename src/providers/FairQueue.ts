@@ -46,20 +46,42 @@ export class FairQueue<A> {
     this.places.delete(item)
   }
 
-  /** Removes and returns at most `count` items, one from each owner's waiting line in turn. */
-  take(count: number): ReadonlyArray<A> {
-    const taken: Array<A> = []
+  /**
+   * Removes and returns at most `count` items, one from each owner's waiting line in turn. An owner
+   * that is `apart` shares no take with others. An owner that is `busy` has to wait.
+   */
+  take(count: number, { isApart, isBusy }: Owners = equals): Taken<A> {
+    const items: Array<A> = []
+    const owners = new Set<string>()
     for (const [owner, line] of this.lines) {
-      if (taken.length >= count) break
+      if (items.length >= count) break
+      const isAlone = isApart(owner)
+      if (isBusy(owner) || (isAlone && items.length > 0)) continue
       // Move the owner to the end of the map: delete the owner here, and add it again below if its
       // waiting line has further items. This loop then visits the owner again.
       this.lines.delete(owner)
-      const [item] = line
-      if (item === undefined) continue
-      taken.push(item)
-      this.remove(item)
+      const [first] = line
+      if (first === undefined) continue
+      const next = isAlone ? Array.from(line).slice(0, count) : [first]
+      for (const item of next) this.remove(item)
+      items.push(...next)
+      owners.add(owner)
       if (line.size > 0) this.lines.set(owner, line)
+      if (isAlone) break
     }
-    return taken
+    return { items, owners }
   }
 }
+
+/** What `take` wants to know about owners. */
+export interface Owners {
+  readonly isApart: (owner: string) => boolean
+  readonly isBusy: (owner: string) => boolean
+}
+
+export interface Taken<A> {
+  readonly items: ReadonlyArray<A>
+  readonly owners: ReadonlySet<string>
+}
+
+const equals: Owners = { isApart: () => false, isBusy: () => false }

@@ -141,7 +141,7 @@ const refused = (error: unknown): Outcome =>
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
   if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status)
-  return isServersFault(error.code) ? "Unavailable" : "Refused"
+  return isServersFault(error.code) ? "Unavailable" : "Rejected"
 }
 
 /**

@@ -11,6 +11,7 @@ import * as Deadline from "../Deadline.ts"
 import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
+import { Caller, several } from "./Blame.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
@@ -21,18 +22,24 @@ export interface Options extends CircuitBreaker.Options {
   readonly retries: number
 }
 
+const failed = "A call to the provider failed. If this message repeats, run 'authority doctor'."
+
+const blocked = (account: string) =>
+  `The provider refused 20 calls for targets of the account ${account} in five minutes, and answered others. For up to five minutes, new targets of this account get PROVIDER_ERROR.`
+
 /**
  * Returns the vendor with timeout, retries and circuit breaker. While the circuit is open, `lookup`
  * fails at once with Unavailable.
  */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
+  const { blame } = options
   const breaker = CircuitBreaker.make(options)
 
   const failure = (reason: ProviderError["reason"], detail: string) =>
     new ProviderError({ provider: inner.name, reason, detail })
 
-  const call = (targets: NonEmptyReadonlyArray<Target>) =>
+  const call = (targets: NonEmptyReadonlyArray<Target>, account: string) =>
     Effect.flatMap(MonotonicClock.now, (startedAt) => {
       meters.calls(1)
       return Effect.ensuring(
@@ -46,30 +53,40 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       }),
       Effect.tapBoth({
         onSuccess: (outcomes) =>
-          Effect.sync(() => {
+          Effect.map(MonotonicClock.now, (now) => {
+            blame.answered(account, now)
             const rows = outcomes.filter(({ _tag }) => _tag === "Checked").length
             meters.outcomes(rows, outcomes.length - rows)
           }),
-        onFailure: ({ message, reason }) => {
-          meters.failedCalls(reason)
-          return Effect.logWarning(
-            "A call to the provider failed. If this message repeats, run 'authority doctor'.",
-            message,
-          )
-        },
+        onFailure: ({ message, reason }) =>
+          Effect.flatMap(MonotonicClock.now, (now) => {
+            meters.failedCalls(reason)
+            return Effect.logWarning(
+              blame.failed(account, now) ? blocked(account) : failed,
+              message,
+            )
+          }),
       }),
-      breaker.guard,
+      (call) => breaker.guard(call, targets.length),
     )
 
-  /** Calls the vendor and retries until `deadline`, in milliseconds of `MonotonicClock`. */
-  const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number) =>
-    Effect.retry(call(targets), {
-      times: options.retries,
+  /** Calls the vendor and retries until `deadline`, in milliseconds of the monotonic clock. */
+  const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number, account: string) =>
+    Effect.retry(call(targets, account), {
+      // A call for several accounts is not retried: each account is then asked for on its own.
+      times: account === several ? 0 : options.retries,
       while: isTransient,
       schedule: Schedule.whileOutputEffect(backOff, (wait) =>
         Effect.map(MonotonicClock.now, (now) => now + Duration.toMillis(wait) < deadline),
       ),
-    })
+    }).pipe(
+      Effect.tapErrorTag("ProviderError", ({ reason }) =>
+        Effect.map(MonotonicClock.now, (now) => {
+          const [first, ...others] = targets
+          if (others.length === 0) blame.refused(first.page, reason, account, now)
+        }),
+      ),
+    )
 
   return {
     ...inner,
@@ -77,8 +94,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       { provider: inner.name, openReason },
     ]),
     lookup: (targets) =>
-      Effect.zipWith(MonotonicClock.now, Deadline.remainingMs, (now, ms) => now + ms).pipe(
-        Effect.flatMap((deadline) => callUntil(targets, deadline)),
+      Effect.all([MonotonicClock.now, Deadline.remainingMs, Caller]).pipe(
+        Effect.flatMap(([now, ms, { account }]) => callUntil(targets, now + ms, account)),
         Effect.catchTag("CircuitOpen", ({ message }) =>
           failure("Unavailable", `not asked, because ${message}`),
         ),
@@ -112,4 +129,6 @@ const retryAfterMsOf = (error: CallError) =>
  * would be malformed again.
  */
 const isTransient = (error: CallError) =>
-  error._tag === "ProviderError" && error.reason !== "Refused" && error.reason !== "Malformed"
+  error._tag === "ProviderError" && !isFinal.has(error.reason)
+
+const isFinal = new Set<ProviderError["reason"]>(["Refused", "Rejected", "Malformed"])

@@ -66,8 +66,12 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
   if (status === 429) return "Throttled"
   if (status === 408) return "Timeout"
   if (status >= 500) return "Unavailable"
+  if (status >= 400) return callerStatuses.has(status) ? "Refused" : "Rejected"
   return status >= 300 ? "Refused" : "Malformed"
 }
+
+/** The statuses with which a vendor refuses the caller, whatever the call is. */
+const callerStatuses = new Set([401, 402, 403, 407])
 
 /**
  * `url` is the vendor's configured URL. `secrets` are headers by lower-case name. Errors, logs and

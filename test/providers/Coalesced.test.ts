@@ -6,6 +6,7 @@ import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { AccountId, CurrentAccount } from "../../src/Account.ts"
 import { Deadline } from "../../src/Deadline.ts"
+import { Blame } from "../../src/providers/Blame.ts"
 import * as Coalesced from "../../src/providers/Coalesced.ts"
 import { tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
@@ -20,6 +21,7 @@ const setUp = (options: Partial<Coalesced.Options> & { readonly batchSize?: numb
       window: "2 millis",
       concurrency: 4,
       lineCapacity: 100,
+      blame: new Blame(),
       ...options,
     })
     const ask = (...urls: ReadonlyArray<string>) => Effect.fork(provider.lookup(targets(...urls)))

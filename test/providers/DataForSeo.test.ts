@@ -97,7 +97,7 @@ it.scoped("figures from DataForSEO have no spam score when the call for spam sco
 for (const [reason, fault] of [
   ...FakeVendor.failures,
   ["Refused", FakeDataForSeo.failure("call", 40100)],
-  ["Refused", FakeDataForSeo.failure("task", 40501)],
+  ["Rejected", FakeDataForSeo.failure("task", 40501)],
   ["Throttled", FakeDataForSeo.failure("call", 40202)],
   ["Throttled", FakeDataForSeo.failure("task", 40209)],
   ["Unavailable", FakeDataForSeo.failure("task", 50000)],

@@ -7,8 +7,8 @@ describe("FairQueue", () => {
     const queue = new FairQueue<string>(10)
     for (const item of ["x", "y", "shared"]) queue.offer("a", item)
     queue.offer("b", "shared")
-    assert.deepStrictEqual(queue.take(2), ["x", "shared"])
-    assert.deepStrictEqual(queue.take(9), ["y"])
+    assert.deepStrictEqual(queue.take(2).items, ["x", "shared"])
+    assert.deepStrictEqual(queue.take(9).items, ["y"])
     assert.strictEqual(queue.size, 0)
   })
 
@@ -33,12 +33,12 @@ describe("FairQueue", () => {
       const items = [...new Set(offers.map(([, item]) => item))]
       assert.strictEqual(queue.size, items.length)
       const owners = new Set(offers.map(([owner]) => owner))
-      const firstRound = queue.take(owners.size)
+      const firstRound = queue.take(owners.size).items
       for (const owner of owners) {
         const own = offers.filter(([o]) => o === owner).map(([, item]) => item)
         assert.isTrue(own.some((item) => firstRound.includes(item)))
       }
-      const all = [...firstRound, ...queue.take(1000)]
+      const all = [...firstRound, ...queue.take(1000).items]
       assert.deepStrictEqual(all.toSorted(), items.toSorted())
       assert.strictEqual(queue.size, 0)
     },

@@ -1,5 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
-import * as Arr from "effect/Array"
+import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { Outcome } from "../../src/Metrics.ts"
 import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
@@ -63,32 +62,13 @@ it.scoped("a malformed Moz Links v2 result fails only its target", () =>
   }),
 )
 
-describe("a refused Moz Links v2 call", () => {
-  it.scoped("a refused Moz Links v2 call is split in halves until the bad target is found", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMozLinksV2.make
-      const good = Arr.makeBy(49, (i) => `example.com/${i}`)
-      const all = [...good.slice(0, 31), FakeMozLinksV2.refused, ...good.slice(31)]
-      assert.deepStrictEqual(
-        tags(yield* lookup(moz, ...all)),
-        all.map((page) => (page === FakeMozLinksV2.refused ? "PROVIDER_ERROR" : "ok")),
-      )
-      assert.strictEqual(moz.rows(), 49)
-      const refusals = moz.asked().filter((pages) => pages.includes(FakeMozLinksV2.refused))
-      assert.isAtMost(refusals.length, 7)
-    }),
-  )
-
-  it.scoped("a refused Moz Links v2 call is not split endlessly if Moz refuses every target", () =>
-    Effect.gen(function* () {
-      const moz = yield* FakeMozLinksV2.make
-      moz.always(FakeVendor.answer(400, `{"message":"no"}`))
-      const all = Arr.makeBy(50, (i) => `example.com/${i}`)
-      assert.deepStrictEqual(new Set(tags(yield* lookup(moz, ...all))), new Set(["PROVIDER_ERROR"]))
-      assert.isAtMost(moz.calls.length, 14)
-    }),
-  )
-})
+it.scoped("a Moz Links v2 call with a bad target is reported as Rejected", () =>
+  Effect.gen(function* () {
+    const moz = yield* FakeMozLinksV2.make
+    const error = yield* Effect.flip(lookup(moz, "example.com", FakeMozLinksV2.refused))
+    assert.containSubset(error, { provider: "moz-links-v2", reason: "Rejected" })
+  }),
+)
 
 for (const [reason, fault] of FakeVendor.failures) {
   it.scoped(

@@ -5,6 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as TestClock from "effect/TestClock"
 import { Deadline } from "../../src/Deadline.ts"
+import { Blame } from "../../src/providers/Blame.ts"
 import * as Resilient from "../../src/providers/Resilient.ts"
 import { targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
@@ -19,6 +20,7 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
     retries: 3,
     failures: 100,
     cooldown: "15 seconds",
+    blame: new Blame(),
     ...options,
   })
   const lookup = provider.lookup(targets("example.com"))
@@ -46,7 +48,7 @@ describe("retries of vendor calls", () => {
     )
   }
 
-  for (const reason of ["Refused", "Malformed"] as const) {
+  for (const reason of ["Refused", "Rejected", "Malformed"] as const) {
     it.effect(`a vendor call is not retried after ${reason}`, () =>
       Effect.gen(function* () {
         const { asking, vendor } = setUp()

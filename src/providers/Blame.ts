@@ -1,0 +1,144 @@
+/**
+ * Decides whose fault the failed calls to one vendor are: a target's, an account's or the vendor's.
+ * While the vendor answers other accounts, the failures of one account are its own. So they neither
+ * open the circuit nor delay others, and the account is not asked for anew after too many of them.
+ */
+import * as Context from "effect/Context"
+import { type Outcome, providerFailed } from "../Metrics.ts"
+import type { ProviderError } from "../MetricsProvider.ts"
+import { Lru } from "../cache/Lru.ts"
+
+/** For whom a call is made: one account, or `several` when accounts share the call. */
+export class Caller extends Context.Reference<Caller>()("authority/providers/Caller", {
+  defaultValue: (): { readonly account: string } => ({ account: "" }),
+}) {}
+
+/** The `account` of a call for several accounts. No account has this id. */
+export const several = "*"
+
+interface Conduct {
+  /** When the vendor failed calls for this account, oldest first, on the monotonic clock. */
+  readonly failedAt: ReadonlyArray<number>
+  /** Until this time, the account's targets are sent in calls of their own. */
+  readonly apartUntil: number
+}
+
+const innocent: Conduct = { failedAt: [], apartUntil: Number.NEGATIVE_INFINITY }
+
+/** All times are milliseconds of the monotonic clock. */
+export class Blame {
+  private accounts = new Lru<string, Conduct>(maxAccounts)
+  private refusedUntil = new Lru<string, number>(maxTargets)
+  /** The last two answers of the vendor for different accounts, the latest first. */
+  private answers: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
+  /** The accounts whose calls failed since the vendor's last answer. */
+  private failing = new Set<string>()
+
+  /** Records an answer of the vendor. */
+  answered(account: string, now: number): void {
+    const [latest] = this.answers
+    const other = latest?.account === account ? this.answers[1] : latest
+    this.answers = [{ account, at: now }, ...(other === undefined ? [] : [other])]
+    this.failing.clear()
+    const { apartUntil, failedAt } = this.conductOf(account)
+    if (apartUntil > now) this.accounts.set(account, { failedAt, apartUntil: now })
+  }
+
+  /** Records a call that failed. Returns true when the account is blocked by this failure. */
+  failed(account: string, now: number): boolean {
+    this.failing.add(account)
+    if (account === several || !this.answersOthers(account, now)) return false
+    const recent = this.conductOf(account).failedAt.filter((at) => at > now - windowMs)
+    const failedAt = [...recent, now].slice(-maxFailures)
+    this.accounts.set(account, { failedAt, apartUntil: now + apartMs })
+    return failedAt.length === maxFailures && recent.length < maxFailures
+  }
+
+  /** Remembers a target whose own call failed, while the vendor answered another account. */
+  refused(page: string, reason: ProviderError["reason"], account: string, now: number): void {
+    if (isOfTarget.has(reason) && this.answersOthers(account, now)) {
+      this.refusedUntil.set(page, now + rememberedMs)
+    }
+  }
+
+  /** From now on, sends the targets of these accounts in calls of their own. */
+  separate(accounts: Iterable<string>, now: number): void {
+    for (const account of accounts) {
+      this.accounts.set(account, { ...this.conductOf(account), apartUntil: now + apartMs })
+    }
+  }
+
+  isApart(account: string, now: number): boolean {
+    return this.conductOf(account).apartUntil > now
+  }
+
+  /** The outcome of a target that is not asked for; undefined for a target that is. */
+  verdict(page: string, account: string, now: number): Outcome | undefined {
+    if ((this.refusedUntil.get(page) ?? now) > now) return refusedBefore
+    return this.isBlocked(account, now) ? blocked : undefined
+  }
+
+  /** True when one target of a call may have caused its failure. */
+  mayBeOfOneTarget(reason: ProviderError["reason"], now: number): boolean {
+    return reason === "Rejected" || (isOfTarget.has(reason) && !this.isVendors(now))
+  }
+
+  /** True when the failures since the last answer are the vendor's fault. */
+  isVendors(now: number): boolean {
+    const [account = several] = this.failing
+    return this.failing.size >= minAccounts || !this.answersOthers(account, now)
+  }
+
+  /** Forgets all failures, because they were the vendor's fault. */
+  forget(): void {
+    this.accounts = new Lru(maxAccounts)
+    this.refusedUntil = new Lru(maxTargets)
+  }
+
+  private isBlocked(account: string, now: number): boolean {
+    const { failedAt } = this.conductOf(account)
+    const [oldest = now] = failedAt
+    return (
+      failedAt.length === maxFailures && oldest > now - windowMs && this.answersOthers(account, now)
+    )
+  }
+
+  /** True when the vendor answered another account in the last minute. */
+  private answersOthers(account: string, now: number): boolean {
+    return this.answers.some(
+      (answer) =>
+        answer.at > now - answersMs && (answer.account !== account || account === several),
+    )
+  }
+
+  private conductOf(account: string): Conduct {
+    return this.accounts.get(account) ?? innocent
+  }
+}
+
+/** The reasons of a failed call that a target may have caused. */
+const isOfTarget = new Set<ProviderError["reason"]>(["Rejected", "Unavailable", "Malformed"])
+
+const minuteMs = 60_000
+
+/** How long an answer to one account shows that the failures of another are its own. */
+const answersMs = minuteMs
+
+/** An account with `maxFailures` failed calls within `windowMs` is not asked for anew. */
+const maxFailures = 20
+const windowMs = 5 * minuteMs
+
+const rememberedMs = 10 * minuteMs
+const apartMs = 10 * minuteMs
+
+/** So many accounts that fail in a row, without an answer between, show that the vendor fails. */
+const minAccounts = 3
+
+const maxAccounts = 10_000
+const maxTargets = 10_000
+
+const refusedBefore = providerFailed("the provider refused this target in the last ten minutes")
+
+const blocked = providerFailed(
+  "the provider refused 20 calls for targets of this account in the last five minutes",
+)
