@@ -61,9 +61,12 @@ export const FailureReason = Schema.Literal(
 })
 export type FailureReason = typeof FailureReason.Type
 
-/** The result for one target. `detail` is for the operator's log and is not sent to the client. */
+/**
+ * The result for one target. `detail` is for the operator's log and is not sent to the client.
+ * Figures that are `isPartial` lack a part that the provider has, so they are not cached.
+ */
 export type Outcome = Data.TaggedEnum<{
-  Checked: { readonly metrics: Metrics }
+  Checked: { readonly metrics: Metrics; readonly isPartial?: boolean }
   Failed: { readonly reason: FailureReason; readonly detail: string }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()

@@ -40,7 +40,8 @@ export const results = (change: (items: ReadonlyArray<object>) => ReadonlyArray<
 const resultFor = (target: string) => {
   const { domainAuthority, pageAuthority, spamScore } = figures(target)
   return {
-    page: "moz-has-its-own-idea.example/",
+    // Moz names its canonical page, which may be another page of the same domain.
+    page: `${target.split("/")[0]}/canonical`,
     title: "A title",
     last_crawled: "2023-04-01",
     http_code: 200,

@@ -121,7 +121,7 @@ export const make = (
         const fetchedAt = yield* Clock.currentTimeMillis
         targets.forEach(({ page }, i) => {
           const outcome = outcomes[i]
-          if (known[i] !== undefined || outcome?._tag !== "Checked") return
+          if (known[i] !== undefined || outcome?._tag !== "Checked" || outcome.isPartial) return
           const figures = { provider, page, metrics: outcome.metrics, fetchedAt }
           learn(figures)
           store.put(figures)

@@ -70,10 +70,11 @@ export const layer = ({
       [
         ranks([...domains, ...targets.map((target) => target.url)]),
         // Spam scores are optional: when the call for spam scores fails, the lookup still succeeds.
-        Effect.catchAll(spamScores(domains), withoutSpamScores),
+        Effect.catchAll(Effect.asSome(spamScores(domains)), withoutSpamScores),
       ],
       { concurrency: 2 },
     )
+    const spamScore = (domain: string) => Option.getOrUndefined(spamScoreOf)?.get(domain)
     return targets.map((target): Outcome => {
       const domainAuthority = rankOf.get(target.domain)
       const pageAuthority = rankOf.get(target.url)
@@ -81,7 +82,8 @@ export const layer = ({
         return providerFailed("DataForSEO has no figures for the target")
       }
       return Outcome.Checked({
-        metrics: metricsOf(domainAuthority, pageAuthority, spamScoreOf.get(target.domain)),
+        metrics: metricsOf(domainAuthority, pageAuthority, spamScore(target.domain)),
+        ...(Option.isNone(spamScoreOf) && { isPartial: true }),
       })
     })
   })
@@ -91,13 +93,13 @@ export const layer = ({
 
 type Figures = ReadonlyMap<string, number>
 
-const withoutSpamScores = (error: ProviderError): Effect.Effect<Figures> =>
+const withoutSpamScores = (error: ProviderError): Effect.Effect<Option.Option<Figures>> =>
   Effect.as(
     Effect.logWarning(
       "DataForSEO returned no spam scores for a lookup, so the figures of this lookup have no spam scores. If this message repeats, run 'authority doctor'.",
       error.message,
     ),
-    new Map(),
+    Option.none(),
   )
 
 /**

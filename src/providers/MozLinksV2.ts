@@ -6,14 +6,18 @@
  * A result names Moz's canonical page, not the requested page. So results are matched to targets by
  * position: the first result belongs to the first target. Moz's reference promises this order for
  * version 1 of the API, and this module relies on it for version 2 too. An answer with fewer or
- * more results than targets is an error. One bad target fails the whole call with a 400.
+ * more results than targets is an error, and so is a result whose page has another registered
+ * domain than its target. One bad target fails the whole call with a 400.
  */
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import { Target } from "../Target.ts"
 import type { Ask } from "./Chunks.ts"
 import { checkedBy } from "./Moz.ts"
 import { vendor } from "./vendor.ts"
@@ -44,6 +48,12 @@ export const layer = (options: {
       const detail = `${results.length} results for ${targets.length} targets`
       return yield* http.error("Malformed", detail)
     }
+    const named = results.map(domainOf)
+    const wrong = targets.findIndex(({ domain }, i) => (named[i] ?? domain) !== domain)
+    if (wrong >= 0) {
+      const detail = `the result for ${targets[wrong]?.page} names the domain ${named[wrong]}`
+      return yield* http.error("Malformed", detail)
+    }
     return results.map(checked)
   })
 
@@ -60,3 +70,12 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
 const Body = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
 
 const decodeBody = TypeGuard.decoder(Body)
+
+const decodePage = Schema.decodeUnknownOption(Schema.Struct({ page: Schema.String }))
+
+/** The registered domain of the page that a result names; undefined when it names none. */
+const domainOf = (result: unknown): string | undefined =>
+  Option.match(decodePage(result), {
+    onNone: () => undefined,
+    onSome: ({ page }) => Either.getOrUndefined(Target.parse(page))?.domain ?? page,
+  })

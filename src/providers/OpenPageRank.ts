@@ -64,7 +64,7 @@ const answerOf = (
       ? Either.match(decodeRanked(item), {
           onLeft: ({ message }) =>
             providerFailed(`Open PageRank's figure cannot be read: ${quote(message)}`),
-          onRight: ({ page_rank_decimal }) => checked(page_rank_decimal * 10),
+          onRight: ({ page_rank_decimal }) => checked(Math.round(page_rank_decimal * 1000) / 100),
         })
       : providerFailed(`Open PageRank answered with the status ${status_code}`),
   ])

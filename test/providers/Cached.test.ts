@@ -8,6 +8,7 @@ import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import { Outcome } from "../../src/Metrics.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import * as Cached from "../../src/providers/Cached.ts"
 import * as Recall from "../../src/providers/Recall.ts"
@@ -58,6 +59,18 @@ describe("Cached", () => {
       yield* TestClock.adjust("1 minute")
       yield* lookup("example.com", "example.org")
       assert.deepStrictEqual(vendor.calls, [["example.com/"], ["example.org/"], ["example.com/"]])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("partial figures are not cached", () =>
+    Effect.gen(function* () {
+      const { lookup, vendor } = yield* setUp()
+      const metrics = { domainAuthority: 9, pageAuthority: 8 }
+      vendor.script(() => Effect.succeed([Outcome.Checked({ metrics, isPartial: true })]))
+      yield* lookup("example.com")
+      assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
+      yield* lookup("example.com")
+      assert.lengthOf(vendor.calls, 2)
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 

@@ -89,6 +89,7 @@ it.scoped("figures from DataForSEO have no spam score when the call for spam sco
           domainAuthority: rank("example.com"),
           pageAuthority: rank("https://example.com/"),
         },
+        isPartial: true,
       }),
     ])
   }),

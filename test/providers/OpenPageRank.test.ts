@@ -6,7 +6,7 @@ import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { lookup, tags } from "../support/lookup.ts"
 
 const checked = (domain: string) => {
-  const authority = FakeOpenPageRank.rank(domain) * 10
+  const authority = Math.round(FakeOpenPageRank.rank(domain) * 1000) / 100
   return Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
 }
 
@@ -58,6 +58,15 @@ for (const change of [
     }),
   )
 }
+
+it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding error", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    opr.script(FakeOpenPageRank.item("example.com", { page_rank_decimal: 5.77 }))
+    const metrics = { domainAuthority: 57.7, pageAuthority: 57.7 }
+    assert.deepStrictEqual(yield* lookup(opr, "example.com"), [Outcome.Checked({ metrics })])
+  }),
+)
 
 it.scoped("an error status in the body of an Open PageRank answer fails the call", () =>
   Effect.gen(function* () {
