@@ -15,12 +15,12 @@ export const layer = Effect.flatMap(Settings.Settings, ({ otlpEndpoint, otelServ
     ? Effect.succeed(off)
     : Effect.promise(async () => {
         const Otlp = await import("@effect/opentelemetry/Otlp")
-        const FetchHttpClient = await import("@effect/platform/FetchHttpClient")
+        const OtlpClient = await import("./OtlpClient.ts")
         return Otlp.layerJson({
           baseUrl: otlpEndpoint,
           resource: { serviceName: otelServiceName, serviceVersion: version },
           shutdownTimeout: "3 seconds",
-        }).pipe(Layer.provide(FetchHttpClient.layer))
+        }).pipe(Layer.provide(OtlpClient.layer))
       }),
 ).pipe(Layer.unwrapEffect)
 

@@ -4,7 +4,6 @@ import * as HttpTraceContext from "@effect/platform/HttpTraceContext"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as FiberRef from "effect/FiberRef"
 import * as Option from "effect/Option"
 import type * as Tracer from "effect/Tracer"
 import type { Request } from "./Request.ts"
@@ -21,6 +20,23 @@ export interface ServerSpan {
  */
 export type Start = (request: Request) => ServerSpan
 
+/** Other headers may hold the secrets of a client or of a proxy, or fill the memory. */
+const recordedHeaders = [
+  "content-encoding",
+  "content-length",
+  "content-type",
+  "host",
+  "idempotent-replayed",
+  "origin",
+  "ratelimit",
+  "retry-after",
+  "user-agent",
+  "x-request-id",
+]
+
+/** The maximum length of an attribute, in characters. */
+const maxLength = 256
+
 const untraced: ServerSpan = { parent: undefined, end: () => {} }
 
 /** Makes a function that traces a request when `isTraced` returns true for the request's URL. */
@@ -28,7 +44,6 @@ export const make = (isTraced: (url: string) => boolean): Effect.Effect<Start> =
   Effect.gen(function* () {
     const tracer = yield* Effect.tracer
     const clock = yield* Effect.clock
-    const secret = yield* FiberRef.get(Headers.currentRedactedNames)
 
     return (request) => {
       const { method = "", url = "" } = request
@@ -43,13 +58,14 @@ export const make = (isTraced: (url: string) => boolean): Effect.Effect<Start> =
         "server",
       )
       const add = (prefix: string, headers: Headers.Headers) => {
-        for (const [name, value] of Object.entries(Headers.redact(headers, secret))) {
-          span.attribute(`${prefix}.${name}`, String(value))
+        for (const name of recordedHeaders) {
+          const value = headers[name]
+          if (value !== undefined) span.attribute(`${prefix}.${name}`, value.slice(0, maxLength))
         }
       }
       span.attribute("http.request.method", method)
-      span.attribute("url.path", url)
-      span.attribute("http.route", url)
+      span.attribute("url.path", url.slice(0, maxLength))
+      span.attribute("http.route", url.slice(0, maxLength))
       Option.map(Option.fromNullable(request.socket.remoteAddress), (address) =>
         span.attribute("client.address", address),
       )

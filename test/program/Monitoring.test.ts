@@ -61,7 +61,12 @@ describe("a running service", () => {
         const call = batch(key, '{"urls":["example.com"]}')
         yield* request(running.url, {
           ...call,
-          headers: { ...call.headers, traceparent: `00-${traceId}-${parentId}-01` },
+          headers: {
+            ...call.headers,
+            traceparent: `00-${traceId}-${parentId}-01`,
+            "proxy-authorization": "Basic of-a-proxy",
+            "x-forwarded-access-token": "of-a-proxy",
+          },
         })
         // Before the service stops, it sends what it has not sent yet.
         running.signal("SIGTERM")
@@ -70,6 +75,7 @@ describe("a running service", () => {
         assert.isTrue(collector.received("/v1/traces", traceId))
         assert.isTrue(collector.received("/v1/logs", "Listening on"))
         assert.isFalse(collector.received("", key), "the export contains no key")
+        assert.isFalse(collector.received("", "of-a-proxy"), "nor a proxy's secrets")
       }),
     timeout,
   )
