@@ -2,13 +2,13 @@
  * Maps the result of a verb of the CLI, such as `account create`, to an exit code. Prints a failure
  * as one line on stderr.
  */
-import { stripVTControlCharacters } from "node:util"
 import * as Cause from "effect/Cause"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as Predicate from "effect/Predicate"
+import { printable } from "../text/printable.ts"
 
 /** The arguments are invalid. The parser has already printed the error. */
 export class WrongUsage extends Data.TaggedError("WrongUsage") {}
@@ -56,13 +56,13 @@ const isWrongUsage = (cause: Cause.Cause<unknown>) =>
 const messageOf = (error: unknown): string =>
   Predicate.hasProperty(error, "message") ? String(error.message) : String(error)
 
-/** Prints an error as one line without colours. */
+/** Prints an error as one line, with control characters escaped. */
 const forShell = (console: Console.Console): Console.Console => ({
   ...console,
   error: (text: unknown) => {
-    const sentence = stripVTControlCharacters(String(text))
+    const sentence = String(text)
       .trim()
       .replaceAll(/\s*\n\s*/g, " ")
-    return console.error(`authority: ${sentence}`)
+    return console.error(`authority: ${printable(sentence)}`)
   },
 })

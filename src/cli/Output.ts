@@ -2,6 +2,7 @@
 import { fstatSync, writeSync } from "node:fs"
 import * as Effect from "effect/Effect"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
+import { printable } from "../text/printable.ts"
 import { latestTime } from "../time/TimeSpan.ts"
 
 /** Writes to stdout. Returns when the operating system has accepted the whole text. */
@@ -49,11 +50,17 @@ export const although = (done: string) =>
     ({ message }: OutputFailed) => new OutputFailed({ message: `${message}, although ${done}` }),
   )
 
-/** Formats a table. Columns fit their widest cell, and numbers are right-aligned. */
+/**
+ * Formats a table. Columns fit their widest cell, and numbers are right-aligned. Control characters
+ * in cells are escaped.
+ */
 export const table = (
   headers: ReadonlyArray<string>,
-  rows: ReadonlyArray<ReadonlyArray<string | number>>,
+  cells: ReadonlyArray<ReadonlyArray<string | number>>,
 ): string => {
+  const rows = cells.map((row) =>
+    row.map((cell) => (typeof cell === "string" ? printable(cell) : cell)),
+  )
   const widths = headers.map((header, i) =>
     rows.reduce((width, row) => Math.max(width, String(row[i] ?? "").length), header.length),
   )

@@ -2,9 +2,9 @@
  * Shows the progress of a long task on stderr: one changing line on a terminal, separate lines
  * elsewhere.
  */
-import { stripVTControlCharacters } from "node:util"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
+import { printable } from "../text/printable.ts"
 
 export interface Progress {
   /**
@@ -60,9 +60,8 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
     const report: Progress["report"] = (text) =>
       Effect.sync(() => {
         erase()
-        // Remove control characters, because an untrusted service may have written a part of the
-        // text.
-        stderr.write(`${stripVTControlCharacters(text)}\n`)
+        // A server that nobody vouches for may have written a part of the text.
+        stderr.write(`${printable(text)}\n`)
       })
 
     return { show, report, clear } satisfies Progress

@@ -74,7 +74,9 @@ export const json = Schema.optionalWith(Schema.Boolean, { default: () => false }
  * " of credits", or an empty text.
  */
 export const wholeNumber = (min: 0 | 1, of: string) =>
-  Schema.NumberFromString.pipe(
+  Schema.String.pipe(
+    Schema.pattern(/^\d+$/),
+    Schema.compose(Schema.NumberFromString),
     Schema.compose(Credits),
     Schema.filter((number) => number >= min),
     Schema.annotations({

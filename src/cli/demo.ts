@@ -2,9 +2,11 @@
  * The demo account, to try the service. `demoKey` creates it when the service starts, if no account
  * exists and the sandbox is the only provider.
  */
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import { AccountName, Accounts } from "../Account.ts"
+import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { Credits } from "../ledger/Credits.ts"
@@ -16,28 +18,58 @@ export const demoCredits = Credits.make(1000)
 
 /**
  * Creates the demo account with its credits, and returns its key. Returns none when an account
- * exists or another provider than the sandbox is set.
+ * exists or another provider than the sandbox is set. Logs in JSON are kept, so with them the
+ * account gets no key, unless `isApart`: the key is printed apart from the log.
  */
-export const demoKey = Effect.gen(function* () {
-  const { providers } = yield* Settings.Settings
-  const accounts = yield* Accounts
-  if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
-  const { id } = yield* accounts.create(demoName)
-  yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
-  return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
-}).pipe(
-  // Another process created the account at the same time.
+export const demoKey = Effect.fnUntraced(
+  function* (isApart: boolean) {
+    const { logFormat, providers } = yield* Settings.Settings
+    const accounts = yield* Accounts
+    if (!isSandbox(providers) || (yield* accounts.list).length > 0) return Option.none()
+    const { id } = yield* accounts.create(demoName)
+    yield* (yield* CreditLedger).grant(id, demoCredits, "to try the service")
+    if (logFormat === "json" && !isApart) {
+      yield* Effect.logWarning(
+        `The account ${demoName} has no key, because the log is JSON. Run 'authority key create --account ${demoName}'.`,
+      )
+      return Option.none()
+    }
+    return Option.some(yield* (yield* ApiKeys).issue({ account: id, label: demoName }))
+    // Another process created the account at the same time.
+  },
   Effect.catchTag("AccountExists", () => Effect.succeedNone),
 )
 
 export const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
   providers.every((name) => name === "sandbox")
 
-/** Returns true when the demo account exists and other machines can reach `host`. */
-export const isExposed = (host: string) =>
-  isLoopback(host)
-    ? Effect.succeed(false)
-    : Effect.flatMap(Accounts, ({ find }) => Effect.isSuccess(find(demoName)))
+/**
+ * Warns when the demo account has a usable key although other machines can reach the service, or
+ * although its figures cost money or are real. The text says how to revoke the keys.
+ */
+export const demoWarning = Effect.gen(function* () {
+  const { host, providers } = yield* Settings.Settings
+  const reasons = [
+    ...(isLoopback(host) ? [] : [`other machines can connect to ${host}`]),
+    ...(providers.every((name) => free.has(name))
+      ? []
+      : [`the provider is ${providers.join(",")}`]),
+  ]
+  const account = yield* Effect.option((yield* Accounts).find(demoName))
+  if (reasons.length === 0 || Option.isNone(account)) return Option.none()
+  const now = yield* Clock.currentTimeMillis
+  const keys = (yield* (yield* ApiKeys).list(account.value.id)).filter((key) =>
+    ApiKey.isUsable(key, now),
+  )
+  return keys.length === 0
+    ? Option.none()
+    : Option.some(
+        `The key of the account ${demoName} still works, and ${reasons.join(", and ")}, so whoever has the key spends credits that nobody paid for. Revoke it: ${keys.map(({ id }) => `authority key revoke ${id}`).join("; ")}`,
+      )
+})
+
+/** The providers whose figures cost nothing. */
+const free = new Set<Settings.ProviderName>(["sandbox", "dataset"])
 
 /** Returns true when only this machine can reach `host`. */
 const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

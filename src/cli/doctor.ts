@@ -4,6 +4,7 @@
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ApiKeys } from "../ApiKeys.ts"
@@ -15,7 +16,7 @@ import * as Secrets from "../text/Secrets.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
-import { isExposed } from "./demo.ts"
+import { demoWarning } from "./demo.ts"
 import * as Logging from "./Logging.ts"
 import { print, time } from "./Output.ts"
 import * as Providers from "./Providers.ts"
@@ -156,17 +157,9 @@ const keys = Effect.gen(function* () {
   )
 })
 
-const demo = Effect.gen(function* () {
-  const { host, providers } = yield* Settings.Settings
-  return providers.includes("sandbox") && (yield* isExposed(host))
-    ? [
-        warning(
-          "demo",
-          `other machines can connect to ${host} and use the demo account; revoke the account's keys`,
-        ),
-      ]
-    : []
-})
+const demo = Effect.map(demoWarning, (text) =>
+  Option.toArray(text).map((text) => warning("demo", text)),
+)
 
 /** Checks the version and settings of the PostgreSQL server. Returns no finding for SQLite. */
 const server = Effect.gen(function* () {

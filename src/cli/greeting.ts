@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
 import { Listener } from "../http/NodeServer.ts"
 import * as Settings from "../Settings.ts"
-import { demoCredits, demoKey, demoName, isExposed, isSandbox } from "./demo.ts"
+import { demoCredits, demoKey, demoName, demoWarning, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
 /**
@@ -19,10 +19,10 @@ import { line } from "./Output.ts"
  */
 export const layer = ({ json }: { readonly json: boolean }) =>
   Effect.gen(function* () {
-    const { host, providers } = yield* Settings.Settings
+    const { providers } = yield* Settings.Settings
     const provider = providers.join(",")
     const { url } = (yield* Listener).address()
-    const key = yield* demoKey
+    const key = yield* demoKey(json)
     yield* Effect.logInfo(`Listening on ${url}, provider: ${provider}.`)
     yield* Effect.logInfo(`Console: ${url}/console, API reference: ${url}/docs`)
     for (const { name, nearest } of Settings.unknownNames(process.env)) {
@@ -42,11 +42,8 @@ export const layer = ({ json }: { readonly json: boolean }) =>
         "There is no account yet. Run 'authority account create NAME --credits 1000' and 'authority key create --account NAME', in the same folder or with the same AUTHORITY_DATABASE_URL.",
       )
     }
-    if (yield* isExposed(host)) {
-      yield* Effect.logWarning(
-        `The account ${demoName} exists. Other machines can connect to ${host} and, with the account's key, spend credits that nobody paid for. Revoke the account's keys, or set AUTHORITY_HOST to 127.0.0.1.`,
-      )
-    }
+    const demo = yield* demoWarning
+    if (Option.isSome(demo)) yield* Effect.logWarning(demo.value)
     const secret = Option.map(key, (issued) => Redacted.value(issued.key))
     const text = json
       ? Option.some(JSON.stringify({ url, provider, demoKey: Option.getOrNull(secret) }))

@@ -23,15 +23,22 @@ export const layer = Layer.scopedDiscard(
           `Stopping, because of ${signal}. Requests in flight have ${Duration.format(shutdownTimeout)} to finish.`,
         ),
       )
+      if (signal === "SIGHUP") process.kill(process.pid, "SIGTERM")
     }
     const ignore = () => signals.forEach((signal) => process.off(signal, onSignal))
     yield* Effect.acquireRelease(
-      Effect.sync(() => signals.forEach((signal) => process.on(signal, onSignal))),
+      Effect.sync(() => {
+        signals.forEach((signal) => process.on(signal, onSignal))
+        // Without a listener, Node would open its inspector, which shows every secret.
+        process.on("SIGUSR1", nothing)
+      }),
       () => Effect.sync(ignore),
     )
     yield* Effect.addFinalizer(() => (isStopping ? Effect.logInfo("Stopped.") : Effect.void))
   }),
 )
 
-/** The signals that end the program. Effect's Node runtime handles them; this module only logs. */
-const signals = ["SIGTERM", "SIGINT"] as const
+/** The signals that end the program. Effect's Node runtime handles SIGTERM and SIGINT. */
+const signals = ["SIGTERM", "SIGINT", "SIGHUP"] as const
+
+const nothing = () => {}

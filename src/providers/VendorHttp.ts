@@ -16,6 +16,7 @@ import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../text/Secrets.ts"
 import { retryAfterMs } from "../time/retryAfter.ts"
+import { printable } from "../text/printable.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
@@ -207,13 +208,6 @@ const explain = ({ json, status }: VendorResponse): string =>
 const decodeComplaint = Schema.decodeUnknownOption(Schema.Struct({ message: Schema.String }))
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
-
-/** Escapes invisible characters, and characters that change how other text is displayed. */
-const printable = (text: string) =>
-  text.replaceAll(
-    /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu,
-    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
-  )
 
 /** Maximum length of a vendor's text in an error, in characters. */
 const maxDetailLength = 300

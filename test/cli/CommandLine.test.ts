@@ -55,6 +55,8 @@ describe("wrong usage", () => {
     "account create a%b": /'NAME': expected 1 to 100 letters/,
     [`account create ${account}`]: /'NAME': expected a name that does not look like/,
     "account create a --credits many": /'--credits <N>': expected a whole number of credits, 0/,
+    "account create a --credits 1e3": /expected a whole number of credits, 0/,
+    "account create a --credits 0x10": /expected a whole number of credits, 0/,
     "account create a --credits=-1": /'--credits <N>': expected a whole number of credits, 0/,
     "credits balance": /'--account <NAME>'/,
     "credits grant --account a --amount 0": /'--amount <N>': .+, 1 or more/,

@@ -109,6 +109,30 @@ describe("the first start", () => {
   )
 
   it.scopedLive(
+    "with a log in JSON, the first start prints no key; with a real provider later, the log says how to revoke the demo key",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        const first = yield* serve(cwd, { AUTHORITY_LOG_FORMAT: "json" })
+        yield* eventually("the start is logged", () => first.stdout().includes("Console: "))
+        assert.isNull(first.stdout().match(keys))
+        assert.include(first.stdout(), "'authority key create --account demo'")
+        const made = yield* document(cwd, "key", "create", "--account", "demo")
+        first.signal("SIGTERM")
+        assert.strictEqual(yield* exited(first), 0)
+        const moz = { AUTHORITY_PROVIDER: "moz", AUTHORITY_MOZ_TOKEN: "token" }
+        const second = yield* serve(cwd, moz)
+        const advice = `authority key revoke ${String(made.id)}`
+        yield* eventually("the advice is logged", () => second.stdout().includes(advice))
+        const doctor = yield* verb(cwd, ["doctor"], moz)
+        assert.include(doctor.stdout, advice)
+        yield* document(cwd, "key", "revoke", String(made.id))
+        assert.notInclude((yield* verb(cwd, ["doctor"], moz)).stdout, advice)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the first start with a real provider logs how to create an account, credits and a key",
     () =>
       Effect.gen(function* () {
@@ -271,7 +295,10 @@ describe("CLI verbs while a service runs", () => {
         const verified = yield* verb(cwd, ["credits", "verify", "--json"], settings)
         assert.strictEqual(JSON.parse(verified.stdout).ok, true)
 
-        running.signal("SIGINT")
+        running.signal("SIGUSR1")
+        yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
+        assert.notInclude(running.stderr(), "Debugger")
+        running.signal("SIGHUP")
         assert.strictEqual(yield* exited(running), 0)
         const lines = running.stdout().trimEnd().split("\n")
         const messages = lines.map((line) => JSON.parse(line).message)
@@ -280,7 +307,7 @@ describe("CLI verbs while a service runs", () => {
           "The setting AUTHORITY_PROT is unknown and has no effect. Did you mean AUTHORITY_PORT?",
         )
         assert.deepStrictEqual(messages.slice(-2), [
-          "Stopping, because of SIGINT. Requests in flight have 10s to finish.",
+          "Stopping, because of SIGHUP. Requests in flight have 10s to finish.",
           "Stopped.",
         ])
         for (const line of lines) assert.notMatch(line, /\{\}|null|""/)
