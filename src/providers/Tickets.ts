@@ -1,0 +1,156 @@
+/**
+ * The targets that requests wait for: queued, or sent to the vendor. A target that several requests
+ * look up has one ticket.
+ */
+import type * as Arr from "effect/Array"
+import { Outcome } from "../Metrics.ts"
+import type { Target } from "../Target.ts"
+import type { Blame } from "./Blame.ts"
+import { FairQueue, type Taken } from "./FairQueue.ts"
+import type { Meters } from "../telemetry/ProviderMeters.ts"
+
+/** A target that is queued or sent, and the requests that wait for it. */
+export interface Ticket {
+  readonly target: Target
+  readonly waiting: Array<Place>
+  isSent: boolean
+}
+
+/** The tickets of one call. */
+export type Batch = Arr.NonEmptyReadonlyArray<Ticket>
+
+/** Where to deliver a ticket's outcome: index `at` in the request's outcomes. */
+interface Place {
+  readonly request: WaitingLookup
+  readonly at: number
+}
+
+/** A lookup that waits for outcomes. Each lookup belongs to one request. */
+export interface WaitingLookup {
+  readonly account: string
+  /** The lookup ends at this time of `MonotonicClock` at the latest. */
+  readonly deadline: number
+  readonly targets: ReadonlyArray<Target>
+  readonly outcomes: Array<Outcome>
+  /** Number of outcomes that have not arrived. */
+  open: number
+  readonly end: () => void
+}
+
+interface Options {
+  /** Maximum number of unsent targets for one account. Further targets fail with SERVER_ERROR. */
+  readonly lineCapacity: number
+  readonly blame: Blame
+  readonly meters: Pick<Meters, "coalesced">
+}
+
+export class Tickets {
+  private readonly byPage = new Map<string, Ticket>()
+  private readonly queue: FairQueue<Ticket>
+  /** Accounts apart that have a call in flight. */
+  private readonly busy = new Set<string>()
+  private readonly options: Options
+  private isClosed = false
+
+  constructor(options: Options) {
+    this.options = options
+    this.queue = new FairQueue(options.lineCapacity)
+  }
+
+  /** Number of queued targets. */
+  get queued(): number {
+    return this.queue.size
+  }
+
+  /** Adds the targets of a request. `now` is a time of `MonotonicClock`. */
+  add(request: WaitingLookup, now: number): void {
+    request.targets.forEach((target, at) => this.join({ request, at }, target, now))
+  }
+
+  private join(place: Place, target: Target, now: number): void {
+    if (this.isClosed) return give(place, broken)
+    const { account } = place.request
+    const known = this.byPage.get(target.page)
+    const verdict = known ? undefined : this.options.blame.verdict(target.page, account, now)
+    if (verdict !== undefined) return give(place, verdict)
+    const ticket = known ?? { target, waiting: [], isSent: false }
+    const isQueued = !ticket.isSent && this.queue.offer(account, ticket)
+    if (known !== undefined) this.options.meters.coalesced(1)
+    else if (isQueued) this.byPage.set(target.page, ticket)
+    else return give(place, crowded)
+    ticket.waiting.push(place)
+  }
+
+  /** Removes a request. Targets that no other request waits for leave the queue. */
+  remove(request: WaitingLookup): void {
+    if (request.open === 0) return
+    for (const { page } of request.targets) {
+      const ticket = this.byPage.get(page)
+      const at = ticket?.waiting.findIndex((place) => place.request === request) ?? -1
+      if (ticket === undefined || at < 0) continue
+      ticket.waiting.splice(at, 1)
+      if (ticket.waiting.length > 0 || ticket.isSent) continue
+      this.queue.remove(ticket)
+      this.byPage.delete(page)
+    }
+  }
+
+  /**
+   * Takes the tickets of the next call. An account apart has one call in flight, so that its slow
+   * failures leave the other calls to others. Call `end` when the call has ended.
+   */
+  take(count: number, now: number): Taken<Ticket> & { readonly end: () => void } {
+    const { blame } = this.options
+    const taken = this.queue.take(count, {
+      isApart: (owner) => blame.isApart(owner, now),
+      isBusy: (owner) => this.busy.has(owner),
+    })
+    for (const ticket of taken.items) ticket.isSent = true
+    const apart = Array.from(taken.owners).filter((owner) => blame.isApart(owner, now))
+    apart.forEach((owner) => this.busy.add(owner))
+    return { ...taken, end: () => apart.forEach((owner) => this.busy.delete(owner)) }
+  }
+
+  /** Queues the tickets of a call again. */
+  putBack(batch: Batch): void {
+    for (const ticket of batch) {
+      const [place] = ticket.waiting
+      ticket.isSent = false
+      if (place === undefined || !this.queue.offer(place.request.account, ticket)) {
+        this.answer(ticket, crowded)
+      }
+    }
+  }
+
+  answer(ticket: Ticket, outcome: Outcome): void {
+    const { page } = ticket.target
+    if (this.byPage.get(page) === ticket) this.byPage.delete(page)
+    for (const place of ticket.waiting.splice(0)) give(place, outcome)
+  }
+
+  answerAll(batch: Batch, outcome: Outcome): void {
+    batch.forEach((ticket) => this.answer(ticket, outcome))
+  }
+
+  /** Ends all requests. Requests after that end at once. */
+  close(): void {
+    this.isClosed = true
+    for (const ticket of this.byPage.values()) this.answer(ticket, broken)
+  }
+}
+
+const give = ({ at, request }: Place, outcome: Outcome) => {
+  request.outcomes[at] = outcome
+  request.open -= 1
+  if (request.open === 0) request.end()
+}
+
+const crowded = Outcome.Failed({
+  reason: "SERVER_ERROR",
+  detail: "too many URLs of this account already wait for the provider",
+})
+
+export const broken = Outcome.Failed({
+  reason: "SERVER_ERROR",
+  detail: "a bug in the service made the lookup fail",
+})
