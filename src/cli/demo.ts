@@ -44,10 +44,10 @@ export const isSandbox = (providers: ReadonlyArray<Settings.ProviderName>) =>
   providers.every((name) => name === "sandbox")
 
 /**
- * Warns when the demo account has a usable key although other machines can reach the service, or
- * although its figures cost money or are real. The text says how to revoke the keys.
+ * Some when the demo account has a usable key although other machines can reach the service, or
+ * although the figures cost money. `revoke` has the commands that revoke its keys.
  */
-export const demoWarning = Effect.gen(function* () {
+export const demoRisk = Effect.gen(function* () {
   const { host, providers } = yield* Settings.Settings
   const reasons = [
     ...(isLoopback(host) ? [] : [`other machines can connect to ${host}`]),
@@ -63,9 +63,10 @@ export const demoWarning = Effect.gen(function* () {
   )
   return keys.length === 0
     ? Option.none()
-    : Option.some(
-        `The key of the account ${demoName} still works, and ${reasons.join(", and ")}, so whoever has the key spends credits that nobody paid for. Revoke it: ${keys.map(({ id }) => `authority key revoke ${id}`).join("; ")}`,
-      )
+    : Option.some({
+        why: reasons.join(", and "),
+        revoke: keys.map(({ id }) => `authority key revoke ${id}`).join("; "),
+      })
 })
 
 /** The providers whose figures cost nothing. */

@@ -16,7 +16,7 @@ import * as Secrets from "../text/Secrets.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
-import { demoWarning } from "./demo.ts"
+import { demoRisk } from "./demo.ts"
 import * as Logging from "./Logging.ts"
 import { print, time } from "./Output.ts"
 import * as Providers from "./Providers.ts"
@@ -157,8 +157,10 @@ const keys = Effect.gen(function* () {
   )
 })
 
-const demo = Effect.map(demoWarning, (text) =>
-  Option.toArray(text).map((text) => warning("demo", text)),
+const demo = Effect.map(demoRisk, (risk) =>
+  Option.toArray(risk).map(({ revoke, why }) =>
+    warning("demo", `the key of the demo account still works, and ${why}; revoke it: ${revoke}`),
+  ),
 )
 
 /** Checks the version and settings of the PostgreSQL server. Returns no finding for SQLite. */

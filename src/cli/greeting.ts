@@ -9,7 +9,7 @@ import * as Redacted from "effect/Redacted"
 import { Accounts } from "../Account.ts"
 import { Listener } from "../http/NodeServer.ts"
 import * as Settings from "../Settings.ts"
-import { demoCredits, demoKey, demoName, demoWarning, isSandbox } from "./demo.ts"
+import { demoCredits, demoKey, demoName, demoRisk, isSandbox } from "./demo.ts"
 import { line } from "./Output.ts"
 
 /**
@@ -42,8 +42,11 @@ export const layer = ({ json }: { readonly json: boolean }) =>
         "There is no account yet. Run 'authority account create NAME --credits 1000' and 'authority key create --account NAME', in the same folder or with the same AUTHORITY_DATABASE_URL.",
       )
     }
-    const demo = yield* demoWarning
-    if (Option.isSome(demo)) yield* Effect.logWarning(demo.value)
+    for (const { revoke, why } of Option.toArray(yield* demoRisk)) {
+      yield* Effect.logWarning(
+        `The key of the account ${demoName} still works, and ${why}, so whoever has the key spends credits that nobody paid for. Revoke it: ${revoke}`,
+      )
+    }
     const secret = Option.map(key, (issued) => Redacted.value(issued.key))
     const text = json
       ? Option.some(JSON.stringify({ url, provider, demoKey: Option.getOrNull(secret) }))

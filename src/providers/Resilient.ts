@@ -22,11 +22,6 @@ export interface Options extends CircuitBreaker.Options {
   readonly retries: number
 }
 
-const failed = "A call to the provider failed. If this message repeats, run 'authority doctor'."
-
-const blocked = (account: string) =>
-  `The provider refused 20 calls for targets of the account ${account} in five minutes, and answered others. For up to five minutes, new targets of this account get PROVIDER_ERROR.`
-
 /**
  * Returns the vendor with timeout, retries and circuit breaker. While the circuit is open, `lookup`
  * fails at once with Unavailable.
@@ -61,10 +56,11 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         onFailure: ({ message, reason }) =>
           Effect.flatMap(MonotonicClock.now, (now) => {
             meters.failedCalls(reason)
-            return Effect.logWarning(
-              blame.failed(account, now) ? blocked(account) : failed,
+            const warning = Effect.logWarning(
+              "A call to the provider failed. If this message repeats, run 'authority doctor'.",
               message,
             )
+            return blame.failed(account, now) ? Effect.zipRight(warning, blocked(account)) : warning
           }),
       }),
       (call) => breaker.guard(call, targets.length),
@@ -132,3 +128,8 @@ const isTransient = (error: CallError) =>
   error._tag === "ProviderError" && !isFinal.has(error.reason)
 
 const isFinal = new Set<ProviderError["reason"]>(["Refused", "Rejected", "Malformed"])
+
+const blocked = (account: string) =>
+  Effect.logWarning(
+    `The provider refused 20 calls for targets of the account ${account} in five minutes, and answered others. For up to five minutes, new targets of this account get PROVIDER_ERROR.`,
+  )
