@@ -229,16 +229,17 @@ describe("PgBouncer in statement mode", () => {
         const postgres = yield* server
         const cwd = yield* folder
         const on = (url: string) => ({ AUTHORITY_DATABASE_URL: `${url}/postgres` })
-        yield* run(cwd, ["account", "create", "acme"], on(postgres.url))
         const { url } = yield* bouncer({ poolMode: "statement", server: postgres.url })
         const advice = "PgBouncer's pool_mode=statement .*; set pool_mode to transaction"
+        const serve = yield* run(cwd, ["serve"], on(url))
+        assert.strictEqual(serve.code, 1)
+        assert.match(serve.stderr, new RegExp(`^authority: ${advice}`))
+
+        yield* run(cwd, ["account", "create", "acme"], on(postgres.url))
         const doctor = yield* run(cwd, ["doctor"], on(url))
         assert.strictEqual(doctor.code, 1)
         assert.match(doctor.stdout, new RegExp(`failure +writing: ${advice}`))
         assert.notInclude(doctor.stdout, "cannot be reached")
-        const serve = yield* run(cwd, ["serve"], on(url))
-        assert.strictEqual(serve.code, 1)
-        assert.match(serve.stderr, new RegExp(`^authority: ${advice}`))
       }),
   )
 })
