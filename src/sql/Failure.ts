@@ -59,16 +59,10 @@ export const unreadable = (error: ParseResult.ParseError): string =>
 /** True when another connection holds SQLite's lock at the moment. A retry may succeed. */
 export const isBusy = (error: unknown): boolean => codeOf(error).startsWith("SQLITE_BUSY")
 
-/** True when the file is damaged, or is not an SQLite database. */
 export const isDamage = (error: unknown): boolean => damage.test(codeOf(error))
 
-/** True when the disk has no space left. */
 export const isDiskFull = (error: unknown): boolean => diskFull.test(codeOf(error))
 
-/**
- * True when a statement failed because the table has a row with the same primary key or unique
- * value.
- */
 export const isDuplicate = (error: unknown): boolean =>
   /^(23505|SQLITE_CONSTRAINT_UNIQUE|SQLITE_CONSTRAINT_PRIMARYKEY)$/.test(codeOf(error))
 
@@ -145,10 +139,7 @@ const diskFull = /^(SQLITE_FULL|SQLITE_IOERR_SHMSIZE|53100|ENOSPC)$/
 
 const damage = /^(SQLITE_CORRUPT|SQLITE_NOTADB)/
 
-/**
- * The first entry that matches an error's code or message applies. Codes are SQLite's result codes,
- * PostgreSQL's SQLSTATEs, and those of Node.js and the operating system.
- */
+/** The first entry that matches an error's code or message applies. */
 const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
   [/^ParseError$/, "a stored row cannot be read; 'authority doctor' names it"],
   [diskFull, "the disk is full; free some space"],
@@ -169,8 +160,7 @@ const advice: ReadonlyArray<readonly [pattern: RegExp, message: string]> = [
     /^SQLITE_IOERR/,
     "the disk of the database failed; check the disk, then run 'authority credits verify'",
   ],
-  // The first matching entry applies. This entry must come before `connectionLost`, because
-  // PgBouncer sends this error with the code of a lost connection.
+  // Before `connectionLost`, because PgBouncer sends this error with the code of a lost connection.
   [
     statementPooling,
     "PgBouncer's pool_mode=statement does not allow transactions; set pool_mode to transaction or session",

@@ -111,16 +111,12 @@ const boundedTransaction = (sql: SqlClient.SqlClient) =>
     connection.executeUnprepared(statements, [], undefined),
   )
 
-/**
- * Sets, for one transaction, the isolation level and other settings on which the ledger depends.
- * The PostgreSQL role or the database may have other defaults.
- */
+/** The role or the database may have other defaults than those on which the ledger depends. */
 const begin = [
   "BEGIN ISOLATION LEVEL READ COMMITTED",
   "SET LOCAL idle_in_transaction_session_timeout = '5s'",
   "SET LOCAL statement_timeout = '10s'",
-  // If synchronous_commit were off, a server that crashes would lose commits that it had
-  // acknowledged.
+  // With `off`, a server that crashes loses commits that it had acknowledged.
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ")
 

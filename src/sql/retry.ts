@@ -17,10 +17,7 @@ export const retry =
   <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
     Effect.catchIf(effect, options.while, () => Effect.retry(effect, options))
 
-/**
- * How long statements are retried after a lost connection. `authority serve` sets its own limit;
- * other commands use the default of 1 second.
- */
+/** How long statements are retried after a lost connection. `authority serve` sets its own limit. */
 export class ReconnectLimit extends Context.Reference<ReconnectLimit>()(
   "authority/sql/ReconnectLimit",
   { defaultValue: (): Limit => ({ limit: Duration.seconds(1) }) },
@@ -40,10 +37,7 @@ export const retryAfterDisconnection = <A, E, R>(
   effect: Effect.Effect<A, E, R>,
 ): Effect.Effect<A, E, R> => retryWithin(ReconnectLimit)(effect)
 
-/**
- * Makes a `retryAfterDisconnection` for the methods of a layer. Reads the ReconnectLimit only once,
- * while the layer is built, and not at each call of a method.
- */
+/** Makes a `retryAfterDisconnection` that reads the ReconnectLimit once, not at each call. */
 export const makeRetryAfterDisconnection = Effect.map(ReconnectLimit, (limit) =>
   retryWithin(Effect.succeed(limit)),
 )

@@ -21,7 +21,7 @@ export const make = (
   begin: string,
   run: (connection: Connection, statement: string) => Effect.Effect<unknown, SqlError>,
 ): SqlClient.SqlClient["withTransaction"] => {
-  // Rolls back and ignores errors, because the database may have rolled back by itself.
+  // The database may have rolled back by itself.
   const rollback = (connection: Connection) => Effect.ignore(run(connection, "ROLLBACK"))
 
   const runOn = <A, E, R>(connection: Connection, effect: Effect.Effect<A, E, R>) =>
@@ -53,7 +53,7 @@ export const make = (
       ),
     )
 
-  /** The SQL client's own `withTransaction`. It runs nested transactions as savepoints. */
+  // Savepoints.
   const nested = sql.withTransaction
 
   return (effect) =>
@@ -62,10 +62,7 @@ export const make = (
     )
 }
 
-/**
- * Creates a span only when tracing is on. When tracing is off, `Effect.withSpan` would spend time
- * on an empty span.
- */
+/** Without tracing, `Effect.withSpan` would spend time on an empty span. */
 const traced = <A, E, R>(transaction: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.withFiberRuntime((fiber) =>
     fiber.getFiberRef(FiberRef.currentTracerEnabled)
