@@ -147,7 +147,6 @@ const withKey = (start: (entered: string) => void) => {
 const surroundingsOf = (run: () => Run): Surroundings => ({
   client,
   isOnline: () => navigator.onLine,
-  now: Date.now,
   keep,
   onChange: () => onChange(run()),
   onRead: () => void changes.value,

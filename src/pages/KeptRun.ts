@@ -3,9 +3,8 @@
  * one batch.
  */
 import * as v from "valibot"
-import { Reason } from "../client/Bodies.ts"
+import { Figures, Reason } from "../client/Bodies.ts"
 
-const Figure = v.pipe(v.number(), v.minValue(0), v.maxValue(100))
 const Count = v.pipe(v.number(), v.integer(), v.minValue(0))
 
 export const Summary = v.object({
@@ -28,13 +27,7 @@ const Row = v.object({
   place: v.pipe(v.number(), v.integer(), v.minValue(1)),
   url: v.string(),
   lines: v.exactOptional(v.array(v.array(v.string()))),
-  figures: v.exactOptional(
-    v.object({
-      domainAuthority: Figure,
-      pageAuthority: Figure,
-      spamScore: v.exactOptional(Figure),
-    }),
-  ),
+  figures: v.exactOptional(Figures),
   reason: v.exactOptional(v.picklist([...Reason.options, "TOO_LONG"])),
 })
 

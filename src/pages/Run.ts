@@ -46,8 +46,6 @@ export interface Surroundings {
     options: Pick<Options, "apiKey" | "onRetry">,
   ) => Pick<AuthorityMetrics, "check" | "availableCredits">
   readonly isOnline: () => boolean
-  /** The current time, in epoch milliseconds. */
-  readonly now: () => number
   /** Stores a change, so that it survives a reload of the page. Never rejects. */
   readonly keep: (change: Change) => Promise<void>
   /** Called after each change of the run. */
@@ -107,7 +105,7 @@ export class Run {
   /** Makes a run for a new list and stores it. */
   static of({ items, others }: List, surroundings: Surroundings): Run {
     const rows = items.map((item, index): Row => ({ ...item, place: index + 1 }))
-    const facts = { id: uuid(), startedAt: surroundings.now(), creditsUsed: 0, others }
+    const facts = { id: uuid(), startedAt: Date.now(), creditsUsed: 0, others }
     const run = new Run(facts, cut(rows), surroundings)
     run.keepAll()
     return run
@@ -208,9 +206,7 @@ export class Run {
     if (this.delay !== undefined) return undefined
     const { at, waiting } = this.#pace
     const ended = waiting - this.waiting
-    return ended === 0
-      ? undefined
-      : (((this.#surroundings.now() - at) / ended) * this.waiting) / 1000
+    return ended === 0 ? undefined : (((Date.now() - at) / ended) * this.waiting) / 1000
   }
 
   get isActive(): boolean {
@@ -222,7 +218,7 @@ export class Run {
     if (this.isActive || this.status === "done") return
     this.#key = key
     this.#width = maxAtOnce
-    this.#pace = { at: this.#surroundings.now(), waiting: this.waiting }
+    this.#pace = { at: Date.now(), waiting: this.waiting }
     this.#state.halt = undefined
     this.#state.status = "running"
     this.#active = maxAtOnce
@@ -239,7 +235,7 @@ export class Run {
   /** Sends no further batch. Aborts the batches that wait for a retry, or all batches in flight. */
   #endCalls(areAllAborted = false) {
     if (this.status === "running") this.#state.status = "stopping"
-    const now = this.#surroundings.now()
+    const now = Date.now()
     for (const { controller, delay } of this.#calls) {
       if (areAllAborted || (delay?.until ?? 0) > now) controller.abort()
     }
@@ -288,7 +284,7 @@ export class Run {
       onRetry: (error, waitMs) => {
         if (!this.#surroundings.isOnline()) throw error
         if (this.status !== "running") call.controller.abort()
-        call.delay = { error, until: this.#surroundings.now() + waitMs }
+        call.delay = { error, until: Date.now() + waitMs }
         this.#surroundings.onChange()
       },
     })

@@ -75,7 +75,6 @@ const started = (
         ...options,
       }),
     isOnline,
-    now: Date.now,
     keep: async (change) => keep?.(change),
     onChange: () => {
       onChange?.(run)
@@ -360,7 +359,7 @@ describe("a console run", () => {
     assert.isUndefined(read(first))
     assert.isUndefined(read(first, first))
     assert.isUndefined(read(first, { ...second, place: 3 }))
-    assert.isUndefined(read({ ...first, figures: { domainAuthority: 101 } }, second))
+    assert.isUndefined(read({ ...first, figures: { domainAuthority: "1" } }, second))
     assert.isUndefined(readRun({ summary: undefined, parcels: [] }))
   })
 })

@@ -9,7 +9,6 @@ const run = Run.of(
   {
     client: (options) => AuthorityMetrics({ baseUrl: "http://service", ...options }),
     isOnline: () => true,
-    now: () => 0,
     keep: () => Promise.resolve(),
     onChange: () => {},
     onRead: () => {},
