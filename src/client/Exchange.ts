@@ -2,33 +2,10 @@
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 import { type Answer, connectionFailed, failureOf } from "./failureOf.ts"
+import type { Options } from "./Options.ts"
 import * as Request from "./Request.ts"
 import * as Retry from "./Retry.ts"
 import * as Signal from "./Signal.ts"
-
-export interface Options {
-  readonly apiKey: string
-  /** The base URL of the service, for example `https://authority.example.com`. */
-  readonly baseUrl: string | URL
-  /** The timeout of one attempt, in milliseconds; default 60,000. */
-  readonly timeoutMs?: number | undefined
-  /**
-   * How long to retry a failing request, in milliseconds; default 30,000, 0 for a single attempt.
-   */
-  readonly patienceMs?: number | undefined
-  /**
-   * Called before the wait for each retry. If `onRetry` throws, the client does not retry, and
-   * rejects with the thrown error.
-   */
-  readonly onRetry?:
-    ((error: ClientError.AnyClientError, waitMs: number) => void | Promise<void>) | undefined
-  /** Sends the requests; default the global `fetch`. */
-  readonly fetch?: ((url: string, request: RequestInit) => Promise<Response>) | undefined
-  /**
-   * Headers for every request, for example for a proxy. The client's own headers take precedence.
-   */
-  readonly headers?: RequestInit["headers"] | undefined
-}
 
 export interface Call {
   readonly path: string

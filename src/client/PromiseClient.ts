@@ -4,14 +4,15 @@ import { maxUrls } from "../contract/Limits.ts"
 import { batchPath, creditsPath } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
-import { exchange, type Options } from "./Exchange.ts"
+import { exchange } from "./Exchange.ts"
 import { mapInOrder } from "./mapInOrder.ts"
+import type { Options } from "./Options.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Request from "./Request.ts"
 import * as Signal from "./Signal.ts"
 
 export * from "./ClientError.ts"
-export type { Options } from "./Exchange.ts"
+export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 
 export interface CallOptions {
