@@ -11,6 +11,10 @@ type Entry = readonly [description: string, load: () => Promise<{ readonly verb:
 /** The module of a verb is imported when a word names it, so `serve` and `--help` start faster. */
 const verbs: Readonly<Record<string, Entry>> = {
   serve: ["Run the service until SIGTERM or SIGINT", () => import("./serve.ts")],
+  migrate: [
+    "Update the schema of the database for this version of the program",
+    () => import("./migrate.ts"),
+  ],
   account: ["Create and list accounts", () => import("./account.ts")],
   key: ["Create, list, rotate and revoke API keys", () => import("./key.ts")],
   credits: ["Grant credits, show balances, and verify the ledger", () => import("./credits.ts")],

@@ -50,15 +50,17 @@ export const verb = Verb.make({
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
 
-/** Verifies the ledger in a SQLite file. Before that, migrates the file to the newest schema. */
+/** Verifies the ledger in a copy of a SQLite file. Before that, migrates the copy. */
 export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
-    const { accounts, entries, problems } = yield* Effect.flatMap(
-      CreditLedger,
-      (ledger) => ledger.verify,
-    ).pipe(
-      Effect.provide(Stores.forVerbs),
+    const { accounts, entries, problems } = yield* Stores.migrate.pipe(
+      Effect.zipRight(
+        Effect.provide(
+          Effect.flatMap(CreditLedger, ({ verify }) => verify),
+          Stores.forVerbs,
+        ),
+      ),
       Effect.provideService(Settings.Settings, {
         ...settings,
         databaseUrl: Redacted.make(`sqlite:${file}`),

@@ -15,6 +15,7 @@ import type { Health } from "../Health.ts"
 import type { MetricsCache } from "../MetricsCache.ts"
 import * as Settings from "../Settings.ts"
 import type { Options as PostgresOptions } from "../sql/Postgres.ts"
+import type { Content } from "../sql/Presence.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 
 /** All stores of the service. */
@@ -66,42 +67,59 @@ const creditLedger = importedLedger(() => import("../sql/CreditLedger.ts"))
  */
 export const rankings = imported(() => import("../sql/Rankings.ts"))
 
-/** What to do when the database does not exist. */
-type Missing = "create" | "create and say so" | "fail"
-
 /** A CLI verb opens one connection, to leave PostgreSQL's `max_connections` to the service. */
 const forOneVerb = (): PostgresOptions => ({ connections: 1 })
 
-/**
- * Opens the database that the settings name and runs the migrations. `missing` says what happens
- * when the database does not exist.
- */
-const databaseOr = (
-  missing: Missing,
+/** Opens the database that the settings name, but neither creates tables nor migrates. */
+const connected = (
+  content: Content,
   optionsOf: (settings: Settings.Settings["Type"]) => PostgresOptions = forOneVerb,
 ) =>
   Effect.flatMap(Settings.Settings, (settings) =>
     Effect.promise(async () => {
-      const Migrations = await import("../sql/Migrations.ts")
-      const Presence = await import("../sql/Presence.ts")
       const { databaseUrl } = settings
       const url = Redacted.value(databaseUrl)
-      const mustExist = missing === "fail"
-      const announce = Console.error(`created the database ${Presence.placeOf(url)}`)
-      const announced = Effect.map(Presence.isPresent, (isPresent) =>
-        isPresent ? Migrations.layer : Layer.tap(Migrations.layer, () => announce),
-      )
-      return Layer.provideMerge(
-        missing === "create and say so" ? Layer.unwrapEffect(announced) : Migrations.layer,
-        url.startsWith("sqlite:")
-          ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { mustExist })
-          : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
-              ...optionsOf(settings),
-              mustExist,
-            }),
-      )
+      return url.startsWith("sqlite:")
+        ? (await import("../sql/Sqlite.ts")).layer(url.slice("sqlite:".length), { content })
+        : (await import("../sql/Postgres.ts")).layer(databaseUrl, {
+            ...optionsOf(settings),
+            content,
+          })
     }),
   ).pipe(Layer.unwrapEffect)
+
+const migrations = Effect.promise(() => import("../sql/Migrations.ts"))
+
+/**
+ * Migrates the database that the settings name, which must exist. Returns the former schema
+ * version.
+ */
+export const migrate = Effect.flatMap(migrations, ({ run }) => run).pipe(
+  Effect.provide(connected("ours")),
+)
+
+const existing = Layer.provideMerge(
+  Layer.effectDiscard(Effect.flatMap(migrations, ({ required }) => required)),
+  connected("ours"),
+)
+
+/** Creates the database and prints its location on stderr, when it does not exist. */
+const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
+  Effect.gen(function* () {
+    const { required, run } = yield* migrations
+    const { isPresent, placeOf } = yield* Effect.promise(() => import("../sql/Presence.ts"))
+    const place = placeOf(Redacted.value(databaseUrl))
+    if (place === ":memory:") {
+      return yield* new StoreFailure({
+        message:
+          "AUTHORITY_DATABASE_URL is a database in memory, which ends with this command; set AUTHORITY_DATABASE_URL to a file",
+      })
+    }
+    if (yield* isPresent) return yield* required
+    yield* run
+    yield* Console.error(`created the database ${place}`)
+  }),
+).pipe(Layer.effectDiscard, Layer.provideMerge(connected("ours or nothing")))
 
 /** Logs a warning when PostgreSQL is older than the oldest supported version. */
 const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
@@ -113,12 +131,18 @@ const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
       ),
 )
 
-/** Opens or creates the database. Waits up to 30 seconds for a writable PostgreSQL server. */
+/**
+ * Opens the database for a service: creates or migrates it. Waits up to 30 seconds for a writable
+ * PostgreSQL server.
+ */
 const database = Layer.tap(
-  databaseOr("create", ({ databaseConnections }) => ({
-    connections: databaseConnections,
-    primaryWithin: "30 seconds",
-  })),
+  Layer.provideMerge(
+    Layer.effectDiscard(Effect.flatMap(migrations, ({ run }) => run)),
+    connected("ours or nothing", ({ databaseConnections }) => ({
+      connections: databaseConnections,
+      primaryWithin: "30 seconds",
+    })),
+  ),
   (context) => Effect.provide(warnOfVersion, context),
 ).pipe(
   // NoDatabase never occurs here, but the types allow it.
@@ -158,10 +182,10 @@ export const allInDatabase = Layer.mergeAll(
 const ofVerbs = Layer.mergeAll(accounts, apiKeys, creditLedger, health, rankings)
 
 /** What most verbs need. Fails with NoDatabase when the database does not exist. */
-export const forVerbs = Layer.provideMerge(ofVerbs, databaseOr("fail"))
+export const forVerbs = Layer.provideMerge(ofVerbs, existing)
 
 /** For verbs that create a missing database and print its location on stderr. */
-export const forCreatingVerbs = Layer.provideMerge(ofVerbs, databaseOr("create and say so"))
+export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
 
 /**
  * The cache in the database, or in an empty database in memory when the database cannot be opened,
@@ -170,7 +194,7 @@ export const forCreatingVerbs = Layer.provideMerge(ofVerbs, databaseOr("create a
 export const forProviders = Layer.suspend(() =>
   Layer.provideMerge(
     metricsCache,
-    Layer.catchAll(databaseOr("fail"), () => emptyDatabase),
+    Layer.catchAll(existing, () => emptyDatabase),
   ),
 )
 

@@ -4,6 +4,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as SqlSchema from "@effect/sql/SqlSchema"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Schema from "effect/Schema"
 import { StoreFailure } from "../StoreFailure.ts"
@@ -188,30 +189,40 @@ const explain = (error: unknown) =>
     Effect.flatMap((version) =>
       Failure.isForbidden(error) && version > 0
         ? new StoreFailure({
-            message: `the database has schema ${version}, but this program needs schema ${newest}, and the database role has no right to migrate the database; to migrate, set AUTHORITY_DATABASE_URL to a connection string with the role that owns the tables, and run 'authority doctor' once (${Failure.wordsOf(error)})`,
+            message: `the database has schema ${version}, but this program needs schema ${newest}, and the database role has no right to migrate the database; to migrate, set AUTHORITY_DATABASE_URL to a connection string with the role that owns the tables, and run 'authority migrate' (${Failure.wordsOf(error)})`,
             cause: error,
           })
         : Failure.describe(error),
     ),
   )
 
-const refuseNewer = Effect.filterOrFail(
-  applied,
-  (version) => version <= newest,
-  (version) =>
-    new StoreFailure({
-      message: `the database is of a newer version (schema ${version}) than this program (schema ${newest}); update the program, or restore a backup from before the update`,
-    }),
-)
+/** Fails with StoreFailure when the database's schema is older or newer than this program's. */
+export const required = Effect.flatMap(applied, (version) =>
+  version === newest
+    ? Effect.void
+    : new StoreFailure({
+        message:
+          version < newest
+            ? `the database is of an older version (schema ${version}) than this program (schema ${newest}); update the service, which migrates the database, or run 'authority migrate'`
+            : `the database is of a newer version (schema ${version}) than this program (schema ${newest}); update the program, or restore a backup from before the update`,
+      }),
+).pipe(Effect.mapError(Failure.describe))
 
 /**
- * Migrates the database to the newest schema before a store opens. Fails with StoreFailure when the
- * database is newer than the program. When several processes start at once, one migrates while the
- * others wait. On a new database, two processes may create the first table at once: one of them
- * fails and retries.
+ * Migrates the database to the newest schema, and returns the former schema version. Fails with StoreFailure when the database is newer
+ * than the program. When several processes start at once, one migrates while the others wait. On a
+ * new database, two processes may create the first table at once: one of them fails and retries.
  */
-export const layer = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
-  Effect.zipRight(refuseNewer),
-  Effect.mapError(Failure.describe),
-  Layer.effectDiscard,
+export const run = Effect.unlessEffect(Effect.catchAll(migrate, explain), isDone).pipe(
+  Effect.zipLeft(required),
+  Effect.mapBoth({
+    onSuccess: Option.match({
+      onNone: () => newest,
+      onSome: (completed) => newest - completed.length,
+    }),
+    onFailure: Failure.describe,
+  }),
 )
+
+/** Migrates the database to the newest schema before a store opens. */
+export const layer = Layer.effectDiscard(run)

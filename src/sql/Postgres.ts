@@ -18,8 +18,8 @@ import * as Presence from "./Presence.ts"
 import * as transaction from "./transaction.ts"
 
 export interface Options {
-  /** Fail with NoDatabase when the database does not have this program's tables. Default: false. */
-  readonly mustExist?: boolean
+  /** Fail when the database has other content. Default: "anything". */
+  readonly content?: Presence.Content
   /** Maximum number of open connections. Default: 4. */
   readonly connections?: number
   /**
@@ -37,7 +37,7 @@ export interface Options {
  */
 export const layer = (
   url: Redacted.Redacted,
-  { connections = 4, mustExist = false, primaryWithin, silence = "15 seconds" }: Options = {},
+  { connections = 4, content = "anything", primaryWithin, silence = "15 seconds" }: Options = {},
 ): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
   Layer.scoped(
     SqlClient.SqlClient,
@@ -55,9 +55,7 @@ export const layer = (
           Duration.decode(primaryWithin ?? Duration.zero),
         ),
       ),
-      Effect.tap((sql) =>
-        mustExist ? Presence.required(sql, Presence.placeOf(Redacted.value(url))) : Effect.void,
-      ),
+      Effect.tap((sql) => Presence.examine(sql, Presence.placeOf(Redacted.value(url)), content)),
     ),
   ).pipe(Layer.provide(Reactivity.layer))
 

@@ -3,6 +3,7 @@ import { resolve } from "node:path"
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
+import { StoreFailure } from "../StoreFailure.ts"
 import * as ConnectionString from "./ConnectionString.ts"
 import * as Failure from "./Failure.ts"
 
@@ -31,14 +32,56 @@ export const isPresent = Effect.flatMap(SqlClient.SqlClient, (sql) =>
   Effect.mapError(Failure.describe),
 )
 
-/** Fails with NoDatabase when the tables of the first migration do not exist. */
-export const required = (sql: SqlClient.SqlClient, place: string) =>
-  Effect.provideService(isPresent, SqlClient.SqlClient, sql).pipe(
+/**
+ * What a database must contain: the tables of this program, or no tables of another program, or
+ * anything.
+ */
+export type Content = "ours" | "ours or nothing" | "anything"
+
+/** Fails with NoDatabase or StoreFailure when the database at `place` has other content. */
+export const examine = (
+  sql: SqlClient.SqlClient,
+  place: string,
+  content: Content,
+): Effect.Effect<void, NoDatabase | StoreFailure> => {
+  if (content === "anything") return Effect.void
+  if (content === "ours or nothing") return refuseForeign(sql, place)
+  return Effect.provideService(isPresent, SqlClient.SqlClient, sql).pipe(
     Effect.filterOrFail(
       (isThere) => isThere,
       () => new NoDatabase({ place }),
     ),
+    Effect.asVoid,
   )
+}
+
+/** One statement, so that another process may create the tables at the same time. */
+const refuseForeign = (sql: SqlClient.SqlClient, place: string) =>
+  sql
+    .onDialectOrElse({
+      pg: () => sql<{ name: string }>`
+        SELECT tablename AS name FROM pg_tables
+        WHERE schemaname = current_schema() AND tablename <> 'effect_sql_migrations'
+        AND (to_regclass('effect_sql_migrations') IS NULL OR to_regclass('entries') IS NULL)
+        ORDER BY tablename LIMIT 1`,
+      orElse: () => sql<{ name: string }>`
+        SELECT name FROM sqlite_schema WHERE type = 'table'
+        AND name NOT LIKE 'sqlite_%' AND name <> 'effect_sql_migrations'
+        AND (SELECT count(*) FROM sqlite_schema WHERE type = 'table'
+          AND name IN ('effect_sql_migrations', 'entries')) < 2
+        ORDER BY name LIMIT 1`,
+    })
+    .pipe(
+      Effect.mapError(Failure.describe),
+      Effect.filterOrFail(
+        (tables) => tables.length === 0,
+        ([table]) =>
+          new StoreFailure({
+            message: `the database at ${place} belongs to another program: it has the table ${table?.name}; set AUTHORITY_DATABASE_URL to a database without tables`,
+          }),
+      ),
+      Effect.asVoid,
+    )
 
 /**
  * Names a database in messages: by its absolute path, or by server and name, without user and
@@ -51,4 +94,4 @@ export const placeOf = (databaseUrl: string): string => {
 
 /** The absolute path of SQLite's file. `:memory:` stays as it is. */
 export const pathOf = (filename: string): string =>
-  filename === ":memory:" ? filename : resolve(filename.trim())
+  filename.trim() === ":memory:" ? ":memory:" : resolve(filename.trim())

@@ -12,21 +12,22 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
+import * as Migrations from "./Migrations.ts"
 import { naming } from "./naming.ts"
 import * as Presence from "./Presence.ts"
 import { retry } from "./retry.ts"
 import * as transaction from "./transaction.ts"
 
 /**
- * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. When
- * `mustExist` is true, creates nothing, and fails with NoDatabase if the file is missing or does
- * not have this program's tables.
+ * Opens the file or creates it. The content of `:memory:` is lost when the scope closes. If
+ * `content` is "ours", creates nothing, and fails with NoDatabase if the file is missing. Changes
+ * nothing in a file with other content.
  */
 export const layer = (
   filename: string,
-  { mustExist = false }: { readonly mustExist?: boolean } = {},
+  { content = "anything" }: { readonly content?: Presence.Content } = {},
 ): Layer.Layer<SqlClient.SqlClient, StoreFailure | Presence.NoDatabase> =>
-  Layer.scoped(SqlClient.SqlClient, make(filename, mustExist)).pipe(Layer.provide(Reactivity.layer))
+  Layer.scoped(SqlClient.SqlClient, make(filename, content)).pipe(Layer.provide(Reactivity.layer))
 
 /**
  * Copies a database that may be in use. Fails with StoreFailure when `destination` exists or the
@@ -40,7 +41,8 @@ export const backup = (
     const path = Presence.pathOf(source)
     if (!existsSync(path)) return yield* new Presence.NoDatabase({ place: path })
     const from = yield* SqliteClient.make({ filename: source, readonly: true, disableWAL: true })
-    yield* Presence.required(from, path)
+    yield* Presence.examine(from, path, "ours")
+    yield* Effect.provideService(Migrations.required, SqlClient.SqlClient, from)
     if (existsSync(destination)) {
       return yield* new StoreFailure({
         message: `${destination} exists already; name another file`,
@@ -105,15 +107,16 @@ const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, 
   )
 
 const make = Effect.fnUntraced(
-  function* (filename: string, mustExist: boolean) {
+  function* (filename: string, content: Presence.Content) {
     const path = Presence.pathOf(filename)
     const before = inodeOf(path)
-    if (mustExist && before === undefined) return yield* new Presence.NoDatabase({ place: path })
+    if (content === "ours" && before === undefined) {
+      return yield* new Presence.NoDatabase({ place: path })
+    }
     const opening = SqliteClient.make({ filename, disableWAL: true, ...naming })
     const sql = yield* before === undefined ? privately(opening) : opening
-    // Setting the journal mode writes to the file. So if the file must exist already, first check
-    // that it is a database of this program.
-    if (mustExist) yield* Presence.required(sql, path)
+    // Setting the journal mode writes to the file, so check the content first.
+    yield* Presence.examine(sql, path, content)
     yield* sql`PRAGMA journal_mode = WAL`
     // If a restore replaced the file while the statement waited for the lock, this connection has
     // the old file open.

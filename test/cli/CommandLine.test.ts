@@ -4,7 +4,8 @@ import * as Effect from "effect/Effect"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
-const verbs = `serve, doctor, backup, restore, openapi, check, dataset import, account create,
+const verbs =
+  `serve, migrate, doctor, backup, restore, openapi, check, dataset import, account create,
 account list, key create, key list, key rotate, key revoke, credits grant, credits balance,
 credits statement, credits verify`.split(/,\s/)
 
