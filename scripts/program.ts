@@ -43,8 +43,8 @@ export const programOn = ({ cwd, main = source, settings }: Options) => {
       stdio: ["ignore", "pipe", "inherit"],
     })
     const exited = once(child, "exit")
-    const kill = async () => {
-      child.kill("SIGKILL")
+    const kill = async (signal: "SIGKILL" | "SIGTERM" = "SIGKILL") => {
+      child.kill(signal)
       await exited
     }
     try {
