@@ -71,7 +71,7 @@ describe("the doctor", () => {
         assert.strictEqual(unwell.code, 1)
         assert.match(
           unwell.stdout,
-          /failure +provider http: http refused the call: HTTP 401, no such token: <redacted>; check the token/,
+          /failure +provider http: http refused the caller: HTTP 401, no such token: <redacted>; check the token/,
         )
         assert.notInclude(well.stdout + unwell.stdout, settings.AUTHORITY_HTTP_TOKEN)
       }),
@@ -92,7 +92,7 @@ describe("the doctor", () => {
         assert.match(stdout, /AUTHORITY_MOZ_URL: http:\/\/127.+\?key=… \(environment\)/)
         assert.match(
           stdout,
-          /provider moz: moz refused the call: HTTP 403, no\\u\{1b\}\[31m such \\u\{202e\}key: <redacted> or <redacted>/,
+          /provider moz: moz refused the caller: HTTP 403, no\\u\{1b\}\[31m such \\u\{202e\}key: <redacted> or <redacted>/,
         )
         assert.notInclude(stdout, "SECRET")
         assert.notInclude(stdout, FakeMoz.token)
@@ -132,7 +132,7 @@ describe("the doctor and a provider that fails", () => {
     [
       "a provider that refuses the token",
       FakeVendor.answer(403, "no"),
-      /provider moz: moz refused the call: .*; check the token/,
+      /provider moz: moz refused the caller: .*; check the token/,
     ],
   ] as const) {
     it.scopedLive(`the doctor reports ${name} as a failure and suggests a fix`, () =>
