@@ -6,6 +6,7 @@ import type * as Effect from "effect/Effect"
 import type * as Redacted from "effect/Redacted"
 import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
+import type { Peekable } from "./Direct.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /**
@@ -35,9 +36,11 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      * Returns the record of a usable key. Fails with InvalidApiKey, or with StoreTimeout when the
      * store does not answer by the Deadline.
      */
-    readonly authenticate: (
-      key: Redacted.Redacted<string>,
-    ) => Effect.Effect<ApiKey, InvalidApiKey | StoreTimeout>
+    readonly authenticate: Peekable<
+      [key: Redacted.Redacted<string>],
+      ApiKey,
+      InvalidApiKey | StoreTimeout
+    >
     /** Issues a key for an account. Without `expiresIn` the key does not expire. */
     readonly issue: (options: {
       readonly account: AccountId

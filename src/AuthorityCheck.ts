@@ -44,11 +44,10 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   }
 >() {}
 
-/**
- * Makes the layer of AuthorityCheck. `price` is the number of whole credits for one successful
- * check.
- */
-export const layer = (options: {
+/** `price` is the number of whole credits for one successful check. */
+export const layer = ({
+  price,
+}: {
   readonly price: Credits
 }): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
   Layer.effect(
@@ -56,54 +55,6 @@ export const layer = (options: {
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
-      const { price } = options
-
-      /**
-       * Returns one outcome per target. When the call to the provider fails, every outcome is a
-       * failure with the error of that call.
-       */
-      const lookup = Effect.fnUntraced(function* (targets: Arr.NonEmptyReadonlyArray<Target>) {
-        const timeLeftMs = yield* remainingMs
-        return yield* provider.lookup(targets).pipe(
-          // A provider that ignores the deadline or an interruption continues in the background.
-          Effect.disconnect,
-          Effect.timeoutTo({
-            duration: Math.max(0, timeLeftMs) + lookupGraceMs,
-            onSuccess: (outcomes) => outcomes,
-            onTimeout: () => targets.map(() => unanswered),
-          }),
-          Effect.catchAll((error) =>
-            Effect.as(
-              Effect.logWarning(
-                "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
-                error.message,
-              ),
-              targets.map(() => providerFailed(error.message)),
-            ),
-          ),
-          Effect.catchAllDefect((defect) =>
-            Effect.as(
-              Effect.logError(
-                "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
-                Cause.die(defect),
-              ),
-              targets.map(() => broken),
-            ),
-          ),
-        )
-      })
-
-      /** Looks up each distinct target once. Returns one outcome per submitted target. */
-      const lookupDistinct = (targets: Arr.NonEmptyReadonlyArray<Target>) => {
-        const [first, ...others] = targets
-        const byPage = new Map(others.map((target) => [target.page, target]))
-        byPage.delete(first.page)
-        const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
-        return Effect.map(lookup(distinct), (outcomes) => {
-          const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
-          return targets.map(({ page }) => given.get(page) ?? unanswered)
-        })
-      }
 
       /**
        * Charges a request that needs no lookup, because the provider already knows all outcomes.
@@ -117,15 +68,6 @@ export const layer = (options: {
         )
         return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
       })
-
-      /**
-       * Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After
-       * that time the release continues in the background.
-       */
-      const release = (hold: Hold) =>
-        Effect.flatMap(Deadline, (deadline) =>
-          waitUntil(deadline + commitGraceMs)(ledger.release(hold)),
-        )
 
       /**
        * Opens the hold, runs the lookup and settles the hold. A repeated request gets the stored
@@ -146,24 +88,21 @@ export const layer = (options: {
               Report.storedAnswerOf(hold, report),
             ),
           ),
-          Effect.onError(() => release(hold)),
+          Effect.onError(() => release(ledger, hold)),
         )
       })
 
       /** Implements the method `check` of AuthorityCheck. Only the lookup can be interrupted. */
       const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
-        const { accountId, requestId, urls } = batch
-        const parsed = Batch.parse(urls)
-        const reportOf = (outcomes: ReadonlyArray<Outcome>) =>
-          Report.make(urls, parsed, outcomes, price)
-        const targets = Arr.getRights(parsed)
+        const { accountId, requestId, targets, urls } = batch
+        const reportOf = (outcomes: ReadonlyArray<Outcome>) => Report.make(batch, outcomes, price)
         // Every URL is invalid. Nothing is charged, so a repeated request charges nothing either,
         // and the idempotency key need not be stored.
-        if (!Arr.isNonEmptyArray(targets)) return reportOf([])
-        const hold = Batch.holdOf(batch, targets, price)
-        const known = yield* provider.known(targets)
+        if (!Arr.isNonEmptyReadonlyArray(targets)) return reportOf([])
+        const hold = Batch.holdOf(batch, price)
+        const known = batch.known ?? (yield* provider.known(targets))
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
-        const lookup = lookupDistinct(targets).pipe(
+        const lookup = lookUp(provider, targets).pipe(
           Effect.provideService(CurrentAccount, accountId),
           Effect.annotateLogs("requestId", requestId),
           Effect.map(reportOf),
@@ -176,6 +115,66 @@ export const layer = (options: {
       }
     }),
   )
+
+/** Looks up each distinct target once. Returns one outcome per submitted target. */
+const lookUp = (
+  provider: MetricsProvider["Type"],
+  targets: Arr.NonEmptyReadonlyArray<Target>,
+): Effect.Effect<ReadonlyArray<Outcome>> => {
+  const [first, ...others] = targets
+  const byPage = new Map(others.map((target) => [target.page, target]))
+  byPage.delete(first.page)
+  const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
+  return Effect.map(lookUpDistinct(provider, distinct), (outcomes) => {
+    const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
+    return targets.map(({ page }) => given.get(page) ?? unanswered)
+  })
+}
+
+/**
+ * Returns one outcome per target. When the call to the provider fails, every outcome is a failure
+ * with the error of that call.
+ */
+const lookUpDistinct = Effect.fnUntraced(function* (
+  provider: MetricsProvider["Type"],
+  targets: Arr.NonEmptyReadonlyArray<Target>,
+) {
+  const timeLeftMs = yield* remainingMs
+  return yield* provider.lookup(targets).pipe(
+    // A provider that ignores the deadline or an interruption continues in the background.
+    Effect.disconnect,
+    Effect.timeoutTo({
+      duration: Math.max(0, timeLeftMs) + lookupGraceMs,
+      onSuccess: (outcomes) => outcomes,
+      onTimeout: () => targets.map(() => unanswered),
+    }),
+    Effect.catchAll((error) =>
+      Effect.as(
+        Effect.logWarning(
+          "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
+          error.message,
+        ),
+        targets.map(() => providerFailed(error.message)),
+      ),
+    ),
+    Effect.catchAllDefect((defect) =>
+      Effect.as(
+        Effect.logError(
+          "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
+          Cause.die(defect),
+        ),
+        targets.map(() => broken),
+      ),
+    ),
+  )
+})
+
+/**
+ * Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After that
+ * time the release continues in the background.
+ */
+const release = (ledger: CreditLedger["Type"], hold: Hold) =>
+  Effect.flatMap(Deadline, (deadline) => waitUntil(deadline + commitGraceMs)(ledger.release(hold)))
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 

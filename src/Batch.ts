@@ -1,30 +1,47 @@
 /** Pure rules for a batch of URLs that an account submits. */
 import { hash } from "node:crypto"
+import * as Arr from "effect/Array"
 import type * as Either from "effect/Either"
+import type * as Option from "effect/Option"
 import type { AccountId } from "./Account.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
 import type { Hold } from "./ledger/Hold.ts"
+import type { Outcome } from "./Metrics.ts"
 import type { RequestId } from "./RequestId.ts"
 import { type InvalidUrl, Target } from "./Target.ts"
 
-export interface Batch {
-  readonly accountId: AccountId
-  readonly requestId: RequestId
+/** A list of URLs, each parsed to a target, or to the reason why it is invalid. */
+export interface UrlList {
   /** The URLs as submitted. */
   readonly urls: ReadonlyArray<string>
-  /** Absent when the client sent no idempotency key. */
-  readonly idempotencyKey?: string | undefined
+  readonly parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>
+  /** The targets of the valid URLs. */
+  readonly targets: ReadonlyArray<Target>
 }
 
-/** Parses each URL to a target, or to the reason why it is invalid. */
-export const parse = (
-  urls: ReadonlyArray<string>,
-): ReadonlyArray<Either.Either<Target, InvalidUrl>> => urls.map((url) => Target.parse(url))
+export interface Batch extends UrlList {
+  readonly accountId: AccountId
+  readonly requestId: RequestId
+  /** Absent when the client sent no idempotency key. */
+  readonly idempotencyKey?: string | undefined
+  /** What `MetricsProvider.known` has returned; absent when it was not asked yet. */
+  readonly known?: Option.Option<ReadonlyArray<Outcome>> | undefined
+}
+
+export const parse = (urls: ReadonlyArray<string>): UrlList => {
+  const parsed = urls.map((url) => Target.parse(url))
+  return { urls, parsed, targets: Arr.getRights(parsed) }
+}
 
 /** Makes the hold of a batch. The hold's amount pays for a successful check of every target. */
 export const holdOf = (
-  { accountId, idempotencyKey: key, requestId, urls }: Batch,
-  targets: ReadonlyArray<Target>,
+  {
+    accountId,
+    idempotencyKey: key,
+    requestId,
+    targets,
+    urls,
+  }: Pick<Batch, "accountId" | "idempotencyKey" | "requestId" | "targets" | "urls">,
   price: Credits,
 ): Hold => ({
   accountId,

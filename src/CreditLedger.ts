@@ -16,6 +16,7 @@ import type * as Effect from "effect/Effect"
 import type { Option } from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
+import type { Queued } from "./Direct.ts"
 import type { Verification } from "./ledger/Audit.ts"
 import type { Funds } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
@@ -76,11 +77,11 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
      * fails like `open`. Fails with InsufficientCredits when fewer credits than the hold's amount
      * are available, even if the charge is lower.
      */
-    readonly charge: (
-      hold: Hold,
-      charge: Charge,
-      answer?: string | undefined,
-    ) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
+    readonly charge: Queued<
+      [hold: Hold, charge: Charge, answer?: string | undefined],
+      Option<string>,
+      Refusal | StoreTimeout
+    >
     /**
      * Gives all credits of a hold back to the account and deletes the idempotency key of the hold,
      * in one commit. Does nothing when the hold was settled. Does not delete a key that has an

@@ -8,6 +8,7 @@ import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import type { Peekable } from "./Direct.ts"
 import type { Outcome } from "./Metrics.ts"
 import type { Target } from "./Target.ts"
 
@@ -88,9 +89,10 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
      * Returns the outcomes of all targets, in order, and counts a cache hit for each target.
      * Returns none when at least one target is not in the cache.
      */
-    readonly known: (
-      targets: NonEmptyReadonlyArray<Target>,
-    ) => Effect.Effect<Option.Option<ReadonlyArray<Outcome>>>
+    readonly known: Peekable<
+      [targets: NonEmptyReadonlyArray<Target>],
+      Option.Option<ReadonlyArray<Outcome>>
+    >
     /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
     /**

@@ -1,10 +1,11 @@
 /** Pure rules for the result of a batch: its outcomes, its cost, and its stored answer. */
 import * as Either from "effect/Either"
+import type { UrlList } from "./Batch.ts"
 import type { Charge, Hold } from "./ledger/Hold.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
 import { isWithinScale, Outcome, providerFailed, unanswered } from "./Metrics.ts"
 import * as StoredAnswer from "./StoredAnswer.ts"
-import type { InvalidUrl, Target } from "./Target.ts"
+import type { InvalidUrl } from "./Target.ts"
 
 /** The outcomes of the submitted URLs, and their cost. */
 export interface Report {
@@ -22,8 +23,7 @@ export interface Report {
  * credits for one successful check.
  */
 export const make = (
-  urls: ReadonlyArray<string>,
-  parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>,
+  { parsed, urls }: UrlList,
   outcomes: ReadonlyArray<Outcome>,
   price: Credits,
 ): Report => {

@@ -14,6 +14,7 @@ import * as Struct from "effect/Struct"
 import * as TestClock from "effect/TestClock"
 import { AccountId, CurrentAccount } from "../src/Account.ts"
 import * as AuthorityCheck from "../src/AuthorityCheck.ts"
+import * as Batch from "../src/Batch.ts"
 import * as Balance from "../src/ledger/Balance.ts"
 import { CreditLedger } from "../src/CreditLedger.ts"
 import { Deadline } from "../src/Deadline.ts"
@@ -59,7 +60,7 @@ const check = (urls: ReadonlyArray<string>, requestId = "request-1", idempotency
     use.check({
       accountId: account,
       requestId: RequestId.make(requestId),
-      urls,
+      ...Batch.parse(urls),
       idempotencyKey,
     }),
   ).pipe(inTime)
@@ -640,7 +641,7 @@ describe("the number of ledger commits of a request", () => {
             yield* Effect.gen(function* () {
               const accountId = yield* newAccountWith(10)
               const service = yield* AuthorityCheck.AuthorityCheck
-              const request = { accountId, urls: ["example.com"], idempotencyKey: key }
+              const request = { accountId, ...Batch.parse(["example.com"]), idempotencyKey: key }
               const before = yield* commits
               yield* service.check({ ...request, requestId: newRequest() })
               assert.strictEqual((yield* commits) - before, cost)

@@ -10,6 +10,7 @@ import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
 import { Deadline, waitUntil } from "../Deadline.ts"
+import { peekable } from "../Direct.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 
@@ -28,20 +29,6 @@ interface Known {
   readonly since: number
 }
 
-/**
- * Returns the cached record of a key that is usable at `nowMs` (epoch milliseconds), else
- * undefined.
- */
-export type Recall = (key: string, nowMs: number) => ApiKey.ApiKey | undefined
-
-const recalls = new WeakMap<ApiKeys["Type"], Recall>()
-
-/**
- * Returns a function that reads this layer's cache without a fiber. Returns undefined for an
- * `ApiKeys` that another layer made.
- */
-export const recallOf = (keys: ApiKeys["Type"]): Recall | undefined => recalls.get(keys)
-
 /** Wraps another `ApiKeys` in a cache of the keys that were authenticated. */
 export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   ApiKeys,
@@ -58,41 +45,35 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
       known = new Lru(capacity)
     })
 
-    const recall: Recall = (secret, now) => {
-      const hit = known.get(secret)
+    const recall = (key: Redacted.Redacted<string>): ApiKey.ApiKey | undefined => {
+      const hit = known.get(Redacted.value(key))
       return hit !== undefined &&
-        isFresh(hit, MonotonicClock.unsafeNow(clock)) &&
-        ApiKey.isUsable(hit.record, now)
+        MonotonicClock.unsafeNow(clock) < hit.since + timeToLiveMs &&
+        ApiKey.isUsable(hit.record, clock.unsafeCurrentTimeMillis())
         ? hit.record
         : undefined
     }
 
-    const cached = ApiKeys.of({
+    const ask = (key: Redacted.Redacted<string>) =>
+      Effect.flatMap(Deadline, (deadline) => {
+        // Remember the current cache. If `forgetAll` replaces it during the query, the result may
+        // be outdated, and goes into the old cache, which is not read any more.
+        const cache = known
+        const since = MonotonicClock.unsafeNow(clock)
+        const asked = Effect.tap(keys.authenticate(key), (record) =>
+          Effect.sync(() => cache.set(Redacted.value(key), { record, since })),
+        )
+        // The query continues after a timeout, so the client's next request can find the key in
+        // the cache.
+        return Effect.flatMap(waitUntil(deadline)(asked), orTimeout)
+      })
+
+    return ApiKeys.of({
       ...keys,
-      authenticate: (key) =>
-        Effect.suspend(() => {
-          const secret = Redacted.value(key)
-          const record = recall(secret, clock.unsafeCurrentTimeMillis())
-          if (record !== undefined) return Effect.succeed(record)
-          // Remember the current cache. If `forgetAll` replaces it during the query, the result may
-          // be outdated, and goes into the old cache, which is not read any more.
-          const cache = known
-          const since = MonotonicClock.unsafeNow(clock)
-          const asked = Effect.tap(keys.authenticate(key), (record) =>
-            Effect.sync(() => cache.set(secret, { record, since })),
-          )
-          // The query continues after a timeout, so the client's next request can find the key in
-          // the cache.
-          return Deadline.pipe(
-            Effect.flatMap((deadline) => waitUntil(deadline)(asked)),
-            Effect.flatMap(orTimeout),
-          )
-        }),
+      authenticate: peekable(recall, ask),
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
       revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
     })
-    recalls.set(cached, recall)
-    return cached
   }),
 )
 
@@ -100,5 +81,3 @@ const orTimeout = Option.match({
   onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
   onSome: (record: ApiKey.ApiKey) => Effect.succeed(record),
 })
-
-const isFresh = ({ since }: Known, now: number) => now < since + timeToLiveMs

@@ -38,6 +38,9 @@ export const undecidedChargeMessage = (requestId: string) => `${undecidedCharge}
  */
 export const retryAfterSeconds = 1
 
+/** The body of every error answer. */
+export const errorBody = (message: string) => ({ success: false as const, message })
+
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
 /**
@@ -59,7 +62,7 @@ const envelope = <E extends { readonly message: string }>(
   Schema.transform(Schema.Struct(failed), error, {
     strict: true,
     decode: ({ message }) => make(message),
-    encode: (_, { message }) => ({ success: false as const, message }),
+    encode: (_, { message }) => errorBody(message),
   }).annotations(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
@@ -90,8 +93,7 @@ export const invalidRequestDescription =
  * Makes the body of a 400. Invalid HTTP also gets a 400, but with a body that has no field `error`.
  */
 export const invalidRequestBody = (message: string, issues: ReadonlyArray<Issue>) => ({
-  success: false as const,
-  message,
+  ...errorBody(message),
   error: { issues, name: "ValidationError" as const },
 })
 

@@ -16,9 +16,9 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
-import { CurrentRequest } from "./CurrentRequest.ts"
+import { type Current, CurrentRequest } from "./CurrentRequest.ts"
 import { RateLimit } from "./RateLimit.ts"
-import { refuse } from "./refuse.ts"
+import { refuse } from "./errorAnswer.ts"
 
 export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
   Authorization,
@@ -26,10 +26,9 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     const keys = yield* ApiKeys
     const rateLimit = yield* RateLimit
 
-    const admit = Effect.fnUntraced(function* (account: AccountId) {
-      const current = yield* CurrentRequest
-      current.account = account
+    const admit = Effect.fnUntraced(function* (account: AccountId, current: Current) {
       const refusal = rateLimit.count(account)
+      current.account = account
       if (refusal === undefined) return account
       const { headers, message } = refusal
       return yield* refuse(new TooManyRequests({ message }), headers)
@@ -37,10 +36,14 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
 
     return Authorization.of({
       apiKey: (key) =>
-        Effect.matchEffect(keys.authenticate(key), {
-          onFailure: (error) => refuse(errorOf(error)),
-          onSuccess: ({ accountId }) => admit(accountId),
-        }),
+        Effect.flatMap(CurrentRequest, (current) =>
+          current.account === undefined
+            ? Effect.matchEffect(keys.authenticate(key), {
+                onFailure: (error) => refuse(errorOf(error)),
+                onSuccess: ({ accountId }) => admit(accountId, current),
+              })
+            : Effect.succeed(current.account),
+        ),
     })
   }),
 )

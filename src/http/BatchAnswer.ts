@@ -8,30 +8,22 @@ import type { BatchResponse } from "../contract/Api.ts"
 import { Lru } from "../cache/Lru.ts"
 import { type Metrics, metricsOf } from "../Metrics.ts"
 
-export interface Json {
-  readonly body: string
-  /** True when each character of the body is one byte in UTF-8. */
-  readonly isAscii: boolean
+/** Encodes a report as the headers and the body of an answer. */
+export const of = (report: Report) => {
+  const body = json(report)
+  const headers = {
+    ...(report.isReplay && { "idempotent-replayed": "true" }),
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+  }
+  return { headers, body }
 }
-
-/** The header that marks a replay. */
-export const replayed = { "idempotent-replayed": "true" }
 
 /** Encodes a report as an `HttpServerResponse`, the response type of `@effect/platform`. */
 export const response = (report: Report): HttpServerResponse.HttpServerResponse => {
-  const answer = json(report)
-  return HttpServerResponse.raw(answer.body, {
-    headers: {
-      "content-type": "application/json",
-      "content-length": String(byteLength(answer)),
-      ...(report.isReplay && replayed),
-    },
-  })
+  const { body, headers } = of(report)
+  return HttpServerResponse.raw(body, { headers })
 }
-
-/** The `content-length` of a body. */
-export const byteLength = ({ body, isAscii }: Json): number =>
-  isAscii ? body.length : Buffer.byteLength(body)
 
 /**
  * Encodes a report without validation: the types match the schema, and `Report` has removed figures
@@ -41,43 +33,31 @@ export const json = ({
   creditsUsed,
   outcomes,
   urls,
-}: Pick<Report, "urls" | "outcomes" | "creditsUsed">): Json => {
-  let [successUrls, failedUrls, isAscii] = ["", "", true]
+}: Pick<Report, "urls" | "outcomes" | "creditsUsed">): string => {
+  let [successUrls, failedUrls] = ["", ""]
   outcomes.forEach((outcome, i) => {
     const url = urls[i] ?? ""
     if (outcome._tag === "Failed") {
-      const failure = jsonOf<Failure>({ url, reason: outcome.reason })
-      failedUrls = joined(failedUrls, failure)
-      isAscii &&= failure.isAscii
-    } else {
-      const success = successOf(url, outcome.metrics)
-      successUrls = joined(successUrls, success)
-      isAscii &&= success.isAscii
-    }
+      const failure: Failure = { url, reason: outcome.reason }
+      failedUrls = joined(failedUrls, JSON.stringify(failure))
+    } else successUrls = joined(successUrls, successOf(url, outcome.metrics))
   })
-  const body =
+  return (
     `{"success":true,"data":{"successUrls":[${successUrls}],"failedUrls":[${failedUrls}]},` +
     `"quota":{"creditsUsed":${creditsUsed}}}`
-  return { body, isAscii }
+  )
 }
 
-const jsonOf = <A>(value: A): Json => {
-  const body = JSON.stringify(value)
-  return { body, isAscii: Buffer.byteLength(body) === body.length }
-}
+const joined = (before: string, item: string) => (before === "" ? item : `${before},${item}`)
 
-const joined = (before: string, { body }: Json) => (before === "" ? body : `${before},${body}`)
-
-const successOf = (url: string, metrics: Metrics): Json => {
+const successOf = (url: string, metrics: Metrics): string => {
   const kept = pieces.get(url)
-  if (kept !== undefined && isEqual(kept.metrics, metrics)) return kept
+  if (kept !== undefined && isEqual(kept.metrics, metrics)) return kept.json
   const { domainAuthority, pageAuthority, spamScore } = metrics
-  const success = jsonOf<Success>({
-    url,
-    ...metricsOf(domainAuthority, pageAuthority, spamScore),
-  })
-  if (url.length <= maxCachedUrlLength) pieces.set(url, { metrics, ...success })
-  return success
+  const success: Success = { url, ...metricsOf(domainAuthority, pageAuthority, spamScore) }
+  const json = JSON.stringify(success)
+  if (url.length <= maxCachedUrlLength) pieces.set(url, { metrics, json })
+  return json
 }
 
 const isEqual = (one: Metrics, other: Metrics) =>
@@ -90,7 +70,7 @@ const isEqual = (one: Metrics, other: Metrics) =>
  * Caches the JSON of successfully checked URLs and their figures. Popular URLs recur in many
  * batches, and stringifying the 50 URLs of a large batch is slow.
  */
-const pieces = new Lru<string, Json & { readonly metrics: Metrics }>(10_000)
+const pieces = new Lru<string, { readonly metrics: Metrics; readonly json: string }>(10_000)
 
 /**
  * Maximum length of a URL whose JSON is cached, in UTF-16 code units. A full cache of 10,000 URLs of

@@ -1,103 +1,110 @@
 /** Reads and decodes the body of a request. Never buffers more than the contract's limit. */
 import { isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
+import * as Predicate from "effect/Predicate"
+import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
+import * as Batch from "../Batch.ts"
+import { BatchRequest } from "../contract/Api.ts"
 import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
-import { maxBodyBytes, maxJudgedItems } from "../contract/Limits.ts"
+import { maxBodyBytes, maxBodyParts, maxJudgedItems } from "../contract/Limits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import * as JsonReader from "./JsonReader.ts"
 import { Request } from "./Request.ts"
 
-/**
- * Decodes a JSON body. Fails with PayloadTooLarge or InvalidRequest. InvalidRequest lists every
- * violation that the decoder finds. In a list, the decoder checks only the length and the first
- * `maxJudgedItems` items.
- */
-export const decoder = <A>(schema: Schema.Schema<A>) => {
-  const decode = bytesDecoder(schema)
-  return (
-    request: HttpServerRequest.HttpServerRequest,
-  ): Effect.Effect<A, InvalidRequest | PayloadTooLarge> =>
-    isJson(request.headers["content-type"])
-      ? Effect.flatMap(read(request.source), decode)
-      : Effect.fail(InvalidRequest.because([Issues.invalidContentType]))
+/** A decoded JSON body. InvalidRequest lists the violations. */
+export type Decoded<A> = Either.Either<A, InvalidRequest | PayloadTooLarge>
+
+export interface Decoder<A> {
+  /** Decodes the body of a request. Returns undefined until the whole body has arrived. */
+  readonly arrived: (request: Request) => Decoded<A> | undefined
+  /** Waits for the body and decodes it. A client that hangs up interrupts the fiber. */
+  readonly whole: (request: unknown) => Effect.Effect<A, InvalidRequest | PayloadTooLarge>
 }
 
-/** Decodes the bytes of a body. Takes at most a few milliseconds, even for a hostile body. */
+const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decoder<B> => {
+  const decodeBytes = bytesDecoder(schema)
+  const decode = (bytes: Buffer) => Either.map(decodeBytes(bytes), make)
+  const arrived: Decoder<B>["arrived"] = (request) => {
+    if (!isJson(request.headers["content-type"])) return invalid([Issues.invalidContentType])
+    if (Number(request.headers["content-length"]) > maxBodyBytes) return tooLarge
+    return request.body === undefined ? undefined : decode(request.body)
+  }
+  return {
+    arrived,
+    whole: (request) =>
+      request instanceof Request
+        ? (arrived(request) ?? Effect.flatMap(collect(request), decode))
+        : Effect.dieMessage("not a request of this server"),
+  }
+}
+
+/**
+ * Decodes the bytes of a body. In a list, only the length and the first `maxJudgedItems` items are
+ * judged.
+ */
 export const bytesDecoder = <A>(
   schema: Schema.Schema<A>,
 ): ((bytes: Buffer) => Either.Either<A, InvalidRequest>) => {
   const isValid = TypeGuard.make(schema)
-  const readShortened = JsonReader.make(schema, maxJudgedItems)
   const judge = ParseResult.decodeUnknownEither(schema, { errors: "all" })
-  const decode = ParseResult.decodeUnknownEither(schema)
-
-  const judged = (text: string): Either.Either<A, InvalidRequest> => {
-    const reading = readShortened(text)
-    if (reading === undefined) return notJson("The body is not valid JSON")
-    const { isWhole, value } = reading
-    if (isWhole && isValid(value)) return Either.right(value)
-    const decoded = judge(value)
-    return Either.mapLeft(
-      isWhole || Either.isLeft(decoded) ? decoded : decode(JSON.parse(text)),
-      (issue) => InvalidRequest.because(Issues.fromParseIssue(issue)),
-    )
-  }
-
-  return (bytes) => {
-    const plain = bytes.length > maxPlainBytes ? undefined : parse(bytes)
-    if (isValid(plain)) return Either.right(plain)
-    return isUtf8(bytes) ? judged(bytes.toString()) : notJson("The body is not UTF-8")
-  }
+  const judged = (value: unknown) =>
+    isValid(value)
+      ? Either.right(value)
+      : Either.flatMap(judge(shortened(value)), () => judge(value)).pipe(
+          Either.mapLeft((issue) => InvalidRequest.because(Issues.fromParseIssue(issue))),
+        )
+  return (bytes) => Either.flatMap(parse(bytes), judged)
 }
 
-/**
- * The longest body that is parsed with `JSON.parse`, in bytes. For a longer body, `JSON.parse` can
- * block the process for up to 100 ms.
- */
-export const maxPlainBytes = 64 * 1024
+/** The body of a batch. */
+export const batch = decoder(BatchRequest, ({ urls }) => Batch.parse(urls))
 
-/** True for the content type `application/json`, with or without parameters. */
-export const isJson = (contentType: string | undefined) =>
+const isJson = (contentType: string | undefined) =>
   contentType !== undefined && /^\s*application\/json\s*(;|$)/i.test(contentType)
 
-/** Parses a JSON text in UTF-8. Returns undefined for anything else. */
-export const parse = (bytes: Buffer): unknown => {
-  if (!isUtf8(bytes)) return undefined
+const invalid = (issues: ReadonlyArray<Issues.Issue>) => Either.left(InvalidRequest.because(issues))
+
+const tooLarge = Either.left(new PayloadTooLarge({ message: payloadTooLargeMessage }))
+
+const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
+  if (!isUtf8(bytes)) return invalid([Issues.invalidJson("The body is not UTF-8")])
+  if (hasManyParts(bytes)) return invalid([Issues.invalidJson(manyParts)])
   try {
-    return JSON.parse(bytes.toString())
+    return Either.right(JSON.parse(bytes.toString()))
   } catch {
-    return undefined
+    return invalid([Issues.invalidJson("The body is not valid JSON")])
   }
 }
 
-const notJson = (problem: string) =>
-  Either.left(InvalidRequest.because([Issues.invalidJson(problem)]))
+const manyParts = `The body has more than ${maxBodyParts} objects, lists and fields`
 
-const tooLarge = () => new PayloadTooLarge({ message: payloadTooLargeMessage })
+/** Each part takes `JSON.parse` much longer than the text of a string does. */
+const hasManyParts = (bytes: Buffer): boolean => {
+  if (bytes.length <= maxBodyParts) return false
+  let [parts, isText] = [0, false]
+  for (let i = 0; i < bytes.length; i++) {
+    const byte = bytes[i]
+    if (byte === code.quote) isText = !isText
+    else if (byte === code.backslash) i++
+    else if (!isText && (byte === code.colon || byte === code.openList || byte === code.openObject))
+      parts++
+  }
+  return parts > maxBodyParts
+}
 
-/**
- * Reads the whole body. Fails with PayloadTooLarge when the body is larger than `maxBodyBytes`.
- * When the client hangs up, the fiber is interrupted.
- */
-export const read = (source: unknown): Effect.Effect<Buffer, PayloadTooLarge> =>
-  Effect.suspend(() => {
-    if (!(source instanceof Request)) return Effect.die(new Error("not a request of this server"))
-    const bytes = source.body
-    if (bytes === undefined) return collect(source)
-    return bytes.length > maxBodyBytes ? Effect.fail(tooLarge()) : Effect.succeed(bytes)
-  })
+const code = { quote: 0x22, colon: 0x3a, openList: 0x5b, backslash: 0x5c, openObject: 0x7b }
+
+const shortened = (value: unknown): unknown =>
+  Predicate.isReadonlyRecord(value)
+    ? Record.map(value, (field) => (Array.isArray(field) ? field.slice(0, maxJudgedItems) : field))
+    : value
 
 const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> =>
   Effect.async((resume) => {
-    if (Number(request.headers["content-length"]) > maxBodyBytes) {
-      return resume(Effect.fail(tooLarge()))
-    }
     const chunks: Array<Buffer> = []
     let length = 0
     const onData = (chunk: Buffer) => {
@@ -105,15 +112,12 @@ const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarg
       if (length > maxBodyBytes) {
         stop()
         request.pause()
-        resume(Effect.fail(tooLarge()))
+        resume(tooLarge)
       } else {
         chunks.push(chunk)
       }
     }
-    const onEnd = () => {
-      const [only = Buffer.alloc(0)] = chunks
-      resume(Effect.succeed(chunks.length > 1 ? Buffer.concat(chunks) : only))
-    }
+    const onEnd = () => resume(Effect.succeed(Buffer.concat(chunks)))
     // The client hung up, so no answer is needed.
     const onError = () => {
       stop()

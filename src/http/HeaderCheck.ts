@@ -6,6 +6,7 @@ import { isIPv6 } from "node:net"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import { invalidRequestBody } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
+import { failure } from "./errorAnswer.ts"
 import type { Request } from "./Request.ts"
 
 /** Returns the error response, or undefined when the headers are valid. */
@@ -54,7 +55,8 @@ const badHeader = (message: string) =>
     status: 400,
   })
 
-const unsupported = HttpServerResponse.unsafeJson(
-  { success: false, message: "The body must be sent without a Content-Encoding." },
-  { status: 415, headers: { "accept-encoding": "identity" } },
+const unsupported = HttpServerResponse.setHeader(
+  failure(415, "The body must be sent without a Content-Encoding."),
+  "accept-encoding",
+  "identity",
 )

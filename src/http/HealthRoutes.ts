@@ -2,6 +2,7 @@
 import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import { errorBody } from "../contract/Envelope.ts"
 import { Health } from "../Health.ts"
 import { type Circuit, MetricsProvider } from "../MetricsProvider.ts"
 import { Listener } from "./NodeServer.ts"
@@ -18,6 +19,8 @@ const stateOf = ({ openReason, provider }: Circuit) => [
 ]
 
 const [working, done, listening] = ["working", "done", "listening"]
+
+const notReady = "The service is not ready for requests; the field 'parts' of this answer says why."
 
 /**
  * Adds two routes. `/health/live` answers 200 while the process runs. `/health/ready` reports the
@@ -53,15 +56,7 @@ export const add = (router: HttpLayerRouter.HttpRouter) =>
         const { migrations, server, writes } = parts
         return migrations === done && writes === working && server === listening
           ? HttpServerResponse.unsafeJson({ success: true, status: "ready", parts })
-          : HttpServerResponse.unsafeJson(
-              {
-                success: false,
-                message:
-                  "The service is not ready for requests; the field 'parts' of this answer says why.",
-                parts,
-              },
-              { status: 503 },
-            )
+          : HttpServerResponse.unsafeJson({ ...errorBody(notReady), parts }, { status: 503 })
       }),
     )
   })

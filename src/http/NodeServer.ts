@@ -11,6 +11,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Predicate from "effect/Predicate"
 import type * as Scope from "effect/Scope"
+import { errorBody } from "../contract/Envelope.ts"
 import { Request } from "./Request.ts"
 
 export interface Options {
@@ -295,7 +296,7 @@ const refusalOf = (error: Error) => {
       : code === "ERR_HTTP_REQUEST_TIMEOUT"
         ? ["408 Request Timeout", "The request took too long to arrive."]
         : ["400 Bad Request", "This is not a valid HTTP request."]
-  const body = JSON.stringify({ success: false, message })
+  const body = JSON.stringify(errorBody(message))
   return (
     `HTTP/1.1 ${status}\r\nContent-Type: application/json\r\nCache-Control: no-store\r\n` +
     `Connection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`

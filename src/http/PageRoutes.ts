@@ -4,6 +4,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { Page } from "./BuiltPage.ts"
+import { failure } from "./errorAnswer.ts"
 import { PagePath } from "./PagePath.ts"
 
 export const paths = PagePath.literals
@@ -101,11 +102,7 @@ const safeguards = {
   "x-frame-options": "DENY",
 }
 
-const notBuilt = HttpServerResponse.unsafeJson(
-  {
-    success: false,
-    message:
-      "The pages are not built. Run 'npm run build:pages' in the source directory, then reload.",
-  },
-  { status: 503 },
+const notBuilt = failure(
+  503,
+  "The pages are not built. Run 'npm run build:pages' in the source directory, then reload.",
 )

@@ -12,37 +12,31 @@ import type { Report } from "../Report.ts"
 import type { RequestId } from "../RequestId.ts"
 import type { Current } from "./CurrentRequest.ts"
 
-/**
- * Starts timing a request. Returns a function that takes the status of the answer and logs the
- * request's line.
- */
+/** Logs the line of an answered request. */
 export type RequestLog = (
   endpoint: string | undefined,
   current: Current,
-) => (status: number) => void
+  status: number,
+  durationMs: number,
+) => void
 
 /** Makes the request log. The request log does nothing when the log level excludes `debug`. */
 export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
   const level = yield* FiberRef.get(FiberRef.currentMinimumLogLevel)
   if (LogLevel.greaterThan(level, LogLevel.Debug)) return silent
   const runFork = Runtime.runFork(yield* Effect.runtime())
-  const log: RequestLog = (endpoint, current) => {
-    if (endpoint === undefined) return () => {}
-    const startedAt = performance.now()
-    return (status) => {
-      const { account, id, report } = current
-      const durationMs = Math.round((performance.now() - startedAt) * 10) / 10
-      runFork(
-        Effect.annotateLogs(Effect.logDebug("Answered a request."), {
-          requestId: id,
-          endpoint,
-          ...(account !== undefined && { account }),
-          status,
-          durationMs,
-          ...(report !== undefined && outcomesOf(report)),
-        }),
-      )
-    }
+  const log: RequestLog = (endpoint, { account, id, report }, status, durationMs) => {
+    if (endpoint === undefined) return
+    runFork(
+      Effect.annotateLogs(Effect.logDebug("Answered a request."), {
+        requestId: id,
+        endpoint,
+        ...(account !== undefined && { account }),
+        status,
+        durationMs: Math.round(durationMs * 10) / 10,
+        ...(report !== undefined && outcomesOf(report)),
+      }),
+    )
   }
   return log
 })
@@ -57,7 +51,7 @@ export const logFailure = (cause: Cause.Cause<unknown>, requestId: RequestId) =>
     { requestId },
   )
 
-const silent: RequestLog = () => () => {}
+const silent: RequestLog = () => {}
 
 const outcomesOf = ({ creditsUsed, outcomes }: Report) => {
   const failed: Record<string, number> = {}

@@ -3,14 +3,13 @@
  * ends. The framework's own runner also waits until the socket has sent the answer, which costs
  * more.
  */
-import type { ServerResponse } from "node:http"
 import * as HttpApp from "@effect/platform/HttpApp"
+import type { HttpBody } from "@effect/platform/HttpBody"
 import { isHttpMethod } from "@effect/platform/HttpMethod"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import * as FiberId from "effect/FiberId"
@@ -21,88 +20,42 @@ import * as Scope from "effect/Scope"
 import * as Tracer from "effect/Tracer"
 import { internalErrorMessage } from "../contract/Envelope.ts"
 import { Deadline } from "../Deadline.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { CurrentRequest, newRequestId } from "./CurrentRequest.ts"
-import * as Meters from "../telemetry/HttpMeters.ts"
-import type { Request } from "./Request.ts"
+import { type Call, mergeNames } from "./Call.ts"
+import { CurrentRequest } from "./CurrentRequest.ts"
+import { failure } from "./errorAnswer.ts"
 import * as RequestLog from "./RequestLog.ts"
 import type { Routes } from "./Routes.ts"
 import { ServerRequest } from "./ServerRequest.ts"
-import type * as ServerSpan from "./ServerSpan.ts"
 
 export interface Runner {
-  /**
-   * Answers one Node request. When `refusal` is given, sends `refusal` and does not call the
-   * router.
-   */
-  readonly run: (
-    request: Request,
-    response: ServerResponse,
-    refusal?: HttpServerResponse.HttpServerResponse,
-  ) => void
+  /** Answers a call by the router. */
+  readonly run: (call: Call) => void
   /** The number of requests in flight, including those whose client has hung up. */
   readonly running: () => number
-}
-
-export interface Options {
-  /**
-   * The origins that get CORS headers. When the list is not empty, answers differ by origin, so
-   * every answer has `Vary: Origin`.
-   */
-  readonly corsOrigins: ReadonlyArray<string>
-  /** The maximum duration of a request. */
-  readonly requestTimeout: Duration.DurationInput
 }
 
 export const make = (
   router: HttpApp.Default<unknown, Scope.Scope>,
   routes: Routes,
-  startSpan: ServerSpan.Start,
-  { corsOrigins, requestTimeout }: Options,
 ): Effect.Effect<Runner> =>
   Effect.gen(function* () {
-    const timeoutMs = Duration.toMillis(requestTimeout)
-    const clock = yield* Effect.clock
     const runtime = yield* Effect.runtime()
-    const log = yield* RequestLog.make
     const scope = yield* noScope
     const app = Effect.flatMap(
       Effect.catchAllCause(router, (cause) => answerFailure(cause, routes)),
       completed,
     )
-
-    const vary = corsOrigins.length > 0 ? "Origin" : undefined
     let running = 0
 
-    const run: Runner["run"] = (request, response, refusal) => {
+    const run: Runner["run"] = (call) => {
+      const { current, request, response, span } = call
       const { method = "", url = "" } = request
-      const current = { id: newRequestId() }
-      const route = routes.of(url)
-      const stop = Meters.start(method, route?.path ?? "other")
-      const finish = log(route?.endpoint, current)
-      const span = startSpan(request)
-      const answer = ({ body, headers, status }: HttpServerResponse.HttpServerResponse) => {
-        // The client hung up.
-        if (response.destroyed) return
-        stop(status)
-        finish(status)
-        const all: Record<string, string> = { ...headers, "x-request-id": current.id }
-        if (isVersioned(url)) all["cache-control"] = "no-store"
-        if (vary !== undefined) all["vary"] = mergeNames(headers["vary"], vary)
-        span.end(status, all)
-        response.writeHead(status, all)
-        if (method === "HEAD") response.end()
-        // A `Raw` body is a string. Node sends a string together with the headers, in one write.
-        else if (body._tag === "Uint8Array" || body._tag === "Raw") response.end(body.body)
-        else response.end()
-      }
-      if (refusal !== undefined) return answer(refusal)
-      if (!isHttpMethod(method)) return answer(noRoute(method, url, routes))
+      if (!isHttpMethod(method)) return answer(call, noRoute(method, url, routes))
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
         // Sets the Deadline that the use case, the providers and the ledger read.
-        [Deadline.key, MonotonicClock.unsafeNow(clock) + timeoutMs],
+        [Deadline.key, current.deadline],
         [Scope.Scope.key, scope],
       ])
       if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)
@@ -113,7 +66,7 @@ export const make = (
       const fiber = Runtime.runFork(Runtime.make({ ...runtime, context }))(app)
       fiber.addObserver((exit) => {
         running--
-        if (Exit.isSuccess(exit)) answer(exit.value)
+        if (Exit.isSuccess(exit)) answer(call, exit.value)
       })
       response.on("close", () => {
         // The client hung up.
@@ -123,17 +76,15 @@ export const make = (
     return { run, running: () => running }
   })
 
-/**
- * True for a URL under `/v1`. No cache may store the answers to requests for these URLs. Ignores
- * case and extra slashes, as the router does.
- */
-const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
+/** Sends a response of the framework. A `Raw` body is a string. */
+export const answer = (
+  call: Call,
+  { body, headers, status }: HttpServerResponse.HttpServerResponse,
+) => call.answer(status, headers, textOf(body))
 
-/** Merges two header values that list names. Names are compared without case. */
-const mergeNames = (list: string | undefined, more: string) => {
-  const names = [...(list?.split(/\s*,\s*/) ?? []), ...more.split(/\s*,\s*/)]
-  const byName = new Map(names.map((name) => [name.toLowerCase(), name]))
-  return [...byName.values()].join(", ")
+const textOf = (body: HttpBody) => {
+  if (body._tag === "Uint8Array") return body.body
+  return body._tag === "Raw" && Predicate.isString(body.body) ? body.body : undefined
 }
 
 /**
@@ -202,7 +153,3 @@ const noRoute = (method: string, url: string, routes: Routes) => {
     allow,
   )
 }
-
-/** Makes an error answer whose body has the form of all error bodies: `success` and `message`. */
-const failure = (status: number, message: string) =>
-  HttpServerResponse.unsafeJson({ success: false, message }, { status })

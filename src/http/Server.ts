@@ -8,6 +8,8 @@ import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type { Credits } from "../ledger/Credits.ts"
+import * as Call from "./Call.ts"
 import * as NodeServer from "./NodeServer.ts"
 import * as RateLimit from "./RateLimit.ts"
 import * as HeaderCheck from "./HeaderCheck.ts"
@@ -16,9 +18,7 @@ import * as Router from "./Router.ts"
 import * as Runner from "./Runner.ts"
 import * as ServerSpan from "./ServerSpan.ts"
 
-export interface Options extends NodeServer.Options, Router.Options {
-  /** The maximum duration of a request, measured from its arrival. */
-  readonly requestTimeout: Duration.DurationInput
+export interface Options extends NodeServer.Options, Router.Options, Call.Options {
   /** The maximum duration of requests in flight after a shutdown has begun. */
   readonly shutdownTimeout: Duration.DurationInput
   /** The rate limit that applies to each account; undefined for no limit. */
@@ -29,33 +29,39 @@ export interface Options extends NodeServer.Options, Router.Options {
   readonly isTraced: boolean
 }
 
-/** Answers a request and returns true, or returns false and leaves the request unchanged. */
-export type Shortcut = (request: Request, response: ServerResponse) => boolean
+/** Answers a call and returns true, or returns false and leaves the call to the router. */
+export type Shortcut = (call: Call.Call) => boolean
 
-export const noShortcut: Effect.Effect<Shortcut> = Effect.succeed(() => false)
+export interface ShortcutOptions<R = never> {
+  readonly isOn: boolean
+  /** The price of a successful check. */
+  readonly price: Credits
+  readonly load?: () => Promise<{
+    readonly make: (price: Credits) => Effect.Effect<Shortcut, never, R>
+  }>
+}
 
 /**
  * Building the layer starts the server. On release, the server drains before the layers that it
- * needs are released. The shortcut gets each request before the router does.
+ * needs are released.
  */
-export const layer = <R = never>(
-  options: Options,
-  shortcut: Effect.Effect<Shortcut, never, R> = noShortcut,
-) =>
+export const layer = <R = never>(options: Options, shortcut?: ShortcutOptions<R>) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const { isEnding, server } = yield* NodeServer.Listener
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
       const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
-      const { run, running } = yield* Runner.make(router, Router.routes, startSpan, options)
-      const takeShortcut = yield* shortcut
+      const begin = yield* Call.make(Router.routes, startSpan, options)
+      const { run, running } = yield* Runner.make(router, Router.routes)
+      const takeShortcut = yield* shortcutOf(options, shortcut)
       const answer = (request: Request, response: ServerResponse) => {
         // The connection closes after the answer to an earlier request, so this request gets no
         // answer.
         if (isEnding(request.socket)) return
+        const call = begin(request, response)
         const refusal = HeaderCheck.refusalOf(request)
-        if (refusal !== undefined) run(request, response, refusal)
-        else if (!takeShortcut(request, response)) run(request, response)
+        if (refusal !== undefined) Runner.answer(call, refusal)
+        else if (!takeShortcut(call)) run(call)
       }
       // A body that arrived together with its headers is complete only in the next turn of the
       // event loop, so wait for that turn.
@@ -74,3 +80,12 @@ export const layer = <R = never>(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),
   )
+
+/** Only the router adds CORS headers. */
+const shortcutOf = <R>(
+  { corsOrigins }: Options,
+  shortcut: ShortcutOptions<R> | undefined,
+): Effect.Effect<Shortcut, never, R> =>
+  shortcut?.load !== undefined && shortcut.isOn && corsOrigins.length === 0
+    ? Effect.flatMap(Effect.promise(shortcut.load), ({ make }) => make(shortcut.price))
+    : Effect.succeed(() => false)

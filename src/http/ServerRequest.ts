@@ -10,12 +10,10 @@ import * as HttpIncomingMessage from "@effect/platform/HttpIncomingMessage"
 import { RequestError } from "@effect/platform/HttpServerError"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import { MultipartError } from "@effect/platform/Multipart"
-import * as UrlParams from "@effect/platform/UrlParams"
 import * as Effect from "effect/Effect"
 import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
-import * as Body from "./Body.ts"
 import type { Request } from "./Request.ts"
 
 type Modification = Parameters<HttpServerRequest.HttpServerRequest["modify"]>[0]
@@ -60,30 +58,24 @@ export class ServerRequest
     return Cookies.parseHeader(this.headers["cookie"] ?? "")
   }
 
-  /**
-   * The body as text. Fails with RequestError when the body is larger than the contract's limit.
-   */
   get text() {
-    return Effect.map(this.body, (bytes) => bytes.toString())
+    return this.unsupported
   }
 
   get json() {
-    return Effect.tryMap(this.text, {
-      try: (text): unknown => JSON.parse(text),
-      catch: (cause) => this.error(cause),
-    })
+    return this.unsupported
   }
 
   get urlParamsBody() {
-    return Effect.map(this.text, (text) => UrlParams.fromInput(new URLSearchParams(text)))
+    return this.unsupported
   }
 
   get arrayBuffer() {
-    return Effect.map(this.body, (bytes) => Uint8Array.from(bytes).buffer)
+    return this.unsupported
   }
 
   get stream() {
-    return Stream.fromEffect(this.body)
+    return Stream.fromEffect(this.unsupported)
   }
 
   /** The contract has no multipart bodies. */
@@ -97,7 +89,7 @@ export class ServerRequest
 
   /** The contract has no WebSockets. */
   get upgrade() {
-    return Effect.fail(this.error("unsupported"))
+    return this.unsupported
   }
 
   modify(modification: Modification): ServerRequest {
@@ -115,11 +107,10 @@ export class ServerRequest
     })
   }
 
-  private get body() {
-    return Effect.mapError(Body.read(this.source), (cause) => this.error(cause))
-  }
-
-  private error(cause: unknown): RequestError {
-    return new RequestError({ request: this, reason: "Decode", cause })
+  /** Only `Body` reads bodies. */
+  private get unsupported(): Effect.Effect<never, RequestError> {
+    return Effect.fail(
+      new RequestError({ request: this, reason: "Decode", description: "unsupported" }),
+    )
   }
 }

@@ -7,7 +7,7 @@ import * as Effect from "effect/Effect"
 import { CurrentAccount } from "../Account.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api, BatchRequest } from "../contract/Api.ts"
+import { Api } from "../contract/Api.ts"
 import { ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { creditsOf } from "../ledger/Credits.ts"
@@ -17,9 +17,7 @@ import * as Body from "./Body.ts"
 import { CurrentRequest } from "./CurrentRequest.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as ledgerErrors from "./ledgerErrors.ts"
-import { refuse } from "./refuse.ts"
-
-const decodeBatch = Body.decoder(BatchRequest)
+import { refuse } from "./errorAnswer.ts"
 
 /**
  * The handler decodes the request itself, because the framework's decoder reports only the first
@@ -29,11 +27,12 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
   Effect.map(AuthorityCheck, ({ check }) =>
     handlers.handleRaw("checkBatch", ({ headers, request }) =>
       Effect.gen(function* () {
-        const { urls } = yield* decodeBatch(request)
+        const current = yield* CurrentRequest
+        const list = yield* current.list ?? Body.batch.whole(request.source)
         const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
         const accountId = yield* CurrentAccount
-        const current = yield* CurrentRequest
-        const asked = { accountId, requestId: current.id, urls, idempotencyKey }
+        const { id: requestId, known } = current
+        const asked = { ...list, accountId, requestId, idempotencyKey, known }
         const report = yield* check(asked).pipe(
           // An expired hold is a fault of the service, so it is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),

@@ -11,16 +11,17 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
+import { peekable } from "../Direct.ts"
 import { missing, Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
-import * as Recall from "./Recall.ts"
 
 type Provider = MetricsProvider["Type"]
 
@@ -38,11 +39,6 @@ export interface Cached {
   readonly writeThrough: (inner: Provider) => Provider
 }
 
-interface Kept {
-  readonly outcome: Outcome
-  readonly expiresAt: number
-}
-
 /**
  * Makes the cache of one provider. When the scope closes, writes the queued figures to the store.
  */
@@ -53,40 +49,24 @@ export const make = (
   Effect.gen(function* () {
     const ttlMs = Duration.toMillis(options.ttl)
     const meters = Meters.make(provider)
-    const memory = new Lru<string, Kept>(options.capacity)
+    const memory = makeMemory(options.capacity, ttlMs)
     const store = yield* tolerantStore(provider, ttlMs)
+    const clock = yield* Effect.clock
 
-    const remembered = ({ page }: Target, now: number): Outcome | undefined => {
-      const kept = memory.get(page)
-      return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
-    }
-
-    /**
-     * Returns one element for each target: its outcome, or undefined when memory does not have the
-     * outcome. Does not read the store.
-     */
-    const recall = (targets: ReadonlyArray<Target>, now: number) =>
-      targets.map((target) => remembered(target, now))
-
-    const recallAll = (targets: ReadonlyArray<Target>, now: number) => {
+    const recallAll = (targets: ReadonlyArray<Target>) => {
+      const now = clock.unsafeCurrentTimeMillis()
       const outcomes: Array<Outcome> = []
       for (const target of targets) {
-        const outcome = remembered(target, now)
-        if (outcome === undefined) return undefined
+        const outcome = memory.recall(target, now)
+        if (outcome === undefined) return Option.none()
         outcomes.push(outcome)
       }
       meters.cacheHits(outcomes.length)
-      return outcomes
+      return Option.some(outcomes)
     }
 
-    const learn = ({ fetchedAt, metrics, page }: Figures) =>
-      memory.set(page, { outcome: Outcome.Checked({ metrics }), expiresAt: fetchedAt + ttlMs })
-
-    const askFor = (
-      inner: Provider,
-      targets: ReadonlyArray<Target>,
-      known: ReadonlyArray<Outcome | undefined>,
-    ) => {
+    /** Asks `inner` for the targets whose outcome is not known. */
+    const askFor = (inner: Provider, targets: ReadonlyArray<Target>, known: Found) => {
       const unknown = targets.filter((_, i) => known[i] === undefined)
       meters.cacheHits(targets.length - unknown.length)
       if (!Arr.isNonEmptyArray(unknown)) return Effect.succeed(known.map(orMissing))
@@ -96,34 +76,35 @@ export const make = (
       })
     }
 
-    const readThrough = (inner: Provider): Provider => {
-      const lookup: Provider["lookup"] = (targets) =>
-        Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const known = recall(targets, now)
-          const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
-          if (!Arr.isNonEmptyArray(pages)) return askFor(inner, targets, known)
-          return Effect.flatMap(store.get(pages, now), (figures) => {
-            figures.forEach(learn)
-            const stored = recall(targets, now)
-            meters.cacheMisses(stored.filter((outcome) => outcome === undefined).length)
-            return askFor(inner, targets, stored)
-          })
-        })
-      return Recall.remembering({ ...inner, lookup }, recallAll)
-    }
+    const readThrough = (inner: Provider): Provider => ({
+      ...inner,
+      known: peekable(recallAll, nothingKnown),
+      lookup: Effect.fnUntraced(function* (targets) {
+        const now = yield* Clock.currentTimeMillis
+        const known = targets.map((target) => memory.recall(target, now))
+        const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
+        if (!Arr.isNonEmptyArray(pages)) return yield* askFor(inner, targets, known)
+        const figures = yield* store.get(pages, now)
+        const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
+        meters.cacheMisses(pages.length - stored.size)
+        const found = known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
+        return yield* askFor(inner, targets, found)
+      }),
+    })
 
     const writeThrough = (inner: Provider): Provider => ({
       ...inner,
       lookup: Effect.fnUntraced(function* (targets) {
         // While these targets waited in the queue, another call may have fetched some of them.
-        const known = recall(targets, yield* Clock.currentTimeMillis)
+        const now = yield* Clock.currentTimeMillis
+        const known = targets.map((target) => memory.recall(target, now))
         const outcomes = yield* askFor(inner, targets, known)
         const fetchedAt = yield* Clock.currentTimeMillis
         targets.forEach(({ page }, i) => {
           const outcome = outcomes[i]
           if (known[i] !== undefined || outcome?._tag !== "Checked" || outcome.isPartial) return
           const figures = { provider, page, metrics: outcome.metrics, fetchedAt }
-          learn(figures)
+          memory.learn(figures)
           store.put(figures)
         })
         return outcomes
@@ -133,6 +114,26 @@ export const make = (
     return { readThrough, writeThrough }
   })
 
+/** One element for each target: its outcome, or undefined when it is not in the cache. */
+type Found = ReadonlyArray<Outcome | undefined>
+
+const makeMemory = (capacity: number, ttlMs: number) => {
+  const memory = new Lru<string, { readonly outcome: Outcome; readonly expiresAt: number }>(
+    capacity,
+  )
+  return {
+    recall: ({ page }: Target, now: number): Outcome | undefined => {
+      const kept = memory.get(page)
+      return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
+    },
+    learn: ({ fetchedAt, metrics, page }: Figures): Outcome => {
+      const outcome = Outcome.Checked({ metrics })
+      memory.set(page, { outcome, expiresAt: fetchedAt + ttlMs })
+      return outcome
+    },
+  }
+}
+
 /**
  * Makes a store whose methods never fail: a failed read is a cache miss, and a failed write is
  * dropped.
@@ -140,34 +141,9 @@ export const make = (
 const tolerantStore = (provider: string, ttlMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
+    const orFallback = makeTolerance()
     const waiting = new Map<string, Figures>()
     const hasWaiting = yield* Effect.makeLatch(false)
-    let restsUntil = Number.NEGATIVE_INFINITY
-
-    /**
-     * After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
-     */
-    const orFallback = <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
-      Effect.flatMap(MonotonicClock.now, (now) =>
-        now < restsUntil
-          ? Effect.succeed(otherwise)
-          : access.pipe(
-              // `disconnect` lets the timeout end the wait although a store's method cannot be
-              // interrupted.
-              Effect.disconnect,
-              Effect.timeout(storeTimeout),
-              Effect.catchAllCause((cause) => {
-                restsUntil = now + restMs
-                return Effect.as(
-                  Effect.logWarning(
-                    "The cached figures in the database cannot be read or written. For 5 seconds the service uses only the figures that are cached in memory. To check the database, run 'authority doctor'.",
-                    cause,
-                  ),
-                  otherwise,
-                )
-              }),
-            ),
-      )
 
     const write = Effect.suspend(() => {
       const figures = [...waiting.values()]
@@ -181,11 +157,8 @@ const tolerantStore = (provider: string, ttlMs: number) =>
       )
     })
 
-    /**
-     * Writes in a daemon fiber: closing the scope does not interrupt this fiber, but the write's
-     * timeout can. A write in the finalizer itself could not time out, because a finalizer cannot
-     * be interrupted.
-     */
+    // The daemon can time out. A write in the finalizer itself could not, because a finalizer
+    // cannot be interrupted.
     const flush = Effect.interruptible(write).pipe(
       Effect.forkDaemon,
       Effect.flatMap(Fiber.join),
@@ -219,6 +192,34 @@ const tolerantStore = (provider: string, ttlMs: number) =>
       },
     }
   })
+
+/**
+ * After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
+ */
+const makeTolerance = () => {
+  let restsUntil = Number.NEGATIVE_INFINITY
+  return <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
+    Effect.flatMap(MonotonicClock.now, (now) =>
+      now < restsUntil
+        ? Effect.succeed(otherwise)
+        : access.pipe(
+            // `disconnect` lets the timeout end the wait although a store's method cannot be
+            // interrupted.
+            Effect.disconnect,
+            Effect.timeout(storeTimeout),
+            Effect.catchAllCause((cause) => {
+              restsUntil = now + restMs
+              return Effect.as(
+                Effect.logWarning(
+                  "The cached figures in the database cannot be read or written. For 5 seconds the service uses only the figures that are cached in memory. To check the database, run 'authority doctor'.",
+                  cause,
+                ),
+                otherwise,
+              )
+            }),
+          ),
+    )
+}
 
 const storeTimeout = Duration.seconds(1)
 

@@ -7,10 +7,10 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
+import * as Direct from "../Direct.ts"
 import { missing, type Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
-import { recallOf, remembering } from "./Recall.ts"
 
 type Provider = MetricsProvider["Type"]
 type Lookup = Provider["lookup"]
@@ -22,28 +22,15 @@ type Lookup = Provider["lookup"]
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
 
-const orElse = (former: Provider, latter: Provider): Provider => {
-  const chain = both(former, latter)
-  const recall = recallOf(former)
-  return recall === undefined
-    ? {
-        ...chain,
-        known: (targets) => Effect.map(former.known(targets), Option.filter(haveFigures)),
-      }
-    : remembering(chain, (targets, nowMs) => {
-        const outcomes = recall(targets, nowMs)
-        return outcomes !== undefined && haveFigures(outcomes) ? outcomes : undefined
-      })
-}
-
 /**
  * True when every target has figures. A failure is not final: the next provider may have figures.
  */
 const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.every(({ _tag }) => _tag === "Checked")
 
-const both = (former: Provider, latter: Provider): Omit<Provider, "known"> => ({
+const orElse = (former: Provider, latter: Provider): Provider => ({
   name: `${former.name},${latter.name}`,
+  known: Direct.map(former.known, Option.filter(haveFigures)),
   lookup: (targets) =>
     Effect.gen(function* () {
       const outcomes = yield* withHalfTheTime(former.lookup)(targets)

@@ -12,14 +12,19 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
+import { peekable } from "../Direct.ts"
 import { type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
-import { MetricsProvider } from "../MetricsProvider.ts"
+import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
-import { remembering } from "./Recall.ts"
 
 export const layer: Layer.Layer<MetricsProvider> = Layer.sync(MetricsProvider, () =>
-  remembering({ name: "sandbox", lookup }, outcomesOf),
+  MetricsProvider.of({
+    name: "sandbox",
+    known: peekable((targets) => Option.fromNullable(outcomesOf(targets)), nothingKnown),
+    lookup,
+  }),
 )
 
 const lookup = Effect.fn("Sandbox.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {

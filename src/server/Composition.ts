@@ -7,7 +7,6 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../cache/CachedApiKeys.ts"
-import * as FastPath from "../express/FastPath.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
@@ -26,7 +25,7 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
   readonly stores: Layer.Layer<Stores | More, EStores, Settings.Settings>
 }) =>
   Effect.map(Settings.Settings, (settings) =>
-    server(settings).pipe(
+    serverOf(settings).pipe(
       Layer.provide([sweeper.layer, useCase(settings)]),
       Layer.provideMerge(CachedApiKeys.layer),
       Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),
@@ -34,9 +33,9 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
     ),
   ).pipe(Layer.unwrapEffect)
 
-const server = (settings: Settings.Settings["Type"]) =>
+const serverOf = (settings: Settings.Settings["Type"]) =>
   Effect.map(MetricsProvider, ({ name }) =>
-    Server.layer(
+    server(
       {
         host: settings.host,
         port: settings.port,
@@ -48,26 +47,16 @@ const server = (settings: Settings.Settings["Type"]) =>
         isTraced: settings.otlpEndpoint !== undefined,
         hasSyntheticFigures: name.split(",").includes("sandbox"),
       },
-      express(settings),
+      { price: Credits.make(settings.creditPrice), isOn: settings.express === "on" },
     ),
   ).pipe(Layer.unwrapEffect)
 
-/** The fast path of `express/`, used only here. Without it, the answers are the same but slower. */
-const express = ({
-  corsOrigins = [],
-  creditPrice,
-  express,
-  otlpEndpoint,
-  requestTimeout,
-}: Settings.Settings["Type"]): ReturnType<typeof FastPath.make> =>
-  express === "on"
-    ? FastPath.make({
-        price: Credits.make(creditPrice),
-        timeout: requestTimeout,
-        corsOrigins,
-        isTraced: otlpEndpoint !== undefined,
-      })
-    : Server.noShortcut
+/** The HTTP server, with the fast path of `express/`. Without it, the answers are the same. */
+export const server = (options: Server.Options, shortcut: Server.ShortcutOptions) =>
+  Server.layer(options, {
+    ...shortcut,
+    load: () => import("../express/FastPath.ts"),
+  })
 
 const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
   const layer = AuthorityCheck.layer({ price: Credits.make(creditPrice) })

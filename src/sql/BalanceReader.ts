@@ -3,7 +3,7 @@ import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import type { AccountId } from "../Account.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
-import { Deadline } from "../Deadline.ts"
+import { awaited } from "../Direct.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as Failure from "./Failure.ts"
@@ -41,16 +41,14 @@ export const make = (
         const answer = (found: Balance.Balance) => {
           balance = found
         }
-        return Deadline.pipe(
-          Effect.flatMap((deadline) =>
-            GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
-              readers.submit({ accountId, answer }, callback, deadline),
-            ),
+        return Effect.mapBoth(
+          awaited<void, GroupCommit.GivenUp>((callback, deadline) =>
+            readers.submit({ accountId, answer }, callback, deadline),
           ),
-          Effect.mapBoth({
+          {
             onSuccess: () => balance,
             onFailure: () => new StoreTimeout({ mayCharge: false }),
-          }),
+          },
         )
       })
   })

@@ -10,10 +10,11 @@ import type * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Books, Refusal } from "../ledger/Books.ts"
+import type { Books } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { commitGraceMs, Deadline } from "../Deadline.ts"
-import type { Charge, Hold } from "../ledger/Hold.ts"
+import { awaited, queued } from "../Direct.ts"
+import type { Hold } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -48,25 +49,6 @@ interface Change<A, E> extends Omit<LedgerCommit.Command, "apply"> {
   readonly apply: (books: Books, now: number) => Either.Either<A, E>
 }
 
-type Callback<A, E> = (exit: Exit.Exit<A, E>) => void
-
-/**
- * Charges as `CreditLedger.charge` does, but passes the result to `callback`, which is called once
- * and must not throw. `deadline` is a time of `MonotonicClock`.
- */
-export type Charger = (
-  hold: Hold,
-  charge: Charge,
-  answer: string | undefined,
-  deadline: number,
-  callback: Callback<Option.Option<string>, Refusal | StoreTimeout>,
-) => void
-
-const chargers = new WeakMap<CreditLedger["Type"], Charger>()
-
-/** Returns the Charger of a ledger that this layer made, or undefined for any other ledger. */
-export const chargerOf = (ledger: CreditLedger["Type"]): Charger | undefined => chargers.get(ledger)
-
 const notApplied = Exit.die("the commit left out this change")
 
 const make = (options: Options) =>
@@ -80,74 +62,27 @@ const make = (options: Options) =>
       LedgerCommit.make(sql, queries, heartbeat, { ...options, leaseMs }),
     )
 
-    const ask = <A, E>(
-      change: Change<A, E>,
-      deadline: number,
-      callback: Callback<A, E | StoreTimeout>,
-    ): void => {
-      let answer: Exit.Exit<A, E> = notApplied
-      const apply = (books: Books, now: number) => {
-        try {
-          answer = Exit.fromEither(change.apply(books, now))
-        } catch (defect) {
-          // A defect must fail only its own command, not the other commands in the commit.
-          answer = Exit.die(defect)
-        }
-      }
-      const { accountId, charges, endsHoldOf, keyedHold, opens } = change
-      queue.submit(
-        { accountId, endsHoldOf, keyedHold, apply },
-        (exit) => {
-          if (Exit.isSuccess(exit)) return callback(answer)
-          const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
-          // Release the hold if it may exist: the commit is still in progress, or it ran the
-          // command and then failed, perhaps because only the answer to its COMMIT was lost.
-          if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
-          callback(
-            charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)
-              ? Exit.fail(timeout(true))
-              : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
-          )
-        },
-        deadline + commitGraceMs,
-      )
-    }
+    const ask = asker(queue, (hold) => releaseSoon(hold))
 
-    /** Submits a change. Waits for the commit until `commitGraceMs` after the current Deadline. */
     const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
-      Effect.flatMap(Deadline, (deadline) =>
-        GroupCommit.awaited((callback) => ask(change, deadline, callback)),
-      )
+      awaited((callback, deadline) => ask(change, callback, deadline))
 
     /** Submits a change and waits as long as the commit takes. */
     const submitWithoutDeadline = <A>(change: Change<A, never>): Effect.Effect<A> =>
-      Effect.orDie(
-        GroupCommit.awaited<A, StoreTimeout>((callback) =>
-          ask(change, Number.POSITIVE_INFINITY, callback),
-        ),
-      )
-
-    const charger: Charger = (hold, charge, answer, deadline, callback) =>
-      ask(
-        {
-          accountId: hold.accountId,
-          endsHoldOf: undefined,
-          keyedHold: keyedHoldOf(hold),
-          charges: charge.amount > 0,
-          apply: (books, now) => books.charge(hold, charge, answer, now),
-        },
-        deadline,
-        callback,
-      )
+      Effect.orDie(submit(change)).pipe(Effect.provideService(Deadline, Number.POSITIVE_INFINITY))
 
     /** Releases a hold, then calls `callback`. `expire` repeats a release that failed. */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
-      ask(releaseOf(hold), Number.POSITIVE_INFINITY, (exit) => {
-        if (Exit.isFailure(exit)) {
-          expiry.releaseFailed(hold, clock.unsafeCurrentTimeMillis() + leaseMs)
-        }
-        callback()
-      })
+      ask(
+        releaseOf(hold),
+        (exit) => {
+          if (Exit.isFailure(exit)) {
+            expiry.releaseFailed(hold, clock.unsafeCurrentTimeMillis() + leaseMs)
+          }
+          callback()
+        },
+        Number.POSITIVE_INFINITY,
+      )
 
     const expiry = HoldExpiry.make({
       sql,
@@ -156,61 +91,93 @@ const make = (options: Options) =>
       release: (hold) => submitWithoutDeadline(releaseOf(hold)),
     })
 
-    const ledger = CreditLedger.of({
+    return CreditLedger.of({
       balance: yield* BalanceReader.make(queries),
-
       open: (hold) =>
         submit({
-          accountId: hold.accountId,
-          endsHoldOf: undefined,
-          keyedHold: keyedHoldOf(hold),
-          charges: false,
+          ...changeOf(hold),
           opens: hold,
           apply: (books, now) => books.open(hold, now),
         }),
-
       settle: (hold, charge, answer) =>
         submit({
-          accountId: hold.accountId,
+          ...changeOf(hold),
           endsHoldOf: hold.requestId,
-          keyedHold: keyedHoldOf(hold),
           charges: charge.amount > 0,
           apply: (books, now) => books.settle(hold, charge, answer, now),
         }),
-
-      charge: (hold, charge, answer) =>
-        Effect.flatMap(Deadline, (deadline) =>
-          GroupCommit.awaited((callback) => charger(hold, charge, answer, deadline, callback)),
-        ),
-
+      charge: queued((callback, deadline, hold, charge, answer) => {
+        const change = {
+          ...changeOf(hold),
+          charges: charge.amount > 0,
+          apply: (books: Books, now: number) => books.charge(hold, charge, answer, now),
+        }
+        ask(change, callback, deadline)
+      }),
       release: (hold) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
-
       grant: (accountId, amount, note) =>
         submitWithoutDeadline({
+          ...none,
           accountId,
-          endsHoldOf: undefined,
-          keyedHold: undefined,
-          charges: false,
           apply: (books, now) => books.grant(accountId, amount, note, now),
         }),
-
       expire: expiry.expire,
-
       ...LedgerReads.make(queries),
     })
-    chargers.set(ledger, charger)
-    return ledger
   })
+
+/** Queues a change. Waits for the commit until `commitGraceMs` after the deadline. */
+const asker =
+  (queue: GroupCommit.Queue<LedgerCommit.Command>, releaseSoon: (hold: Hold) => void) =>
+  <A, E>(
+    { apply, charges, opens, ...change }: Change<A, E>,
+    callback: (exit: Exit.Exit<A, E | StoreTimeout>) => void,
+    deadline: number,
+  ) => {
+    let answer: Exit.Exit<A, E> = notApplied
+    const command: LedgerCommit.Command = {
+      ...change,
+      apply: (books, now) => {
+        answer = exitOf(() => apply(books, now))
+      },
+    }
+    const onCommit = (exit: Exit.Exit<void, GroupCommit.GivenUp>) => {
+      if (Exit.isSuccess(exit)) return callback(answer)
+      const isUndecided = Option.contains(Cause.failureOption(exit.cause), "undecided")
+      // Release the hold if it may exist: the commit is still in progress, or it ran the
+      // command and then failed, perhaps because only the answer to its COMMIT was lost.
+      if (opens !== undefined && (isUndecided || answer !== notApplied)) releaseSoon(opens)
+      callback(
+        charges && Option.exists(Cause.dieOption(exit.cause), LedgerCommit.isUndecided)
+          ? Exit.fail(timeout(true))
+          : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
+      )
+    }
+    queue.submit(command, onCommit, deadline + commitGraceMs)
+  }
+
+/** A defect must fail only its own command, not the other commands in the commit. */
+const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> => {
+  try {
+    return Exit.fromEither(apply())
+  } catch (defect) {
+    return Exit.die(defect)
+  }
+}
 
 const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 
-const releaseOf = (hold: Hold): Change<boolean, never> => ({
+const none = { endsHoldOf: undefined, keyedHold: undefined, charges: false }
+
+const changeOf = (hold: Hold) => ({
+  ...none,
   accountId: hold.accountId,
-  endsHoldOf: hold.requestId,
-  keyedHold: keyedHoldOf(hold),
-  charges: false,
-  apply: (books) => books.release(hold),
+  keyedHold: hold.idempotencyKey === undefined ? undefined : hold,
 })
 
-const keyedHoldOf = (hold: Hold) => (hold.idempotencyKey === undefined ? undefined : hold)
+const releaseOf = (hold: Hold): Change<boolean, never> => ({
+  ...changeOf(hold),
+  endsHoldOf: hold.requestId,
+  apply: (books) => books.release(hold),
+})

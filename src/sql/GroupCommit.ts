@@ -210,11 +210,3 @@ const callBack = <Command>(
       },
     )
   })
-
-/**
- * Makes an Effect from a function that passes its result to a callback. The Effect cannot be
- * interrupted.
- */
-export const awaited = <A, E = never>(
-  ask: (callback: (exit: Exit.Exit<A, E>) => void) => void,
-): Effect.Effect<A, E> => Effect.uninterruptible(Effect.async<A, E>((resume) => ask(resume)))

@@ -28,21 +28,11 @@ type Record = (seconds: number) => void
  */
 const recorders = new Map<string, Map<string, Map<number, Record>>>()
 
-/**
- * Starts to measure a request. Call the returned function with the status of the answer when the
- * answer is sent.
- */
-export const start = (method: string, route: string) => {
-  const startedAt = performance.now()
-  return (status: number) =>
-    recorderOf(
-      // Methods that `isHttpMethod` does not accept share the label `other`. Otherwise, a client
-      // could create an unlimited number of series.
-      isHttpMethod(method) ? method : "other",
-      route,
-      status,
-    )((performance.now() - startedAt) / 1000)
-}
+/** Records an answered request. */
+export const answered = (method: string, route: string, status: number, seconds: number): void =>
+  // Methods that `isHttpMethod` does not accept share the label `other`. Otherwise, a client could
+  // create an unlimited number of series.
+  recorderOf(isHttpMethod(method) ? method : "other", route, status)(seconds)
 
 const recorderOf = (method: string, route: string, status: number): Record => {
   const byMethod = childOf(recorders, route, () => new Map<string, Map<number, Record>>())

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as errorAnswer from "../../src/express/errorAnswer.ts"
+import * as errorAnswer from "../../src/http/errorAnswer.ts"
 import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import type { Refusal } from "../../src/ledger/Books.ts"
 import { InsufficientCredits } from "../../src/ledger/Hold.ts"
@@ -55,10 +55,8 @@ it.scopedLive(
       yield* forAll(refusal, { numRuns: 15 }, (refusal) =>
         Effect.gen(function* () {
           outcome = Effect.fail(refusal)
-          assert.deepStrictEqual(
-            errorAnswer.of(ledgerErrors.errorOf(refusal, request)),
-            yield* answer,
-          )
+          const { body, status } = errorAnswer.of(ledgerErrors.errorOf(refusal, request))
+          assert.deepStrictEqual([status, body], yield* answer)
         }),
       )
     }),
@@ -71,6 +69,7 @@ it.scopedLive(
       const answer = yield* router
       outcome = Effect.dieMessage("a bug")
       const error = new InternalServerError({ message: internalErrorMessage })
-      assert.deepStrictEqual(errorAnswer.of(error), yield* answer)
+      const { body, status } = errorAnswer.of(error)
+      assert.deepStrictEqual([status, body], yield* answer)
     }),
 )

@@ -3,14 +3,10 @@ import { setImmediate } from "node:timers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import { BatchRequest } from "../../src/contract/Api.ts"
 import * as Body from "../../src/http/Body.ts"
 import { Request } from "../../src/http/Request.ts"
-import { ServerRequest } from "../../src/http/ServerRequest.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
-
-const decode = Body.decoder(BatchRequest)
 
 const body = JSON.stringify({ urls: ["example.com"] })
 const head = [
@@ -27,7 +23,7 @@ const server = Effect.suspend(() =>
   RawHttp.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
       setImmediate(() => {
-        const exit = Effect.runSyncExit(decode(new ServerRequest(request, "POST")))
+        const exit = Effect.runSyncExit(Body.batch.whole(request))
         response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
       }),
     ),

@@ -223,8 +223,10 @@ describe("status 200", () => {
   it.scopedLive("unknown fields in the request body are ignored, also __proto__", () =>
     Effect.gen(function* () {
       const { post } = yield* start({ provider: make(succeeding).layer })
+      const deep = `${"[".repeat(9000)}${"]".repeat(9000)}`
+      const text = JSON.stringify('[{:\\"'.repeat(3000))
       const answer = yield* post(
-        '{"__proto__":{"urls":[]},"constructor":1,"urls":["example.com"],"extra":{"deep":[1]}}',
+        `{"__proto__":{"urls":[]},"constructor":1,"urls":["example.com"],"deep":${deep},"text":${text}}`,
       )
       expectJson(answer, 200, {
         success: true,
@@ -333,6 +335,8 @@ describe("status 400", () => {
     )
   }
 
+  const manyParts = "The body has more than 10000 objects, lists and fields"
+
   for (const [name, body, message] of [
     ["zero bytes", "", "The body is not valid JSON"],
     ["plain text", "hello", "The body is not valid JSON"],
@@ -340,7 +344,10 @@ describe("status 400", () => {
     ["two JSON documents", '{"urls":["example.com"]}{}', "The body is not valid JSON"],
     ["JSON with single quotes", "{'urls':['example.com']}", "The body is not valid JSON"],
     ["JSON with NaN", '{"urls":[NaN]}', "The body is not valid JSON"],
-    ["100,000 open brackets", "[".repeat(100_000), "The body is not valid JSON"],
+    ["10,000 open brackets", "[".repeat(10_000), "The body is not valid JSON"],
+    ["100,000 open brackets", "[".repeat(100_000), manyParts],
+    ["10,001 fields", `{${'"a":0,'.repeat(10_000)}"urls":["example.com"]}`, manyParts],
+    ["10,001 nested lists", `{"more":${"[".repeat(9999)}${"]".repeat(9999)}}`, manyParts],
     ["UTF-16", Buffer.from('{"urls":["example.com"]}', "utf16le"), "The body is not valid JSON"],
     [
       "bytes that are not UTF-8",

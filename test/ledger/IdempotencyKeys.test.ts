@@ -14,7 +14,6 @@ import * as Balance from "../../src/ledger/Balance.ts"
 import { Books } from "../../src/ledger/Books.ts"
 import { type Hold, InsufficientCredits } from "../../src/ledger/Hold.ts"
 import { retentionMs } from "../../src/ledger/IdempotencyKey.ts"
-import * as SqlCreditLedger from "../../src/sql/CreditLedger.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import {
   chargeAtOnce,
@@ -126,12 +125,16 @@ for (const [name, store] of sqlStores) {
         Effect.gen(function* () {
           const ledger = yield* CreditLedger
           const account = yield* newAccountWith(1)
-          const charger = SqlCreditLedger.chargerOf(ledger)
-          assert.isUndefined(SqlCreditLedger.chargerOf({ ...ledger }))
           const charge = (answer: string) =>
             Effect.async<Option.Option<string>, unknown>((resume) => {
               const once = { amount: credits(1), urls: 1 }
-              charger?.(request(account), once, answer, Number.POSITIVE_INFINITY, resume)
+              ledger.charge.start?.(
+                resume,
+                Number.POSITIVE_INFINITY,
+                request(account),
+                once,
+                answer,
+              )
             })
           const answers = yield* Effect.all([charge("first"), charge("second")], atOnce)
           assert.deepStrictEqual(answers, [Option.none(), Option.some("first")])

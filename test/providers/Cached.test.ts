@@ -1,5 +1,4 @@
 import { assert, describe, it } from "@effect/vitest"
-import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
@@ -11,7 +10,6 @@ import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { Outcome } from "../../src/Metrics.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
 import * as Cached from "../../src/providers/Cached.ts"
-import * as Recall from "../../src/providers/Recall.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import { tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
@@ -33,12 +31,9 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
       lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)),
       known: (...urls: ReadonlyArray<string>) =>
         Effect.gen(function* () {
-          const known = yield* provider.known(targets(...urls))
-          const now = yield* Clock.currentTimeMillis
-          // The synchronous recall returns the same.
-          const recalled = Recall.recallOf(provider)?.(targets(...urls), now)
-          assert.deepStrictEqual(recalled, Option.getOrUndefined(known))
-          return recalled
+          const found = yield* provider.known(targets(...urls))
+          assert.deepStrictEqual(provider.known.peek?.(targets(...urls)), found)
+          return Option.getOrUndefined(found)
         }),
     }
   })

@@ -11,6 +11,7 @@ import * as Metric from "effect/Metric"
 import * as TestClock from "effect/TestClock"
 import { AccountId } from "../../src/Account.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import * as Batch from "../../src/Batch.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Deadline } from "../../src/Deadline.ts"
@@ -52,7 +53,7 @@ const check = (urls: ReadonlyArray<string>, by = account) =>
     service.check({
       accountId: by,
       requestId: RequestId.make(`request-${requests++}`),
-      urls,
+      ...Batch.parse(urls),
     }),
   ).pipe((check) =>
     Effect.flatMap(Clock.currentTimeMillis, (now) =>

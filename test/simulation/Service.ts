@@ -19,18 +19,22 @@ import * as Runtime from "effect/Runtime"
 import * as Scope from "effect/Scope"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
+import * as Batch from "../../src/Batch.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import * as sweeper from "../../src/server/sweeper.ts"
 import { batchPath } from "../../src/contract/Wire.ts"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { within } from "../../src/Deadline.ts"
-import * as errorAnswer from "../../src/express/errorAnswer.ts"
 import * as FastPath from "../../src/express/FastPath.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
+import * as Call from "../../src/http/Call.ts"
+import type { Current } from "../../src/http/CurrentRequest.ts"
+import * as errorAnswer from "../../src/http/errorAnswer.ts"
 import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
 import { Request } from "../../src/http/Request.ts"
+import * as Router from "../../src/http/Router.ts"
 import type { Shortcut } from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
@@ -90,6 +94,7 @@ interface Life {
   readonly process: Process
   readonly vendors: Vendor.Vendors
   readonly runtime: Runtime.Runtime<Services>
+  readonly begin: Effect.Effect.Success<ReturnType<typeof Call.make>>
   readonly express: Shortcut
   readonly connections: Set<Connection>
 }
@@ -232,8 +237,13 @@ export class Replica {
         service(vendors).pipe(Layer.provide(Layer.succeedContext(store))),
       )
       const runtime = yield* Effect.provide(Effect.runtime<Services>(), context)
-      const express = yield* Effect.provide(this.express(), context)
-      this.life = { process, vendors, runtime, express, connections: new Set() }
+      const express = yield* Effect.provide(FastPath.make(Credits.make(price)), context)
+      const begin = yield* Call.make(Router.routes, () => ({ parent: undefined, end: () => {} }), {
+        corsOrigins: [],
+        requestTimeout: timeoutMs,
+        newRequestId: () => RequestId.make(`${this.name}-${this.requests++}`),
+      })
+      this.life = { process, vendors, runtime, begin, express, connections: new Set() }
       world.note(process.name, "is up")
       return yield* never
     }).pipe(
@@ -252,16 +262,6 @@ export class Replica {
     })
   }
 
-  private express() {
-    return FastPath.make({
-      price: Credits.make(price),
-      timeout: timeoutMs,
-      corsOrigins: [],
-      isTraced: false,
-      newRequestId: () => this.newRequestId(),
-    })
-  }
-
   /** Shows the log in the recorded trace. */
   private logger(process: Process) {
     const { notes } = this.options.world
@@ -270,25 +270,18 @@ export class Replica {
     })
   }
 
-  private newRequestId() {
-    return RequestId.make(`${this.name}-${this.requests++}`)
-  }
-
   /** Handles a request like `http/Server.ts`: by the fast path, or else by the router's handler. */
   private handle(life: Life, ask: Ask, connection: Connection): void {
-    const { onRequestId } = this.options
-    const before = this.requests
     const response = new AnyResponse(connection.reply)
-    if (life.express(new AnyRequest(ask), response)) {
-      onRequestId(ask, RequestId.make(`${this.name}-${before}`))
+    const call = life.begin(new AnyRequest(ask), response)
+    this.options.onRequestId(ask, call.current.id)
+    if (life.express(call)) {
       connection.hangUp = () => {
         response.destroyed = true
       }
       return
     }
-    const requestId = this.newRequestId()
-    onRequestId(ask, requestId)
-    const fiber = Runtime.runFork(life.runtime)(routed(ask, requestId))
+    const fiber = Runtime.runFork(life.runtime)(routed(ask, call.current))
     fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) connection.reply(exit.value)
     })
@@ -312,18 +305,21 @@ const service = (vendors: Vendor.Vendors) =>
   )
 
 /** What the router does with a batch: the key, the use case, and the errors of the contract. */
-const routed = (ask: Ask, requestId: RequestId) =>
+const routed = (ask: Ask, { account, id: requestId, known }: Current) =>
   Effect.gen(function* () {
     const { check } = yield* AuthorityCheck.AuthorityCheck
     const { authenticate } = yield* ApiKeys
-    const { accountId } = yield* authenticate(Redacted.make(ask.apiKey))
-    const report = yield* check({ accountId, requestId, ...ask })
-    const { body } = BatchAnswer.json(report)
+    const accountId = account ?? (yield* authenticate(Redacted.make(ask.apiKey))).accountId
+    const { idempotencyKey, urls } = ask
+    const list = Batch.parse(urls)
+    const report = yield* check({ ...list, accountId, requestId, idempotencyKey, known })
+    const body = BatchAnswer.json(report)
     return { status: 200, body, isReplay: report.isReplay, isExpress: false }
   }).pipe(
     Effect.catchTag("HoldExpired", Effect.die),
     Effect.catchAll((error) => {
-      if (error._tag === "InvalidApiKey") return Effect.succeed(answerOf([401, error.message]))
+      if (error._tag === "InvalidApiKey")
+        return Effect.succeed(answerOf({ status: 401, body: error.message }))
       const refused = ledgerErrors.errorOf(error, { ...ask, requestId })
       return Effect.succeed(answerOf(errorAnswer.of(refused)))
     }),
@@ -339,7 +335,7 @@ const routed = (ask: Ask, requestId: RequestId) =>
     within(timeoutMs),
   )
 
-const answerOf = ([status, body]: readonly [number, string]): Answer => ({
+const answerOf = ({ body, status }: Pick<Answer, "body" | "status">): Answer => ({
   status,
   body,
   isReplay: false,

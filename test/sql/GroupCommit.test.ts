@@ -8,6 +8,7 @@ import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
+import { awaited } from "../../src/Direct.ts"
 import * as GroupCommit from "../../src/sql/GroupCommit.ts"
 import { settable } from "../support/SettableClock.ts"
 import { ReconnectLimit, retryAfterDisconnection } from "../../src/sql/retry.ts"
@@ -44,7 +45,7 @@ const committing = (commit: (commands: ReadonlyArray<number>) => Effect.Effect<v
   Effect.map(
     GroupCommit.make(commit),
     (queue) => (command: number) =>
-      GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(command, callback)),
+      awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(command, callback)),
   )
 
 const upTo = (n: number) => Array.from({ length: n }, (_, i) => i)
@@ -146,12 +147,8 @@ describe("isolated failures", () => {
           calls++
           throw new Error("a bug of the caller")
         })
-        yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
-          queue.submit(1, callback),
-        )
-        yield* GroupCommit.awaited<void, GroupCommit.GivenUp>((callback) =>
-          queue.submit(2, callback),
-        )
+        yield* awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(1, callback))
+        yield* awaited<void, GroupCommit.GivenUp>((callback) => queue.submit(2, callback))
         assert.deepStrictEqual(commits, [[0, 1], [2]])
         assert.strictEqual(calls, 1)
       }),

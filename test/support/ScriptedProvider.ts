@@ -3,9 +3,10 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import { peekable } from "../../src/Direct.ts"
 import { type Metrics, Outcome } from "../../src/Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../../src/MetricsProvider.ts"
-import { remembering } from "../../src/providers/Recall.ts"
 import type { Target } from "../../src/Target.ts"
 
 export type Lookup = (
@@ -26,12 +27,15 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
   const { calls, layer } = make(lookup)
   const recall = (targets: ReadonlyArray<Target>) => {
     const outcomes = targets.flatMap(({ page }) => known(page) ?? [])
-    return outcomes.length === targets.length ? outcomes : undefined
+    return outcomes.length === targets.length ? Option.some(outcomes) : Option.none()
   }
   return {
     calls,
     layer: Layer.map(layer, (context) =>
-      Context.make(MetricsProvider, remembering(Context.get(context, MetricsProvider), recall)),
+      Context.make(MetricsProvider, {
+        ...Context.get(context, MetricsProvider),
+        known: peekable(recall, nothingKnown),
+      }),
     ),
   }
 }

@@ -76,17 +76,14 @@ export const start = (mode: Mode, options: Options) =>
     const isTraced = tracer !== undefined
     const log: Array<string> = []
     let answered = 0
-    const shortcut = Effect.map(
-      mode === "express"
-        ? FastPath.make({ price, timeout, corsOrigins, isTraced })
-        : (Server.noShortcut as ReturnType<typeof FastPath.make>),
-      (express): Server.Shortcut =>
-        (request, response) => {
-          const isAnswered = express(request, response)
+    const load = async () => ({
+      make: (price: Credits) =>
+        Effect.map(FastPath.make(price), (express): Server.Shortcut => (call) => {
+          const isAnswered = express(call)
           if (isAnswered) answered++
           return isAnswered
-        },
-    )
+        }),
+    })
     const filename = join(yield* temporaryFolder, "authority.db")
     const context = yield* Server.layer(
       {
@@ -100,7 +97,7 @@ export const start = (mode: Mode, options: Options) =>
         hasSyntheticFigures: false,
         rateLimit: options.rateLimit,
       },
-      shortcut,
+      { price, isOn: mode === "express", load },
     ).pipe(
       Layer.provide(AuthorityCheck.layer({ price })),
       Layer.provide(MemoryHealth.layer),

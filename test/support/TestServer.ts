@@ -18,11 +18,9 @@ import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as Balance from "../../src/ledger/Balance.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
-import * as FastPath from "../../src/express/FastPath.ts"
 import type { Health } from "../../src/Health.ts"
 import * as NodeServer from "../../src/http/NodeServer.ts"
 import type * as RateLimit from "../../src/http/RateLimit.ts"
-import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
@@ -30,6 +28,7 @@ import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
+import * as Composition from "../../src/server/Composition.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
@@ -53,8 +52,6 @@ export const creditsPath = "/v1/quota/available-credits"
 
 export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 
-const requestTimeout = "30 seconds"
-
 /** The program's setting, from the environment of the test run. */
 const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
 
@@ -69,24 +66,21 @@ export const start = (options: Options = {}) =>
   Effect.gen(function* () {
     const log: Array<string> = []
     const price = Credits.make(options.price ?? 1)
-    const { corsOrigins = [] } = options
     const context = yield* Layer.build(
-      Server.layer(
+      Composition.server(
         {
           host: "127.0.0.1",
           port: 0,
-          requestTimeout,
+          requestTimeout: "30 seconds",
           shutdownTimeout: "1 second",
           maxConnections: 1000,
-          corsOrigins,
+          corsOrigins: options.corsOrigins ?? [],
           isTraced: false,
           hasSyntheticFigures: options.hasSyntheticFigures ?? false,
           rateLimit: options.rateLimit,
           limits: options.limits ?? {},
         },
-        hasExpress
-          ? FastPath.make({ price, timeout: requestTimeout, corsOrigins, isTraced: false })
-          : Server.noShortcut,
+        { price, isOn: hasExpress },
       ).pipe(
         Layer.provide(AuthorityCheck.layer({ price })),
         Layer.provide(options.provider ?? Sandbox.layer),

@@ -1,0 +1,54 @@
+/** The answers to errors: their status, their headers, and the body that every error has. */
+import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
+import * as HttpApp from "@effect/platform/HttpApp"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Effect from "effect/Effect"
+import * as Envelope from "../contract/Envelope.ts"
+
+/** Makes the answer to an error that the contract does not declare. */
+export const failure = (status: number, message: string) =>
+  HttpServerResponse.unsafeJson(Envelope.errorBody(message), { status })
+
+/** Fails with an error of the contract, and adds headers to the answer. */
+export const refuse = <E extends { readonly _tag: string }>(
+  error: E,
+  headers = headersOf(error),
+): Effect.Effect<never, E> =>
+  Effect.zipRight(
+    HttpApp.appendPreResponseHandler((_, response) =>
+      Effect.succeed(HttpServerResponse.setHeaders(response, headers)),
+    ),
+    Effect.fail(error),
+  )
+
+const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
+  _tag === "Conflict" || _tag === "ServiceUnavailable" ? retryLater : {}
+
+const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
+
+const ledgerErrors = [
+  Envelope.PaymentRequired,
+  Envelope.Conflict,
+  Envelope.UnprocessableContent,
+  Envelope.InternalServerError,
+  Envelope.ServiceUnavailable,
+] as const
+
+const statuses = new Map<string, number>(
+  ledgerErrors.map(({ _tag, body }) => [_tag, HttpApiSchema.getStatusErrorAST(body.ast)]),
+)
+
+/** Makes the answer to an error of the ledger, as the framework makes it after `refuse`. */
+export const of = (error: InstanceType<(typeof ledgerErrors)[number]>) => {
+  const body = JSON.stringify(Envelope.errorBody(error.message))
+  const length = String(Buffer.byteLength(body))
+  return {
+    status: statuses.get(error._tag) ?? 500,
+    headers: {
+      ...headersOf(error),
+      "content-type": "application/json",
+      "content-length": length,
+    },
+    body,
+  }
+}
