@@ -5,7 +5,6 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { counted } from "../text/counted.ts"
-import { CreditLedger } from "../CreditLedger.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
@@ -13,6 +12,7 @@ import * as Logging from "./Logging.ts"
 import { print } from "./Output.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
+import { verified } from "./verified.ts"
 
 class BackupFailed extends Data.TaggedError("BackupFailed")<{ readonly message: string }> {}
 
@@ -55,12 +55,7 @@ export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
     const { accounts, entries, problems } = yield* Stores.migrate.pipe(
-      Effect.zipRight(
-        Effect.provide(
-          Effect.flatMap(CreditLedger, ({ verify }) => verify),
-          Stores.forVerbs,
-        ),
-      ),
+      Effect.zipRight(Effect.provide(verified, Stores.forVerbs)),
       Effect.provideService(Settings.Settings, {
         ...settings,
         databaseUrl: Redacted.make(`sqlite:${file}`),

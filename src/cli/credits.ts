@@ -9,6 +9,7 @@ import * as Database from "./Database.ts"
 import { although, print, table } from "./Output.ts"
 import { statement } from "./statement.ts"
 import * as Verb from "./Verb.ts"
+import { verified } from "./verified.ts"
 
 /** The JSON document of `credits balance` and `credits grant`. */
 const summary = (account: string, balance: Balance.Funds) => ({
@@ -76,8 +77,7 @@ const verify = Verb.make({
   options: Schema.Struct({ json: Verb.json }),
   run: ({ json }) =>
     Effect.gen(function* () {
-      const ledger = yield* CreditLedger
-      const { accounts, entries, problems } = yield* ledger.verify
+      const { accounts, entries, problems } = yield* verified
       const ok = problems.length === 0
       yield* print(
         json,

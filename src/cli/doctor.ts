@@ -9,7 +9,6 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ApiKeys } from "../ApiKeys.ts"
 import { counted } from "../text/counted.ts"
-import { CreditLedger } from "../CreditLedger.ts"
 import { Health } from "../Health.ts"
 import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../text/Secrets.ts"
@@ -22,6 +21,7 @@ import { print, time } from "./Output.ts"
 import * as Providers from "./Providers.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
+import { verified } from "./verified.ts"
 
 interface Finding {
   readonly state: "ok" | "warning" | "failure"
@@ -131,10 +131,7 @@ const stores = Effect.gen(function* () {
 const written = ok("writing", "a row was written and removed")
 
 const ledger = Effect.gen(function* () {
-  const { accounts, entries, problems } = yield* Effect.flatMap(
-    CreditLedger,
-    ({ verify }) => verify,
-  )
+  const { accounts, entries, problems } = yield* verified
   return problems.length === 0
     ? [
         ok(

@@ -11,7 +11,7 @@ import type { Balance } from "./Balance.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
 /** The maximum number of problems that one verification lists. */
-const maxProblems = 100
+export const maxProblems = 100
 
 /** The result of an audit. Each problem is a sentence that names the account. */
 export interface Verification {
@@ -70,6 +70,15 @@ export const summarize = (
       problems: [...sum.problems, ...problems].slice(0, maxProblems),
     }),
   )
+
+/** Adds problems that were found elsewhere. Keeps the first 100 problems. */
+export const withProblems = (
+  verification: Verification,
+  more: ReadonlyArray<string>,
+): Verification => ({
+  ...verification,
+  problems: [...verification.problems, ...more].slice(0, maxProblems),
+})
 
 interface Sums {
   readonly entries: number

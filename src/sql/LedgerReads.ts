@@ -1,5 +1,6 @@
 /** The ledger's methods that only read: `statement`, `totals` and `verify`. */
 import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
@@ -10,7 +11,7 @@ import * as Audit from "../ledger/Audit.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
 import * as Failure from "./Failure.ts"
-import { type Queries, readBooks, readEntry } from "./ledgerQueries.ts"
+import { type Queries, problemOfHold, readBooks, readEntry } from "./ledgerQueries.ts"
 import { nextPage } from "./paging.ts"
 
 export const make = (
@@ -23,6 +24,49 @@ export const make = (
         Option.map(nextPage(page), ({ sequence }) => sequence),
       ]),
     )
+
+  const audited = Stream.paginateChunkEffect("", (after) =>
+    Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
+      Chunk.unsafeFromArray(page),
+      Option.map(nextPage(page), ({ accountId }) => accountId),
+    ]),
+  ).pipe(
+    Stream.mapEffect((row) =>
+      Either.match(readBooks(row), {
+        onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
+        onRight: ({ accountId, lastEntry, openHolds, ...balance }) =>
+          Audit.examine({
+            accountId,
+            balance,
+            openHolds,
+            lastEntry,
+            // Leaves out entries that were added after the balance was read.
+            entries: Stream.take(entriesOf(accountId), lastEntry),
+          }),
+      }),
+    ),
+    Audit.summarize,
+  )
+
+  const withoutAccount = Effect.forEach(
+    ["balances", "entries", "holds", "api_keys", "receipts"] as const,
+    (table) =>
+      Effect.map(Failure.orDie(queries.missingAccounts(table)), (rows) =>
+        rows.map(
+          ({ accountId }) =>
+            `account ${accountId}: the account does not exist, but the table ${table} has rows of it`,
+        ),
+      ),
+  )
+
+  const badHolds = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    Stream.paginateChunkEffect("", (after) =>
+      Effect.map(Failure.orDie(queries.holdsAfter(after)), (page) => [
+        Chunk.fromIterable(page.flatMap((row) => problemOfHold(row, now) ?? [])),
+        Option.map(nextPage(page), ({ requestId }) => requestId),
+      ]),
+    ).pipe(Stream.take(Audit.maxProblems), Stream.runCollect),
+  )
 
   return {
     statement: (account, { since = -Infinity, until = Infinity }) =>
@@ -48,27 +92,12 @@ export const make = (
       }
     }, Failure.orDie),
 
-    verify: Stream.paginateChunkEffect("", (after) =>
-      Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
-        Chunk.unsafeFromArray(page),
-        Option.map(nextPage(page), ({ accountId }) => accountId),
-      ]),
-    ).pipe(
-      Stream.mapEffect((row) =>
-        Either.match(readBooks(row), {
-          onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
-          onRight: ({ accountId, lastEntry, openHolds, ...balance }) =>
-            Audit.examine({
-              accountId,
-              balance,
-              openHolds,
-              lastEntry,
-              // Leaves out entries that were added after the balance was read.
-              entries: Stream.take(entriesOf(accountId), lastEntry),
-            }),
-        }),
-      ),
-      Audit.summarize,
-    ),
+    verify: Effect.gen(function* () {
+      const verification = yield* audited
+      return Audit.withProblems(verification, [
+        ...(yield* withoutAccount).flat(),
+        ...(yield* badHolds),
+      ])
+    }),
   }
 }

@@ -44,15 +44,11 @@ const KeyRow = Schema.Struct({
   expiresAt: Schema.Int,
 })
 const decodeKeys = TypeGuard.decoder(Schema.Array(KeyRow))
-/** `readBooks` decodes the other columns, so that `verify` can name a damaged row. */
-const BooksRow = Schema.Struct(
-  { accountId: AccountId },
-  { key: Schema.String, value: Schema.Unknown },
-)
-const EntryRow = Schema.Struct(
-  { sequence: Schema.Int },
-  { key: Schema.String, value: Schema.Unknown },
-)
+/** The columns that are not decoded here are decoded later, so that `verify` can name a bad row. */
+const unread = { key: Schema.String, value: Schema.Unknown }
+const BooksRow = Schema.Struct({ accountId: AccountId }, unread)
+const EntryRow = Schema.Struct({ sequence: Schema.Int }, unread)
+const UnreadHold = Schema.Struct({ accountId: Schema.String, requestId: Schema.String }, unread)
 const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
@@ -71,6 +67,23 @@ export const readBooks = (row: typeof BooksRow.Type) =>
     (error) =>
       `account ${row.accountId}: its balance cannot be read (${Failure.unreadable(error)})`,
   )
+
+const decodeHold = Schema.decodeUnknownEither(HoldRow)
+
+/** Every hold ends after some minutes. A day leaves room for clocks that differ. */
+const longestHoldMs = 24 * 60 * 60 * 1000
+
+/** Returns what is wrong with a hold; undefined when nothing is. `now` is in epoch milliseconds. */
+export const problemOfHold = (row: typeof UnreadHold.Type, now: number): string | undefined => {
+  const hold = `account ${row.accountId}: the hold of request ${row.requestId}`
+  return Either.match(decodeHold(row), {
+    onLeft: (error) => `${hold} cannot be read (${Failure.unreadable(error)})`,
+    onRight: ({ expiresAt }) =>
+      expiresAt - now > longestHoldMs
+        ? `${hold} has no end, because its lease ends more than a day from now`
+        : undefined,
+  })
+}
 
 export type Rows<A> = Effect.Effect<ReadonlyArray<A>, SqlError | ParseResult.ParseError>
 
@@ -235,6 +248,25 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
         LEFT JOIN (SELECT account_id, SUM(amount) AS amount FROM holds GROUP BY account_id) h
           ON h.account_id = a.id
         WHERE a.id > ${account} ORDER BY a.id LIMIT ${pageSize}`,
+  }),
+
+  /** Up to 100 accounts that do not exist, although this table has rows of them. */
+  missingAccounts: (table: "balances" | "entries" | "holds" | "api_keys" | "receipts") =>
+    SqlSchema.findAll({
+      Request: Schema.Void,
+      Result: Schema.Struct({ accountId: Schema.String }),
+      execute: () => sql`
+        SELECT DISTINCT t.account_id FROM ${sql.literal(table)} t
+        WHERE NOT EXISTS (SELECT 1 FROM accounts a WHERE a.id = t.account_id)
+        ORDER BY t.account_id LIMIT 100`,
+    })(),
+
+  holdsAfter: SqlSchema.findAll({
+    Request: Schema.String,
+    Result: UnreadHold,
+    execute: (request) => sql`
+        SELECT ${columnsOf(sql).hold} FROM holds WHERE request_id > ${request}
+        ORDER BY request_id LIMIT ${pageSize}`,
   }),
 
   entriesAfter: SqlSchema.findAll({

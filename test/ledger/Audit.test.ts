@@ -3,6 +3,7 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import type { AccountId } from "../../src/Account.ts"
+import { ApiKeys } from "../../src/ApiKeys.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { chainHash, genesisHash, type StatementEntry } from "../../src/ledger/LedgerEntry.ts"
 import { newAccount, newAccountWith } from "../../scripts/support/accounts.ts"
@@ -32,6 +33,20 @@ type Tampering = (
   sql: SqlClient.SqlClient,
   account: AccountId,
 ) => Effect.Effect<unknown, unknown, Ports>
+
+/** Changes rows although other rows refer to them. */
+const withoutForeignKeys = <A, E>(sql: SqlClient.SqlClient, change: Effect.Effect<A, E>) =>
+  sql.onDialectOrElse({
+    pg: () =>
+      sql.withTransaction(
+        Effect.zipRight(sql`SET LOCAL session_replication_role = 'replica'`, change),
+      ),
+    orElse: () =>
+      Effect.zipRight(
+        sql`PRAGMA foreign_keys = OFF`,
+        Effect.zipLeft(change, sql`PRAGMA foreign_keys = ON`),
+      ),
+  })
 
 const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unknown>) =>
   layer(store)(`audit in ${name}`, (it) => {
@@ -233,6 +248,61 @@ const suite = (name: string, store: Layer.Layer<Ports | SqlClient.SqlClient, unk
         (sql, account) => sql`UPDATE holds SET amount = 9 WHERE account_id = ${account}`,
       )
     })
+
+    describe("the holds", () => {
+      it.effect("the audit names a hold that has no end", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const id = yield* newAccountWith(10)
+          const { requestId } = yield* hold(id, 5)
+          const endsIn = (ms: number) =>
+            sql`UPDATE holds SET expires_at = ${ms} WHERE account_id = ${id}`
+          const dayMs = 24 * 3_600_000
+          yield* endsIn(dayMs)
+          assert.deepStrictEqual(yield* problemsOf(id), [])
+          for (const ms of [dayMs + 1, Number.MAX_SAFE_INTEGER]) {
+            yield* endsIn(ms)
+            assert.deepStrictEqual(yield* problemsOf(id), [
+              `the hold of request ${requestId} has no end, because its lease ends more than a day from now`,
+            ])
+          }
+          yield* sql`DELETE FROM holds WHERE account_id = ${id}`
+        }),
+      )
+
+      it.effect("the audit names a hold that cannot be read", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const id = yield* newAccountWith(10)
+          const { requestId } = yield* hold(id, 5)
+          yield* sql`UPDATE holds SET expires_at = ${2 ** 60} WHERE account_id = ${id}`
+          const [problem, ...others] = yield* problemsOf(id)
+          assert.deepStrictEqual(others, [])
+          assert.include(problem, `the hold of request ${requestId} cannot be read (`)
+          yield* sql`DELETE FROM holds WHERE account_id = ${id}`
+        }),
+      )
+    })
+
+    it.effect("the audit names an account whose row is gone, by its books and by its keys", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const account = yield* books
+        const { id: onlyKeys } = yield* newAccount
+        yield* Effect.flatMap(ApiKeys, ({ issue }) => issue({ account: onlyKeys }))
+        yield* sql`UPDATE balances SET granted = 999999 WHERE account_id = ${account}`
+        for (const id of [account, onlyKeys]) {
+          yield* withoutForeignKeys(sql, sql`DELETE FROM accounts WHERE id = ${id}`)
+        }
+        const rowsIn = (table: string) =>
+          `the account does not exist, but the table ${table} has rows of it`
+        assert.deepStrictEqual(
+          yield* problemsOf(account),
+          ["balances", "entries", "holds"].map(rowsIn),
+        )
+        assert.deepStrictEqual(yield* problemsOf(onlyKeys), ["balances", "api_keys"].map(rowsIn))
+      }),
+    )
 
     it.effect("the audit reports both wrong entries and wrong holds", () =>
       Effect.gen(function* () {

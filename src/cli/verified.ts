@@ -1,0 +1,10 @@
+import * as Effect from "effect/Effect"
+import { CreditLedger } from "../CreditLedger.ts"
+import * as Audit from "../ledger/Audit.ts"
+import * as StoredAnswers from "../sql/StoredAnswers.ts"
+
+/** Verifies the ledger and the stored answers of the database. */
+export const verified = Effect.gen(function* () {
+  const { verify } = yield* CreditLedger
+  return Audit.withProblems(yield* verify, yield* StoredAnswers.problems)
+})
