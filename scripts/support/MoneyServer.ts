@@ -92,7 +92,7 @@ const makeRoutes = () => {
       route(Schema.Struct({}), () => {
         const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now())
         for (const hold of expired) books.release(hold)
-        books.forgetKeys(now())
+        books.forgetKeys(now(), true)
         return [200, { released: expired.length }]
       }),
     ],

@@ -190,9 +190,11 @@ export class Books {
     return Either.right(balance)
   }
 
-  /** Deletes the idempotency keys and stored answers that have expired. */
-  forgetKeys(now: number) {
-    for (const record of this.keys.values()) if (record.expiresAt <= now) this.deleteKey(record)
+  /** Deletes the expired idempotency keys; those with a stored answer only if `andAnswers`. */
+  forgetKeys(now: number, andAnswers: boolean) {
+    for (const record of this.keys.values()) {
+      if (record.expiresAt <= now && (andAnswers || record.answer === null)) this.deleteKey(record)
+    }
   }
 
   /**
@@ -204,7 +206,9 @@ export class Books {
     now: number,
   ): Either.Either<Option.Option<string>, IdempotencyKeyReused | IdempotencyKeyInUse> {
     const record = this.keyOf(hold)
-    if (record === undefined || record.expiresAt <= now) return nothingStored
+    // A stored answer is replayed until it is deleted, whatever the clock says.
+    const isOver = record?.answer === null && record.expiresAt <= now
+    if (record === undefined || isOver) return nothingStored
     if (record.fingerprint !== hold.idempotencyKey?.fingerprint) {
       return Either.left(new IdempotencyKeyReused())
     }

@@ -11,6 +11,7 @@ import * as Audit from "../ledger/Audit.ts"
 import { available } from "../ledger/Balance.ts"
 import { Books } from "../ledger/Books.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import * as SteadyClock from "../time/SteadyClock.ts"
 
 /**
  * `lease`: how long a hold and its idempotency key last when the hold is not settled or released.
@@ -22,6 +23,7 @@ export const layer = (options: {
     const books = new Books(Duration.toMillis(options.lease))
     const entriesOf = (account: AccountId) =>
       books.newEntries.filter(({ accountId }) => accountId === account)
+    const isSteady = SteadyClock.make()
     const atNow = <A, E>(change: (now: number) => Either.Either<A, E>): Effect.Effect<A, E> =>
       Effect.flatMap(Clock.currentTimeMillis, change)
 
@@ -33,10 +35,10 @@ export const layer = (options: {
       release: (hold) => Effect.asVoid(atNow(() => books.release(hold))),
       grant: (account, amount, note) => atNow((now) => books.grant(account, amount, note, now)),
 
-      expire: Effect.map(Clock.currentTimeMillis, (now) => {
+      expire: Effect.zipWith(Clock.currentTimeMillis, isSteady, (now, steady) => {
         const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now)
         for (const hold of expired) books.release(hold)
-        books.forgetKeys(now)
+        books.forgetKeys(now, steady)
         return expired.length
       }),
 

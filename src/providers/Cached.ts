@@ -19,6 +19,7 @@ import { missing, Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
+import * as SteadyClock from "../time/SteadyClock.ts"
 import type { Target } from "../Target.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
@@ -165,8 +166,10 @@ const tolerantStore = (provider: string, ttlMs: number) =>
       Effect.uninterruptible,
     )
 
-    const sweep = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      orFallback(cache.sweep(now - ttlMs), undefined),
+    const isSteady = SteadyClock.make()
+    const sweep = Effect.flatMap(
+      Effect.all([Clock.currentTimeMillis, isSteady]),
+      ([now, steady]) => (steady ? orFallback(cache.sweep(now - ttlMs), undefined) : Effect.void),
     )
 
     yield* Effect.addFinalizer(() => flush)

@@ -8,6 +8,7 @@ import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
 import type { Hold } from "../ledger/Hold.ts"
 import type { RequestId } from "../RequestId.ts"
+import * as SteadyClock from "../time/SteadyClock.ts"
 import * as Failure from "./Failure.ts"
 import type { Heartbeat } from "./Heartbeat.ts"
 import type { OwnedHold, Queries, Rows } from "./ledgerQueries.ts"
@@ -30,7 +31,7 @@ export interface HoldExpiry {
   readonly releaseFailed: (hold: Hold, until: number) => void
   /**
    * Ends every hold whose lease is over, whose process died or whose release failed, and deletes
-   * expired idempotency keys. Returns the number of holds that this call ended.
+   * expired idempotency keys, those with an answer only while the clock is steady. Returns the number of holds that this call ended.
    */
   readonly expire: Effect.Effect<number>
 }
@@ -64,9 +65,10 @@ export const make = (options: {
           ),
         )
 
-  const forgetKeys = (now: number) =>
+  const isSteady = SteadyClock.make()
+  const forgetKeys = (now: number, andAnswers: boolean) =>
     queries
-      .forgetKeys(now)
+      .forgetKeys(now, andAnswers)
       .pipe(sql.withTransaction, Effect.repeat({ while: (mayBeMore) => mayBeMore }), Failure.orDie)
 
   return {
@@ -77,9 +79,9 @@ export const make = (options: {
     // Delete the expired idempotency keys first: the release of a hold dies when the books are
     // corrupt, so a later deletion would never run. If the database is unreachable, the deletion
     // dies, and no release is tried.
-    expire: Effect.flatMap(Clock.currentTimeMillis, (now) =>
+    expire: Effect.flatMap(Effect.all([Clock.currentTimeMillis, isSteady]), ([now, steady]) =>
       Effect.zipRight(
-        forgetKeys(now),
+        forgetKeys(now, steady),
         sumOf([
           Effect.suspend(() => releaseAgain(unreleased, now, release)),
           endGone,

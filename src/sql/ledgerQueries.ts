@@ -18,6 +18,7 @@ import { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { isAmong, rowsOf } from "./bulkRows.ts"
 import { entryColumns, isWritten, makeWrite } from "./ledgerWrites.ts"
+import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { pageSize } from "./paging.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
@@ -186,14 +187,21 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
     }),
 
     /**
-     * Deletes up to `sweepSize` expired keys. Skips locked keys, which a later sweep deletes.
+     * Deletes up to `sweepSize` expired keys; those with a stored answer only if `andAnswers`, and
+     * never while the newest answer is of the future. Skips locked keys, which a later sweep deletes.
      * Returns true when there may be more expired keys.
      */
-    forgetKeys: (now: number) =>
+    forgetKeys: (now: number, andAnswers: boolean) =>
       Effect.map(
         sql`
           DELETE FROM receipts WHERE (account_id, key) IN (
-            SELECT account_id, key FROM receipts WHERE expires_at <= ${now}
+            SELECT account_id, key FROM receipts WHERE expires_at <= ${now} AND ${
+              andAnswers
+                ? sql`NOT EXISTS (
+                    SELECT 1 FROM receipts
+                    WHERE expires_at > ${now + retentionMs} AND body IS NOT NULL)`
+                : sql`body IS NULL`
+            }
             LIMIT ${sweepSize} ${sql.literal(skippingLocked)}
           ) RETURNING key`,
         (forgotten) => forgotten.length === sweepSize,

@@ -26,6 +26,7 @@ import {
   release,
   settle,
 } from "../../scripts/support/ledger.ts"
+import { settable } from "../support/SettableClock.ts"
 import { lease, sqlStores, stores } from "../support/Stores.ts"
 
 const atOnce = { concurrency: "unbounded" } as const
@@ -71,6 +72,54 @@ for (const [name, store] of sqlStores) {
   layer(store)(`the table of idempotency keys in ${name}`, (it) => {
     const rows = Effect.flatMap(SqlClient.SqlClient, (sql) => sql`SELECT key FROM receipts`)
 
+    it.effect(
+      "a clock that is a day ahead for seconds deletes no stored answer, and repeats are not charged again",
+      () =>
+        Effect.gen(function* () {
+          const { adjust, clock, putBack, putForward } = yield* settable
+          yield* Effect.gen(function* () {
+            const account = yield* anAccount
+            yield* chargeAtOnce(request(account), 1, "answer")
+            yield* expire
+            yield* adjust("10 minutes")
+            putForward("25 hours")
+            yield* expire
+            assert.strictEqual(yield* chargeAtOnce(request(account), 1, "again"), "answer")
+            yield* adjust("8 seconds")
+            yield* expire
+            putBack("25 hours")
+            yield* adjust("11 minutes")
+            yield* expire
+            assert.strictEqual(yield* chargeAtOnce(request(account), 1, "again"), "answer")
+            assert.deepInclude(yield* figures(account), { charged: 1 })
+            yield* adjust(day)
+            yield* expire
+            assert.deepStrictEqual(yield* rows, [])
+          }).pipe(Effect.withClock(clock))
+        }),
+    )
+
+    it.effect("no answer is deleted while the clock is before the newest answer", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const account = yield* anAccount
+        yield* chargeAtOnce(request(account, { key: "old" }), 1, "answer")
+        yield* chargeAtOnce(request(account, { key: "new" }), 1, "answer")
+        yield* sql`UPDATE receipts SET expires_at = expires_at + ${retentionMs + 3_600_000}
+          WHERE account_id = ${account} AND receipts.key = 'new'`
+        yield* expire
+        yield* TestClock.adjust(day)
+        yield* expire
+        assert.strictEqual((yield* rows).length, 2)
+        yield* TestClock.adjust("1 hour")
+        yield* expire
+        assert.deepStrictEqual(yield* rows, [{ key: "new" }])
+        yield* TestClock.adjust(day)
+        yield* expire
+        assert.deepStrictEqual(yield* rows, [])
+      }),
+    )
+
     it.effect("two concurrent sweeps delete all of thousands of expired idempotency keys", () =>
       Effect.gen(function* () {
         const account = yield* newAccountWith(5000)
@@ -82,6 +131,7 @@ for (const [name, store] of sqlStores) {
         )
         yield* opened(request(account, { key: "in flight" }))
         assert.strictEqual((yield* rows).length, 2501)
+        yield* expire
         yield* TestClock.adjust(lease)
         yield* expire
         assert.strictEqual((yield* rows).length, 2500)
@@ -102,6 +152,7 @@ for (const [name, store] of sqlStores) {
           yield* hold(broken, 1)
           // The release of the hold fails, because the balance holds nothing.
           yield* sql`UPDATE balances SET held = 0 WHERE account_id = ${broken}`
+          yield* expire
           yield* TestClock.adjust(day)
           assert.isTrue(Exit.isFailure(yield* Effect.exit(expire)))
           assert.deepStrictEqual(yield* rows, [])
