@@ -14,20 +14,13 @@ import { join } from "node:path"
 import { setImmediate } from "node:timers/promises"
 import { setFlagsFromString } from "node:v8"
 import { Script } from "node:vm"
-import { heapFlags } from "./heap-flags.ts"
 import { freePort } from "./free-port.ts"
 
 /**
- * The executable's flags, because V8 rejects a cache that was made with other flags, and flags that
- * make the cache reproducible: the same random numbers in each run, and enough memory to run without
- * garbage collections, which would change the cache. V8 ignores these when it compares the flags.
+ * Node flags that make the cache reproducible: the same random numbers in each run, and enough
+ * memory to run without garbage collections, which would change the cache.
  */
-export const flags = [
-  ...heapFlags,
-  "--random-seed=1",
-  "--min-semi-space-size=256",
-  "--max-semi-space-size=256",
-]
+export const flags = ["--random-seed=1", "--min-semi-space-size=256", "--max-semi-space-size=256"]
 
 /**
  * The V8 flags that this script turns off while it runs the program, so that V8 neither discards

@@ -1,10 +1,23 @@
 /** The entry point: checks the Node version, then runs the command. */
 import "./cli/nodeVersion.ts"
 import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
-import * as Cli from "./cli/Cli.ts"
+import * as Effect from "effect/Effect"
 import * as ExitStatus from "./cli/ExitStatus.ts"
 
-NodeRuntime.runMain(ExitStatus.printFailure(Cli.run(process.argv.slice(2))), {
+const words = process.argv.slice(2)
+
+// `serve` does not load the parser of the command line, so a restarted service is ready sooner.
+const program = /^serve( --json)?$/.test(words.join(" "))
+  ? Effect.flatMap(
+      Effect.promise(() => import("./cli/serve.ts")),
+      ({ serve }) => serve({ json: words.length === 2 }),
+    )
+  : Effect.flatMap(
+      Effect.promise(() => import("./cli/Cli.ts")),
+      ({ run }) => run(words),
+    )
+
+NodeRuntime.runMain(ExitStatus.printFailure(program), {
   disableErrorReporting: true,
   disablePrettyLogger: true,
   teardown: ExitStatus.teardown,

@@ -1,5 +1,5 @@
 /** Declares a verb, such as `account create`: commander parses it, and a schema decodes it. */
-import { Command } from "commander"
+import type { Command } from "commander"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"

@@ -15,7 +15,7 @@ import * as Verb from "./Verb.ts"
 const service = Composition.over({ provider: Providers.layer, stores: allInDatabase })
 
 /** Runs the service until the fiber is interrupted. Fails when the service cannot start. */
-const serve = (options: { readonly json: boolean }) =>
+export const serve = (options: { readonly json: boolean }) =>
   greeting
     .layer(options)
     .pipe(
