@@ -66,16 +66,7 @@ export const make = (
       return Option.some(outcomes)
     }
 
-    /** Asks `inner` for the targets whose outcome is not known. */
-    const askFor = (inner: Provider, targets: ReadonlyArray<Target>, known: Found) => {
-      const unknown = targets.filter((_, i) => known[i] === undefined)
-      meters.cacheHits(targets.length - unknown.length)
-      if (!Arr.isNonEmptyArray(unknown)) return Effect.succeed(known.map(orMissing))
-      return Effect.map(inner.lookup(unknown), (outcomes) => {
-        const given = outcomes[Symbol.iterator]()
-        return known.map((outcome) => outcome ?? orMissing(given.next().value))
-      })
-    }
+    const askFor = asker(meters)
 
     const readThrough = (inner: Provider): Provider => ({
       ...inner,
@@ -114,6 +105,18 @@ export const make = (
 
     return { readThrough, writeThrough }
   })
+
+/** Asks `inner` for the targets whose outcome is not known. */
+const asker =
+  (meters: Meters.Meters) => (inner: Provider, targets: ReadonlyArray<Target>, known: Found) => {
+    const unknown = targets.filter((_, i) => known[i] === undefined)
+    meters.cacheHits(targets.length - unknown.length)
+    if (!Arr.isNonEmptyArray(unknown)) return Effect.succeed(known.map(orMissing))
+    return Effect.map(inner.lookup(unknown), (outcomes) => {
+      const given = outcomes[Symbol.iterator]()
+      return known.map((outcome) => outcome ?? orMissing(given.next().value))
+    })
+  }
 
 /** One element for each target: its outcome, or undefined when it is not in the cache. */
 type Found = ReadonlyArray<Outcome | undefined>

@@ -10,11 +10,11 @@ import type * as Either from "effect/Either"
 import * as Exit from "effect/Exit"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type { Books } from "../ledger/Books.ts"
+import type { Books, Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { commitGraceMs, Deadline } from "../Deadline.ts"
 import { awaited, queued } from "../Direct.ts"
-import type { Hold } from "../ledger/Hold.ts"
+import type { Charge, Hold } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
 import * as GroupCommit from "./GroupCommit.ts"
@@ -106,14 +106,7 @@ const make = (options: Options) =>
           charges: charge.amount > 0,
           apply: (books, now) => books.settle(hold, charge, answer, now),
         }),
-      charge: queued((callback, deadline, hold, charge, answer) => {
-        const change = {
-          ...changeOf(hold),
-          charges: charge.amount > 0,
-          apply: (books: Books, now: number) => books.charge(hold, charge, answer, now),
-        }
-        ask(change, callback, deadline)
-      }),
+      charge: queued((callback, deadline, ...args) => ask(chargeOf(...args), callback, deadline)),
       release: (hold) =>
         Effect.async<void>((resume) => releaseSoon(hold, () => resume(Effect.void))),
       grant: (accountId, amount, note) =>
@@ -174,6 +167,16 @@ const changeOf = (hold: Hold) => ({
   ...none,
   accountId: hold.accountId,
   keyedHold: hold.idempotencyKey === undefined ? undefined : hold,
+})
+
+const chargeOf = (
+  hold: Hold,
+  charge: Charge,
+  answer: string | undefined,
+): Change<Option.Option<string>, Refusal> => ({
+  ...changeOf(hold),
+  charges: charge.amount > 0,
+  apply: (books, now) => books.charge(hold, charge, answer, now),
 })
 
 const releaseOf = (hold: Hold): Change<boolean, never> => ({

@@ -56,115 +56,63 @@ interface Pending<Command> {
   callback: Callback | undefined
 }
 
+interface State<Command> {
+  /** An array, because Effect's Queue would take more time than a command's share of the commit. */
+  waiting: Array<Pending<Command>>
+  /** The commands of the commit in progress. */
+  underWay: ReadonlyArray<Pending<Command>>
+  isClosed: boolean
+  readonly hasWork: Effect.Latch
+  readonly hasLimits: Effect.Latch
+}
+
+/** Runs commands in one transaction. */
+type Commit<Command, E> = (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>
+
 /**
  * Makes a queue. `commit` runs commands in one transaction: it fails and changes nothing when one
  * of the commands is at fault, and dies when the store is at fault. Closing the scope makes the
  * queue refuse new commands, and waits until the queued commands are committed.
  */
 export const make = <Command, E>(
-  commit: (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>,
+  commit: Commit<Command, E>,
 ): Effect.Effect<Queue<Command>, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const { run: inNextTurn } = yield* NextTurn
-    // Use an array and callbacks: Effect's Queue and Deferred would take more time per command than
-    // the command's share of the commit.
-    let queue: Array<Pending<Command>> = []
-    const hasWork = yield* Effect.makeLatch(false)
-    let isClosed = false
-    /** The commands of the commit in progress. */
-    let underWay: ReadonlyArray<Pending<Command>> = []
-    const hasLimits = yield* Effect.makeLatch(false)
-
-    /**
-     * Waits until a turn of the event loop adds no command to the queue, the queue holds a full
-     * batch, or `maxTurns` turns have passed.
-     */
-    const gathered = Effect.async<void>((resume) => {
-      let [turns, seen] = [0, 0]
-      const turn = () => {
-        const isGrowing = queue.length > seen && queue.length < batchSize && turns++ < maxTurns
-        if (!isGrowing) return resume(Effect.void)
-        seen = queue.length
-        inNextTurn(turn)
-      }
-      turn()
-    })
-
-    const take = Effect.sync(() => {
-      const batch = queue.slice(0, batchSize)
-      queue = queue.slice(batchSize)
-      if (queue.length === 0 && !isClosed) hasWork.unsafeClose()
-      underWay = batch
-      return batch
-    })
-
-    const commitBatch = (batch: ReadonlyArray<Pending<Command>>): Effect.Effect<void> =>
-      Arr.isNonEmptyReadonlyArray(batch)
-        ? Effect.matchCauseEffect(commit(Arr.map(batch, ({ command }) => command)), {
-            onSuccess: () => callBack(batch, Exit.void),
-            onFailure: (cause) =>
-              batch.length > 1 && Cause.isFailure(cause)
-                ? commitHalves(batch)
-                : callBack(batch, Exit.failCause(Cause.flatMap(cause, Cause.die))),
-          })
-        : Effect.void
-
-    /**
-     * Commits the two halves of a failed batch one after the other. A half that fails is split in
-     * turn, so that only the command at fault fails.
-     */
-    const commitHalves = (batch: ReadonlyArray<Pending<Command>>) =>
-      Effect.forEach(Arr.splitAt(batch, Math.ceil(batch.length / 2)), commitBatch, {
-        discard: true,
-      })
-
-    const step = hasWork.await.pipe(
-      Effect.zipRight(gathered),
-      Effect.zipRight(take),
-      Effect.flatMap(commitBatch),
+    const nextTurn = yield* NextTurn
+    const { limit } = yield* ReconnectLimit
+    const state: State<Command> = {
+      waiting: [],
+      underWay: [],
+      isClosed: false,
+      hasWork: yield* Effect.makeLatch(false),
+      hasLimits: yield* Effect.makeLatch(false),
+    }
+    const step = state.hasWork.await.pipe(
+      Effect.zipRight(gathered(state, nextTurn)),
+      Effect.zipRight(Effect.suspend(() => commitBatch(commit, take(state)))),
       Effect.zipRight(
         Effect.sync(() => {
-          underWay = []
+          state.underWay = []
         }),
       ),
     )
-    const { limit } = yield* ReconnectLimit
     // The worker is a daemon: interrupting a caller must not stop it before all commands are
     // committed.
     const worker = yield* Effect.whileLoop({
-      while: () => !isClosed || queue.length > 0,
+      while: () => !state.isClosed || state.waiting.length > 0,
       body: () => step,
       step: () => {},
     }).pipe(
       // A shutdown does not wait for an unreachable database: closing the queue ends the retries.
-      Effect.provideService(ReconnectLimit, { limit, isOver: () => isClosed }),
+      Effect.provideService(ReconnectLimit, { limit, isOver: () => state.isClosed }),
       Effect.forkDaemon,
     )
-
-    /** One timer serves all commands: a timer per command would need a fiber per command. */
-    const giveUp = Effect.gen(function* () {
-      yield* hasLimits.await
-      yield* Effect.sleep(checkInterval)
-      const now = yield* MonotonicClock.now
-      const isLate = ({ callback, limit }: Pending<Command>) =>
-        limit <= now && callback !== undefined
-      const withdrawn = queue.filter(isLate)
-      const undecided = underWay.filter(isLate)
-      if (withdrawn.length > 0) queue = queue.filter((pending) => !isLate(pending))
-      if (queue.length === 0 && underWay.length === 0) hasLimits.unsafeClose()
-      if (withdrawn.length === 0 && undecided.length === 0) return
-      yield* callBack(withdrawn, Exit.fail("withdrawn"))
-      yield* callBack(undecided, Exit.fail("undecided"))
-      yield* Effect.logWarning(
-        `The database is too slow. Changes that will never be committed: ${withdrawn.length}; their requests got 503. Changes that may still be committed: ${undecided.length}; their requests got 503 or 500. Check the database's disk, locks and network.`,
-      )
-    })
-    const timer = yield* Effect.forkDaemon(Effect.forever(giveUp))
+    const timer = yield* Effect.forkDaemon(Effect.forever(giveUp(state)))
 
     yield* Effect.addFinalizer(() =>
       Effect.suspend(() => {
-        isClosed = true
-        hasWork.unsafeOpen()
+        state.isClosed = true
+        state.hasWork.unsafeOpen()
         return Effect.zipRight(Fiber.await(worker), Fiber.interrupt(timer))
       }),
     )
@@ -172,14 +120,79 @@ export const make = <Command, E>(
     return {
       submit: (command, callback, limit = Number.POSITIVE_INFINITY) => {
         // The queue is closed, so interrupt callers that submit a command now.
-        if (isClosed) return callback(Exit.interrupt(FiberId.none))
-        // The length of `queue` needs no limit: each command has a caller that waits for it, and
-        // the number of callers is limited.
-        queue.push({ command, callback, limit })
-        hasWork.unsafeOpen()
-        if (limit < Number.POSITIVE_INFINITY) hasLimits.unsafeOpen()
+        if (state.isClosed) return callback(Exit.interrupt(FiberId.none))
+        // The queue needs no maximum length: each command has a caller that waits for it, and the
+        // number of callers is limited.
+        state.waiting.push({ command, callback, limit })
+        state.hasWork.unsafeOpen()
+        if (limit < Number.POSITIVE_INFINITY) state.hasLimits.unsafeOpen()
       },
     }
+  })
+
+/**
+ * Waits until a turn of the event loop adds no command to the queue, the queue holds a full batch,
+ * or `maxTurns` turns have passed.
+ */
+const gathered = <Command>(state: State<Command>, { run: inNextTurn }: NextTurn["Type"]) =>
+  Effect.async<void>((resume) => {
+    let [turns, seen] = [0, 0]
+    const turn = () => {
+      const { length } = state.waiting
+      const isGrowing = length > seen && length < batchSize && turns++ < maxTurns
+      if (!isGrowing) return resume(Effect.void)
+      seen = length
+      inNextTurn(turn)
+    }
+    turn()
+  })
+
+const take = <Command>(state: State<Command>) => {
+  state.underWay = state.waiting.slice(0, batchSize)
+  state.waiting = state.waiting.slice(batchSize)
+  if (state.waiting.length === 0 && !state.isClosed) state.hasWork.unsafeClose()
+  return state.underWay
+}
+
+/**
+ * Commits a batch. A batch that fails is committed in two halves, one after the other, so that only
+ * the command at fault fails.
+ */
+const commitBatch = <Command, E>(
+  commit: Commit<Command, E>,
+  batch: ReadonlyArray<Pending<Command>>,
+): Effect.Effect<void> =>
+  Arr.isNonEmptyReadonlyArray(batch)
+    ? Effect.matchCauseEffect(commit(Arr.map(batch, ({ command }) => command)), {
+        onSuccess: () => callBack(batch, Exit.void),
+        onFailure: (cause) =>
+          batch.length > 1 && Cause.isFailure(cause)
+            ? Effect.forEach(
+                Arr.splitAt(batch, Math.ceil(batch.length / 2)),
+                (half) => commitBatch(commit, half),
+                { discard: true },
+              )
+            : callBack(batch, Exit.failCause(Cause.flatMap(cause, Cause.die))),
+      })
+    : Effect.void
+
+/** One timer serves all commands: a timer per command would need a fiber per command. */
+const giveUp = <Command>(state: State<Command>) =>
+  Effect.gen(function* () {
+    yield* state.hasLimits.await
+    yield* Effect.sleep(checkInterval)
+    const now = yield* MonotonicClock.now
+    const isLate = ({ callback, limit }: Pending<Command>) => limit <= now && callback !== undefined
+    const withdrawn = state.waiting.filter(isLate)
+    const undecided = state.underWay.filter(isLate)
+    if (withdrawn.length > 0) state.waiting = state.waiting.filter((pending) => !isLate(pending))
+    if (state.waiting.length === 0 && state.underWay.length === 0) state.hasLimits.unsafeClose()
+    if (withdrawn.length === 0 && undecided.length === 0) return
+    yield* callBack(withdrawn, Exit.fail("withdrawn"))
+    yield* callBack(undecided, Exit.fail("undecided"))
+    yield* Effect.logWarning(
+      `The database is too slow. Changes that will never be committed: ${withdrawn.length}; their requests got 503. Changes that may still be committed: ${undecided.length}; their requests got 503 or 500. Check the database's disk, locks and network.`,
+    )
   })
 
 /** Calls the callbacks of a batch. Logs an error that a callback throws, and goes on. */
