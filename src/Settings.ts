@@ -260,7 +260,7 @@ export const all = {
     "AUTHORITY_CACHE_CAPACITY",
     "100000",
     whole(1, 100_000_000),
-    "maximum pages whose figures each provider keeps in memory; the least recently used go first",
+    "maximum pages whose figures each provider keeps in memory; an address counts once for each 200 characters; the least recently used go first",
   ),
   rateLimit: optional(
     "AUTHORITY_RATE_LIMIT",

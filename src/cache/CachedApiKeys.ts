@@ -35,7 +35,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
   Effect.gen(function* () {
     const keys = yield* ApiKeys
     const clock = yield* Effect.clock
-    let known = new Lru<string, Known>(capacity)
+    let known = new Lru<Known>(capacity)
 
     /**
      * Replaces the cache by an empty cache, so that key changes in this process take effect at

@@ -4,17 +4,21 @@
  * is full, the map drops the elder generation, and the younger generation becomes the elder one. So
  * the map always keeps the most recently used entries, up to half its capacity. A hit usually costs
  * one lookup. An exact LRU order would cost a removal and an insertion for each hit.
+ *
+ * The capacity is a number of entries. A long key counts as one entry for each `lengthOfOne`
+ * characters or a part of them.
  */
-export class Lru<K, V> {
-  private younger = new Map<K, V>()
-  private elder = new Map<K, V>()
+export class Lru<V> {
+  private younger = new Map<string, V>()
+  private elder = new Map<string, V>()
+  private youngerWeight = 0
   private readonly halfCapacity: number
 
   constructor(capacity: number) {
     this.halfCapacity = Math.max(1, Math.floor(capacity / 2))
   }
 
-  get(key: K): V | undefined {
+  get(key: string): V | undefined {
     const value = this.younger.get(key)
     if (value !== undefined) return value
     const kept = this.elder.get(key)
@@ -22,10 +26,15 @@ export class Lru<K, V> {
     return kept
   }
 
-  set(key: K, value: V): void {
-    if (this.younger.size >= this.halfCapacity && !this.younger.has(key)) {
-      this.elder = this.younger
-      this.younger = new Map()
+  set(key: string, value: V): void {
+    if (!this.younger.has(key)) {
+      const weight = Math.ceil(key.length / lengthOfOne) || 1
+      if (this.youngerWeight + weight > this.halfCapacity) {
+        this.elder = this.younger
+        this.younger = new Map()
+        this.youngerWeight = 0
+      }
+      this.youngerWeight += weight
     }
     this.elder.delete(key)
     this.younger.set(key, value)
@@ -35,3 +44,5 @@ export class Lru<K, V> {
     return this.younger.size + this.elder.size
   }
 }
+
+const lengthOfOne = 200

@@ -70,7 +70,7 @@ const isEqual = (one: Metrics, other: Metrics) =>
  * Caches the JSON of successfully checked URLs and their figures. Popular URLs recur in many
  * batches, and stringifying the 50 URLs of a large batch is slow.
  */
-const pieces = new Lru<string, { readonly metrics: Metrics; readonly json: string }>(10_000)
+const pieces = new Lru<{ readonly metrics: Metrics; readonly json: string }>(10_000)
 
 /**
  * Maximum length of a URL whose JSON is cached, in UTF-16 code units. A full cache of 10,000 URLs of

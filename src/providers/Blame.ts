@@ -27,8 +27,8 @@ const innocent: Conduct = { failedAt: [], apartUntil: Number.NEGATIVE_INFINITY }
 
 /** All times are milliseconds of the monotonic clock. */
 export class Blame {
-  private accounts = new Lru<string, Conduct>(maxAccounts)
-  private refusedUntil = new Lru<string, number>(maxTargets)
+  private accounts = new Lru<Conduct>(maxAccounts)
+  private refusedUntil = new Lru<number>(maxTargets)
   /** The last two answers of the vendor for different accounts, the latest first. */
   private answers: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
   /** The accounts whose calls failed since the vendor's last answer. */

@@ -29,7 +29,10 @@ type Provider = MetricsProvider["Type"]
 export interface Options {
   /** How long figures stay valid after the vendor's answer. */
   readonly ttl: Duration.Duration
-  /** Maximum number of pages whose figures are in memory. The limit is per provider. */
+  /**
+   * Maximum number of pages whose figures are in memory. The limit is per provider. A page with a
+   * long address counts as several pages, as `Lru` says.
+   */
   readonly capacity: number
 }
 
@@ -122,9 +125,7 @@ const asker =
 type Found = ReadonlyArray<Outcome | undefined>
 
 const makeMemory = (capacity: number, ttlMs: number) => {
-  const memory = new Lru<string, { readonly outcome: Outcome; readonly expiresAt: number }>(
-    capacity,
-  )
+  const memory = new Lru<{ readonly outcome: Outcome; readonly expiresAt: number }>(capacity)
   return {
     recall: ({ page }: Target, now: number): Outcome | undefined => {
       const kept = memory.get(page)
