@@ -15,7 +15,7 @@ export interface Call {
   readonly response: ServerResponse
   readonly current: Current
   readonly span: ServerSpan.ServerSpan
-  /** Sends the answer, unless the client has hung up. */
+  /** Measures and logs the answer, and sends it unless the client has hung up. */
   readonly answer: (
     status: number,
     headers: Readonly<Record<string, string>>,
@@ -50,7 +50,6 @@ export const make = (routes: Routes, startSpan: ServerSpan.Start, options: Optio
       const current: Current = { id: newRequestId(), deadline: startedAt + timeoutMs }
       const span = startSpan(request)
       const answer: Call["answer"] = (status, headers, body) => {
-        if (response.destroyed) return
         const route = routes.of(url)
         const durationMs = MonotonicClock.unsafeNow(clock) - startedAt
         Meters.answered(method, route?.path ?? "other", status, durationMs / 1000)
@@ -59,6 +58,7 @@ export const make = (routes: Routes, startSpan: ServerSpan.Start, options: Optio
         if (isVersioned(url)) all["cache-control"] = "no-store"
         if (vary !== undefined) all["vary"] = mergeNames(headers["vary"], vary)
         span.end(status, all)
+        if (response.destroyed) return
         response.writeHead(status, all)
         // Node writes Latin-1 faster than UTF-8. A text of as many bytes as characters is ASCII.
         const isAscii = Number(headers["content-length"]) === body?.length

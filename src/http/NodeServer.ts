@@ -238,23 +238,24 @@ export const listen = (
 
 /**
  * Drains the server when the scope ends: waits until all connections are closed and `running()`,
- * the number of requests in flight, is 0. After `timeout`, closes the remaining connections, and
- * waits at most `cutOffGraceMs` for their requests to end.
+ * the number of requests in flight, is 0. After `timeout`, calls `cutOff`, which interrupts requests
+ * whose connection is closed, closes the remaining connections, and waits at most `cutOffGraceMs`.
  */
 export const drain = (
   timeout: Duration.DurationInput,
   running: () => number,
+  cutOff: () => void,
 ): Effect.Effect<void, never, Listener | Scope.Scope> =>
   Effect.flatMap(Listener, ({ server, startDraining }) =>
     Effect.addFinalizer(() =>
       Effect.zipRight(
         Effect.sync(startDraining),
-        stop(server, Duration.toMillis(timeout), running),
+        stop(server, Duration.toMillis(timeout), running, cutOff),
       ),
     ),
   )
 
-const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
+const stop = (server: Http.Server, timeoutMs: number, running: () => number, cutOff: () => void) =>
   // `Effect.race` does not work here: a finalizer is uninterruptible, so the losing effect of the
   // race would never end.
   Effect.async<void>((resume) => {
@@ -263,6 +264,7 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number) =>
     // the wire are answered.
     const closeIdle = setInterval(() => server.closeIdleConnections(), 100)
     const closeAll = setTimeout(() => {
+      cutOff()
       server.closeAllConnections()
       setTimeout(() => (isCutOff = true), cutOffGraceMs).unref()
     }, timeoutMs)

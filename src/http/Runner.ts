@@ -12,6 +12,7 @@ import * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import type * as Fiber from "effect/Fiber"
 import * as FiberId from "effect/FiberId"
 import * as Option from "effect/Option"
 import * as Predicate from "effect/Predicate"
@@ -32,6 +33,8 @@ export interface Runner {
   readonly run: (call: Call) => void
   /** The number of requests in flight, including those whose client has hung up. */
   readonly running: () => number
+  /** Interrupts the requests whose client has hung up, and from now on those whose client does. */
+  readonly cutOff: () => void
 }
 
 export const make = (
@@ -46,6 +49,9 @@ export const make = (
       completed,
     )
     let running = 0
+    let isCutOff = false
+    /** The requests whose client has hung up. */
+    const left = new Set<Fiber.RuntimeFiber<unknown, unknown>>()
 
     const run: Runner["run"] = (call) => {
       const { current, request, response, span } = call
@@ -66,14 +72,21 @@ export const make = (
       const fiber = Runtime.runFork(Runtime.make({ ...runtime, context }))(app)
       fiber.addObserver((exit) => {
         running--
+        left.delete(fiber)
         if (Exit.isSuccess(exit)) answer(call, exit.value)
       })
       response.on("close", () => {
-        // The client hung up.
-        if (!response.writableEnded) fiber.unsafeInterruptAsFork(FiberId.none)
+        if (response.writableEnded) return
+        // The client hung up. A request that was read goes on to its end, because it may buy figures.
+        if (request.complete && !isCutOff) left.add(fiber)
+        else fiber.unsafeInterruptAsFork(FiberId.none)
       })
     }
-    return { run, running: () => running }
+    const cutOff = () => {
+      isCutOff = true
+      for (const fiber of left) fiber.unsafeInterruptAsFork(FiberId.none)
+    }
+    return { run, running: () => running, cutOff }
   })
 
 /** Sends a response of the framework. A `Raw` body is a string. */

@@ -52,7 +52,7 @@ export const layer = <R = never>(options: Options, shortcut?: ShortcutOptions<R>
       const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
       const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
       const begin = yield* Call.make(Router.routes, startSpan, options)
-      const { run, running } = yield* Runner.make(router, Router.routes)
+      const { cutOff, run, running } = yield* Runner.make(router, Router.routes)
       const takeShortcut = yield* shortcutOf(options, shortcut)
       const answer = (request: Request, response: ServerResponse) => {
         // The connection closes after the answer to an earlier request, so this request gets no
@@ -74,7 +74,7 @@ export const layer = <R = never>(options: Options, shortcut?: ShortcutOptions<R>
         () => Effect.sync(() => server.off("request", onRequest)),
       )
       yield* NodeServer.listen(options)
-      yield* NodeServer.drain(options.shutdownTimeout, running)
+      yield* NodeServer.drain(options.shutdownTimeout, running, cutOff)
     }),
   ).pipe(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),

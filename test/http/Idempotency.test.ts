@@ -271,27 +271,23 @@ describe("an answer that is not stored", () => {
 })
 
 describe("a client that hangs up and repeats its request", () => {
-  it.scopedLive(
-    "a client that hangs up before the charge can repeat the request and is charged once",
-    () =>
-      Effect.gen(function* () {
-        const { calls, layer, open } = yield* blocked
-        const server = yield* start({ provider: layer })
-        const post = server.post(body("example.com"), named('"a"'))
-        const gone = yield* Effect.fork(post)
-        yield* eventually("the provider is asked", () => calls.length === 1)
-        yield* Fiber.interrupt(gone)
-        yield* eventually(
-          "the hold is returned",
-          Effect.map(server.books, ({ held }) => held === 0),
-        )
-        yield* open
-        yield* eventually(
-          "the key is free",
-          Effect.map(post, (answer) => answer.status === 200),
-        )
-        assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
-      }),
+  it.scopedLive("a client that hangs up before the charge collects the answer with its key", () =>
+    Effect.gen(function* () {
+      const { calls, layer, open } = yield* blocked
+      const server = yield* start({ provider: layer })
+      const post = server.post(body("example.com"), named('"a"'))
+      const gone = yield* Effect.fork(post)
+      yield* eventually("the provider is asked", () => calls.length === 1)
+      yield* Fiber.interrupt(gone)
+      assert.strictEqual((yield* post).status, 409)
+      yield* open
+      yield* eventually(
+        "the answer is stored",
+        Effect.map(post, ({ headers }) => headers["idempotent-replayed"] === "true"),
+      )
+      assert.lengthOf(calls, 1)
+      assert.deepInclude(yield* server.books, { charged: 1, held: 0 })
+    }),
   )
 
   it.scopedLive(

@@ -8,7 +8,6 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
-import * as FiberId from "effect/FiberId"
 import * as FiberRef from "effect/FiberRef"
 import * as HashSet from "effect/HashSet"
 import * as Layer from "effect/Layer"
@@ -285,7 +284,6 @@ export class Replica {
     fiber.addObserver((exit) => {
       if (Exit.isSuccess(exit)) connection.reply(exit.value)
     })
-    connection.hangUp = () => fiber.unsafeInterruptAsFork(FiberId.none)
   }
 }
 

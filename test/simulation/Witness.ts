@@ -223,10 +223,12 @@ export class Witness {
   private mayBeInUse(attempt: Attempt): boolean {
     const { faults, world } = this
     if (world.now <= faults.troubleAt + keyGraceAfterTroubleMs) return true
-    return this.sameKey(attempt).some(
-      ({ endedAt, reply }) =>
-        !isRefused(reply) && (endedAt === undefined || endedAt + keyGraceMs >= attempt.startedAt),
-    )
+    return this.sameKey(attempt).some(({ endedAt, reply, startedAt }) => {
+      // A request whose client hung up goes on until its deadline.
+      const own = reply === undefined ? startedAt + timeoutMs : 0
+      const end = Math.max(own, endedAt ?? Number.POSITIVE_INFINITY)
+      return !isRefused(reply) && end + keyGraceMs >= attempt.startedAt
+    })
   }
 }
 
