@@ -80,10 +80,38 @@ const sender = (options: Options) => {
       // Following a redirect would send the API key to another address.
       redirect: "manual",
     })
-    const text = await response.text().catch((cause: unknown) => {
-      throw connectionFailed(cause, response.headers.get("x-request-id") ?? undefined)
+    const text = await textOf(response).catch((cause: unknown) => {
+      if (cause instanceof ClientError.ClientError) throw cause
+      throw connectionFailed(cause, requestIdOf(response))
     })
     return { status: response.status, headers: response.headers, body: bodyOf(text) }
+  }
+}
+
+const requestIdOf = ({ headers }: Response) => headers.get("x-request-id") ?? undefined
+
+/** The largest answer of the service has less than 1 MB. */
+const maxAnswerBytes = 4 * 1024 * 1024
+
+/** Reads a body. Throws UnexpectedAnswer when it has more than `maxAnswerBytes`. */
+const textOf = async (response: Response): Promise<string> => {
+  const reader = response.body?.getReader()
+  const decoder = new TextDecoder()
+  let [text, length] = ["", 0]
+  for (;;) {
+    const { value } = (await reader?.read()) ?? {}
+    if (value === undefined) return text + decoder.decode()
+    length += value.length
+    if (length > maxAnswerBytes) {
+      // Closes the connection. Nobody waits for that.
+      reader?.cancel().catch(() => undefined)
+      throw new ClientError.UnexpectedAnswer({
+        message: "The answer has more than 4 MB, so it is not this service's. Check the base URL.",
+        status: response.status,
+        requestId: requestIdOf(response),
+      })
+    }
+    text += decoder.decode(value, { stream: true })
   }
 }
 
