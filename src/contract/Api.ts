@@ -1,6 +1,6 @@
 /**
- * The contract of the HTTP interface, without its implementation. The OpenAPI document, the
- * decoder of requests and the statuses of errors are derived from this contract.
+ * The contract of the HTTP interface, without its implementation. The request decoders, the
+ * response encoders, the OpenAPI document and the typed client are derived from this contract.
  */
 import * as HttpApi from "@effect/platform/HttpApi"
 import * as HttpApiEndpoint from "@effect/platform/HttpApiEndpoint"

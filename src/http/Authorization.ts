@@ -3,12 +3,11 @@
  * revoked or expired key gets the same 401. A key lookup that does not end by the request's
  * deadline gets 503. An account above its rate limit gets 429 before the body is decoded.
  */
-import type { Headers } from "@effect/platform/Headers"
-import type { HttpServerResponse } from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import * as Redacted from "effect/Redacted"
+import * as Layer from "effect/Layer"
 import type { AccountId } from "../Account.ts"
 import { ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
+import { Authorization } from "../contract/Api.ts"
 import {
   ServiceUnavailable,
   TooManyRequests,
@@ -17,30 +16,37 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
-import type { Current } from "./CurrentRequest.ts"
-import { refuse } from "./errorAnswer.ts"
+import { type Current, CurrentRequest } from "./CurrentRequest.ts"
 import { RateLimit } from "./RateLimit.ts"
+import { refuse } from "./errorAnswer.ts"
 
-export const make = Effect.gen(function* () {
-  const keys = yield* ApiKeys
-  const rateLimit = yield* RateLimit
+export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Layer.effect(
+  Authorization,
+  Effect.gen(function* () {
+    const keys = yield* ApiKeys
+    const rateLimit = yield* RateLimit
 
-  const admit = (account: AccountId, current: Current) => {
-    const refusal = rateLimit.count(account)
-    current.account = account
-    return refusal === undefined
-      ? Effect.succeed(account)
-      : refuse(new TooManyRequests({ message: refusal.message }), refusal.headers)
-  }
+    const admit = Effect.fnUntraced(function* (account: AccountId, current: Current) {
+      const refusal = rateLimit.count(account)
+      current.account = account
+      if (refusal === undefined) return account
+      const { headers, message } = refusal
+      return yield* refuse(new TooManyRequests({ message }), headers)
+    })
 
-  return (headers: Headers, current: Current): Effect.Effect<AccountId, HttpServerResponse> =>
-    current.account === undefined
-      ? Effect.matchEffect(keys.authenticate(Redacted.make(headers["x-api-key"] ?? "")), {
-          onFailure: (error) => refuse(errorOf(error)),
-          onSuccess: ({ accountId }) => admit(accountId, current),
-        })
-      : Effect.succeed(current.account)
-})
+    return Authorization.of({
+      apiKey: (key) =>
+        Effect.flatMap(CurrentRequest, (current) =>
+          current.account === undefined
+            ? Effect.matchEffect(keys.authenticate(key), {
+                onFailure: (error) => refuse(errorOf(error)),
+                onSuccess: ({ accountId }) => admit(accountId, current),
+              })
+            : Effect.succeed(current.account),
+        ),
+    })
+  }),
+)
 
 const errorOf = (error: InvalidApiKey | StoreTimeout) =>
   error._tag === "InvalidApiKey"

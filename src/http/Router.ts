@@ -1,13 +1,21 @@
 /** Puts all routes of the service on one router. */
 import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import * as HttpServer from "@effect/platform/HttpServer"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Scope from "effect/Scope"
+import { ApiKeys } from "../ApiKeys.ts"
+import { AuthorityCheck } from "../AuthorityCheck.ts"
 import { Api } from "../contract/Api.ts"
+import { CreditLedger } from "../CreditLedger.ts"
+import * as Authorization from "./Authorization.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as pages from "./PageRoutes.ts"
 import * as Prometheus from "../telemetry/Prometheus.ts"
+import { RateLimit } from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 
 export interface Options extends pages.Options {
@@ -17,10 +25,38 @@ export interface Options extends pages.Options {
 
 export const layer = (options: Options) =>
   Layer.mergeAll(
-    HttpLayerRouter.use(handlers.add),
+    contract,
     others(options),
     options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
   )
+
+type Needed =
+  ApiKeys | AuthorityCheck | CreditLedger | HttpLayerRouter.HttpRouter | RateLimit | Scope.Scope
+
+/**
+ * The contract's routes. They get only the services that their handlers need. The framework copies
+ * the services of a route several times per request, so each further service would cost time.
+ */
+const contract = Layer.scopedContext(
+  Effect.mapInputContext(
+    Layer.build(
+      HttpLayerRouter.addHttpApi(Api).pipe(
+        Layer.provide([handlers.metrics, handlers.quota]),
+        Layer.provide(Authorization.layer),
+        Layer.provide(HttpServer.layerContext),
+      ),
+    ),
+    (context: Context.Context<Needed>) =>
+      Context.pick(
+        ApiKeys,
+        AuthorityCheck,
+        CreditLedger,
+        HttpLayerRouter.HttpRouter,
+        RateLimit,
+        Scope.Scope,
+      )(context),
+  ),
+)
 
 /** The routes that the contract does not declare. */
 const others = (options: Options) =>
