@@ -56,10 +56,8 @@ export const layer = ({
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
 
-      /**
-       * Charges a request that needs no lookup, because the provider already knows all outcomes.
-       * Holds and charges the credits in one commit. A repeated request gets the stored answer.
-       */
+      // Charges a request that needs no lookup, because the provider already knows all outcomes.
+      // Holds and charges the credits in one commit. A repeated request gets the stored answer.
       const charge = Effect.fnUntraced(function* (hold: Hold, report: Report.Report) {
         const stored = yield* ledger.charge(
           hold,
@@ -69,10 +67,8 @@ export const layer = ({
         return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
       })
 
-      /**
-       * Opens the hold, runs the lookup and settles the hold. A repeated request gets the stored
-       * answer.
-       */
+      // Opens the hold, runs the lookup and settles the hold. A repeated request gets the stored
+      // answer.
       const buy = Effect.fnUntraced(function* (
         hold: Hold,
         urls: ReadonlyArray<string>,
@@ -131,10 +127,8 @@ const lookUp = (
   })
 }
 
-/**
- * Returns one outcome per target. When the call to the provider fails, every outcome is a failure
- * with the error of that call.
- */
+// Returns one outcome per target. When the call to the provider fails, every outcome is a failure
+// with the error of that call.
 const lookUpDistinct = Effect.fnUntraced(function* (
   provider: MetricsProvider["Type"],
   targets: Arr.NonEmptyReadonlyArray<Target>,
@@ -169,10 +163,8 @@ const lookUpDistinct = Effect.fnUntraced(function* (
   )
 })
 
-/**
- * Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After that
- * time the release continues in the background.
- */
+// Releases the hold. Waits for the release until `commitGraceMs` after the deadline. After that
+// time the release continues in the background.
 const release = (ledger: CreditLedger["Type"], hold: Hold) =>
   Effect.flatMap(Deadline, (deadline) => waitUntil(deadline + commitGraceMs)(ledger.release(hold)))
 

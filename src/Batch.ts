@@ -50,8 +50,6 @@ export const holdOf = (
   idempotencyKey: key === undefined ? undefined : { key, fingerprint: fingerprint(urls) },
 })
 
-/**
- * Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
- * order.
- */
+// Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
+// order.
 const fingerprint = (urls: ReadonlyArray<string>): string => hash("sha256", JSON.stringify(urls))

@@ -57,10 +57,8 @@ export const chargeOf = ({ creditsUsed }: Report, price: Credits): Charge => ({
 export const storedAnswerOf = ({ idempotencyKey }: Hold, report: Report): string | undefined =>
   idempotencyKey === undefined ? undefined : StoredAnswer.encode(report)
 
-/**
- * Turns a checked outcome with a figure outside 0 to 100 into a failure. The contract does not
- * allow such a figure, so the check must not be charged.
- */
+// Turns a checked outcome with a figure outside 0 to 100 into a failure. The contract does not
+// allow such a figure, so the check must not be charged.
 const withinScale = (outcome: Outcome): Outcome =>
   outcome._tag === "Failed" || isWithinScale(outcome.metrics) ? outcome : offScale
 

@@ -353,10 +353,8 @@ const apiKeyName = "AUTHORITY_API_KEY"
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 
-/**
- * Maps the property name of each setting to the text of its environment variable, or to its
- * default. An empty or blank variable counts as unset.
- */
+// Maps the property name of each setting to the text of its environment variable, or to its
+// default. An empty or blank variable counts as unset.
 const textsOf = (environment: Environment) =>
   Object.fromEntries(
     Object.entries(all).flatMap(([key, { about }]) => {

@@ -80,16 +80,12 @@ export class Target {
   }
 }
 
-/**
- * Caches the results of `Target.parse`. Popular URLs are submitted often. When the figures of a URL
- * are already cached, parsing the URL is the slowest step of its check.
- */
+// Caches the results of `Target.parse`. Popular URLs are submitted often. When the figures of a URL
+// are already cached, parsing the URL is the slowest step of its check.
 const parsed = new Map<string, Either.Either<Target, InvalidUrl>>()
 
-/**
- * Maximum number of URLs in `parsed`, which then takes about 5 MB. When `parsed` is full, it is
- * emptied before the next URL is added.
- */
+// Maximum number of URLs in `parsed`, which then takes about 5 MB. When `parsed` is full, it is
+// emptied before the next URL is added.
 const maxKept = 10_000
 
 /** Maximum length of a URL in `parsed`, in UTF-16 code units. A longer URL is parsed each time. */
@@ -97,10 +93,8 @@ const maxKeptLength = 200
 
 const maxHostLength = 253
 
-/**
- * Use only the ICANN part of the Public Suffix List: `example.github.io` belongs to the domain
- * `github.io`.
- */
+// Use only the ICANN part of the Public Suffix List: `example.github.io` belongs to the domain
+// `github.io`.
 const hostOptions = {
   allowPrivateDomains: false,
   detectIp: false,
@@ -108,10 +102,8 @@ const hostOptions = {
   validateHostname: false,
 }
 
-/**
- * True for a text with control characters. WHATWG URL silently removes tabs and newlines, and the
- * result would be another address.
- */
+// True for a text with control characters. WHATWG URL silently removes tabs and newlines, and the
+// result would be another address.
 const hasControlCharacter = (text: string) => {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -120,10 +112,8 @@ const hasControlCharacter = (text: string) => {
   return false
 }
 
-/**
- * Returns an absolute http(s) URL, or undefined for another scheme (`com.example.app://callback`).
- * Reads `example.com:8080` as a host with a port. WHATWG URL would read `example.com` as a scheme.
- */
+// Returns an absolute http(s) URL, or undefined for another scheme (`com.example.app://callback`).
+// Reads `example.com:8080` as a host with a port. WHATWG URL would read `example.com` as a scheme.
 const withScheme = (text: string): string | undefined => {
   if (/^https?:/i.test(text)) return text
   if (text.startsWith("//")) return `https:${text}`
@@ -142,22 +132,16 @@ const withScheme = (text: string): string | undefined => {
  */
 const hasUserinfo = (absolute: string) => /^https?:[/\\]*[^/\\?#]*@/i.test(absolute)
 
-/**
- * True for an IP address. WHATWG URL has already converted every form of IPv4 to dotted decimal.
- */
+// True for an IP address. WHATWG URL has already converted every form of IPv4 to dotted decimal.
 const isAddress = (host: string) => host.startsWith("[") || /^\d+\.\d+\.\d+\.\d+$/.test(host)
 
-/**
- * True for a valid part of a host name. Allows underscores: RFC 1123 forbids them, but they occur
- * below registered domains.
- */
+// True for a valid part of a host name. Allows underscores: RFC 1123 forbids them, but they occur
+// below registered domains.
 const isLabel = (label: string) =>
   label.length <= 63 && /^[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/.test(label)
 
-/**
- * True for a host under `.onion` or `.arpa`: these suffixes are in the Public Suffix List, but have
- * no public web pages (RFC 7686, RFC 3172). `.test`, `.invalid`, `.local`, `.internal`,
- * `.localhost` and `.example` are not in the list, so `read` rejects their hosts without this
- * check.
- */
+// True for a host under `.onion` or `.arpa`: these suffixes are in the Public Suffix List, but have
+// no public web pages (RFC 7686, RFC 3172). `.test`, `.invalid`, `.local`, `.internal`,
+// `.localhost` and `.example` are not in the list, so `read` rejects their hosts without this
+// check.
 const isSpecialUse = (host: string) => host.endsWith(".onion") || host.endsWith(".arpa")

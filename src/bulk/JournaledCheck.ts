@@ -49,10 +49,8 @@ export const make = (
           : Effect.fail(stoppedBy),
       )
 
-    /**
-     * Sends a batch. After a 402, waits until no other batch is in flight, because other batches
-     * may hold the missing credits. Then sends the batch a second and last time.
-     */
+    // Sends a batch. After a 402, waits until no other batch is in flight, because other batches
+    // may hold the missing credits. Then sends the batch a second and last time.
     const sendInTurn = (batch: number, urls: ReadonlyArray<string>) =>
       slots
         .withPermits(1)(send(batch, urls))

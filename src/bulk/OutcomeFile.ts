@@ -43,10 +43,8 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
     }
   })
 
-/**
- * Returns the final path of the outcomes, for `rename`. For a symbolic link, returns the path of
- * the linked file, so that `rename` does not replace the link. Throws for devices and folders.
- */
+// Returns the final path of the outcomes, for `rename`. For a symbolic link, returns the path of
+// the linked file, so that `rename` does not replace the link. Throws for devices and folders.
 const resolved = (filename: string): string => {
   if (lstatSync(filename, { throwIfNoEntry: false }) === undefined) return filename
   const target = realpathSync(filename)

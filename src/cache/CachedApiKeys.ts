@@ -14,10 +14,8 @@ import { peekable } from "../Direct.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 
-/**
- * How long a key stays cached: less than 5 s, because a revocation must take effect in all
- * processes within 5 s.
- */
+// How long a key stays cached: less than 5 s, because a revocation must take effect in all
+// processes within 5 s.
 const timeToLiveMs = 3000
 
 /** Maximum number of cached keys. */
@@ -37,10 +35,8 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     const clock = yield* Effect.clock
     let known = new Lru<Known>(capacity)
 
-    /**
-     * Replaces the cache by an empty cache, so that key changes in this process take effect at
-     * once.
-     */
+    // Replaces the cache by an empty cache, so that key changes in this process take effect at
+    // once.
     const forgetAll = Effect.sync(() => {
       known = new Lru(capacity)
     })

@@ -29,10 +29,8 @@ export const printFailure = <A, E, R>(verb: Effect.Effect<A, E, R>): Effect.Effe
     ),
   )
 
-/**
- * Keeps the process alive after an error of stdout or stderr, such as a closed pipe. So the service
- * continues without a log, and any other verb can report that it could not print its result.
- */
+// Keeps the process alive after an error of stdout or stderr, such as a closed pipe. So the service
+// continues without a log, and any other verb can report that it could not print its result.
 const surviveClosedStreams = Effect.sync(() => {
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {})
 })

@@ -37,10 +37,8 @@ const jsonLogger = Logger.map(Logger.structuredLogger, (entry) =>
 const withoutEmpty = (fields: object) =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => present(value) !== undefined))
 
-/**
- * Returns undefined for null and for an object without fields. Returns any other value unchanged.
- * The JSON of an object omits the fields that are undefined.
- */
+// Returns undefined for null and for an object without fields. Returns any other value unchanged.
+// The JSON of an object omits the fields that are undefined.
 const present = (value: unknown): unknown =>
   value === null || (Predicate.isRecord(value) && Object.keys(value).length === 0)
     ? undefined

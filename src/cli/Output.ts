@@ -11,10 +11,8 @@ export const write = (text: string): Effect.Effect<void, OutputFailed> =>
     fstatSync(process.stdout.fd).isFile() ? writeToFile(text) : writeToStream(text),
   )
 
-/**
- * Writes until the whole text is written. Node's stream would report success although a full disk
- * has taken only a part of the text.
- */
+// Writes until the whole text is written. Node's stream would report success although a full disk
+// has taken only a part of the text.
 const writeToFile = (text: string) =>
   Effect.try({
     try: () => {

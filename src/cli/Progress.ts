@@ -73,10 +73,8 @@ interface Sample {
   readonly rows: number
 }
 
-/**
- * Keeps the samples of the last 30 seconds, to compute the speed. Rows from the journal come faster
- * than rows from the service, and would make an average over the whole run too high.
- */
+// Keeps the samples of the last 30 seconds, to compute the speed. Rows from the journal come faster
+// than rows from the service, and would make an average over the whole run too high.
 const remember = (samples: Array<Sample>, sample: Sample) => {
   samples.push(sample)
   while (samples.length > 2 && sample.at - (samples[1]?.at ?? 0) > paceMs) samples.shift()

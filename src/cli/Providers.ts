@@ -13,10 +13,8 @@ export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigur
   readonly message: string
 }> {}
 
-/**
- * The layer of a provider. The layer has access to the database, and fails when a setting is
- * missing.
- */
+// The layer of a provider. The layer has access to the database, and fails when a setting is
+// missing.
 type ProviderLayer = Layer.Layer<
   MetricsProvider,
   ProviderNotConfigured,
@@ -55,11 +53,9 @@ export const named = (name: Settings.ProviderName): ProviderLayer => {
   }
 }
 
-/**
- * Builds the provider of a vendor without the decorators: cache, queue, timeout, retries and
- * circuit breaker. Loads the vendor's module only when all settings that the vendor needs are
- * present.
- */
+// Builds the provider of a vendor without the decorators: cache, queue, timeout, retries and
+// circuit breaker. Loads the vendor's module only when all settings that the vendor needs are
+// present.
 const vendor = (name: Exclude<Settings.ProviderName, "sandbox" | "dataset">) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
@@ -94,9 +90,7 @@ const vendor = (name: Exclude<Settings.ProviderName, "sandbox" | "dataset">) =>
     }
   })
 
-/**
- * Returns a setting of the provider. Fails with ProviderNotConfigured when the setting is absent.
- */
+// Returns a setting of the provider. Fails with ProviderNotConfigured when the setting is absent.
 const required = <Key extends keyof Settings.Settings["Type"]>(
   settings: Settings.Settings["Type"],
   key: Key,

@@ -48,9 +48,7 @@ const Options = Schema.Struct({
 })
 type Options = typeof Options.Type
 
-/**
- * Maximum number of batches in flight. The limit leaves capacity for other clients of the service.
- */
+// Maximum number of batches in flight. The limit leaves capacity for other clients of the service.
 const concurrency = 4
 
 const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Effect.void }
@@ -235,19 +233,15 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
     ),
   )
 
-/**
- * Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
- * the format of `--format`, else of the extension of the output file, else a table.
- */
+// Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
+// the format of `--format`, else of the extension of the output file, else a table.
 const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeFormat =>
   json && output === undefined
     ? OutcomeFormat.document
     : OutcomeFormat.formats[format ?? OutcomeFormat.ofFile(output ?? "") ?? "table"]
 
-/**
- * Completes the output and prints the summary. With an output file, the summary goes to stdout.
- * Without one, the summary goes to stderr, or into the document of `--json`.
- */
+// Completes the output and prints the summary. With an output file, the summary goes to stdout.
+// Without one, the summary goes to stderr, or into the document of `--json`.
 const conclude = (
   { json, output }: Options,
   sink: OutcomeFile.OutcomeFile,
@@ -273,10 +267,8 @@ const connect = (
   onRetry: NonNullable<Client.Options["onRetry"]>,
 ) => Client.make({ apiKey: key, baseUrl: url, patience, onRetry })
 
-/**
- * Fails before the run begins when the API key is wrong or no connection is possible. Ignores a
- * 429, a status of 500 or more and a timeout, because the run retries its requests.
- */
+// Fails before the run begins when the API key is wrong or no connection is possible. Ignores a
+// 429, a status of 500 or more and a timeout, because the run retries its requests.
 const greet = (options: Options) =>
   Effect.gen(function* () {
     const client = yield* connect(options, 0, () => Effect.void)
@@ -332,10 +324,8 @@ const reportResumption = (journal: string | undefined, progress: Progress.Progre
     )
   })
 
-/**
- * Reports retries. Reports each kind of error at most once in ten seconds, for all batches
- * together.
- */
+// Reports retries. Reports each kind of error at most once in ten seconds, for all batches
+// together.
 const reportRetries = (progress: Progress.Progress) =>
   Effect.sync(() => {
     const reportedAt = new Map<string, number>()

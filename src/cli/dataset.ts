@@ -110,10 +110,8 @@ const examine = (file: string) =>
     return { size, isGzip }
   })
 
-/**
- * Opens a file, and decompresses it when it is gzip. `size` is the size of the file and `read` the
- * number of bytes read so far, both before decompression.
- */
+// Opens a file, and decompresses it when it is gzip. `size` is the size of the file and `read` the
+// number of bytes read so far, both before decompression.
 const open = (file: string) =>
   Effect.map(examine(file), ({ isGzip, size }) => {
     const source = Fs.createReadStream(file, { highWaterMark: pieceSize })

@@ -72,10 +72,8 @@ export const verb = Verb.make({
   run: doctor,
 })
 
-/**
- * Lists every setting with its value and source (default or environment), and hides secrets. Warns
- * of environment variables that begin with AUTHORITY_ but are not settings.
- */
+// Lists every setting with its value and source (default or environment), and hides secrets. Warns
+// of environment variables that begin with AUTHORITY_ but are not settings.
 const settings = Effect.sync(() => [
   ...Object.values(Settings.all).map(({ about }) => {
     const given = process.env[about.name]?.trim() ?? ""
@@ -98,10 +96,8 @@ const shown = ({ isSecret, name }: Settings.About, value: string | undefined): s
     : Secrets.hideIn(value)
 }
 
-/**
- * Turns an error of `findings`, or a StoreFailure with which `findings` dies, into a finding with
- * the state `failure`.
- */
+// Turns an error of `findings`, or a StoreFailure with which `findings` dies, into a finding with
+// the state `failure`.
 const orFailure = <E extends { readonly message: string }, R>(
   subject: string,
   findings: Effect.Effect<ReadonlyArray<Finding>, E, R>,

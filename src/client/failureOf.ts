@@ -55,9 +55,7 @@ export const connectionFailed = (cause: unknown, requestId?: string) =>
     cause,
   })
 
-/**
- * Returns the message of the innermost cause, because `fetch` itself reports only "fetch failed".
- */
+// Returns the message of the innermost cause, because `fetch` itself reports only "fetch failed".
 const innermost = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)
   if (error.cause instanceof Error) return innermost(error.cause)

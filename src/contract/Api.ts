@@ -37,10 +37,8 @@ export const BatchRequest = Schema.Struct({
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
-/**
- * Accepts any string. The handler validates the idempotency key, so that an invalid key gets the
- * contract's error body.
- */
+// Accepts any string. The handler validates the idempotency key, so that an invalid key gets the
+// contract's error body.
 const IdempotencyHeaders = Schema.Struct({
   "idempotency-key": Schema.optionalWith(
     Schema.String.annotations({

@@ -43,10 +43,8 @@ export const errorBody = (message: string) => ({ success: false as const, messag
 
 const failed = { success: Schema.Literal(false), message: Schema.String }
 
-/**
- * Makes the schema for the body of an error answer with the HTTP status `status`. The typed client
- * decodes such a body to an instance of the class of `error`.
- */
+// Makes the schema for the body of an error answer with the HTTP status `status`. The typed client
+// decodes such a body to an instance of the class of `error`.
 const envelope = <E extends { readonly message: string }>(
   error: Schema.Schema<E>,
   /**
@@ -67,16 +65,12 @@ const envelope = <E extends { readonly message: string }>(
     HttpApiSchema.annotations({ status, identifier, description, examples: [make(example)] }),
   )
 
-/**
- * The message of every `InvalidRequest` starts with this text, whatever the violation is: the
- * specification prescribes it.
- */
+// The message of every `InvalidRequest` starts with this text, whatever the violation is: the
+// specification prescribes it.
 const invalidRequestPrefix = "Send the header Content-Type: application/json and a valid JSON body"
 
-/**
- * Returns the message of an `InvalidRequest`: the prefix, the first violation with its path, and
- * the number of other violations.
- */
+// Returns the message of an `InvalidRequest`: the prefix, the first violation with its path, and
+// the number of other violations.
 const invalidRequestMessage = ([first, ...others]: ReadonlyArray<Issue>): string => {
   if (first === undefined) return `${invalidRequestPrefix}.`
   const path = first.path.join(".")

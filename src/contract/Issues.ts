@@ -144,10 +144,8 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
   }
 }
 
-/**
- * The size constraints: the JSON Schema keyword, the type of value that the keyword limits, and the
- * message. The messages have the wording of Zod 3, because the issues have the format of Zod 3.
- */
+// The size constraints: the JSON Schema keyword, the type of value that the keyword limits, and the
+// message. The messages have the wording of Zod 3, because the issues have the format of Zod 3.
 const sizes = [
   {
     bound: "minItems",

@@ -21,10 +21,8 @@ export const complete = (generated: unknown): Record<string, unknown> => {
   return document
 }
 
-/**
- * Adds a discriminator, so that code generators distinguish the types of validation issue by
- * `code`.
- */
+// Adds a discriminator, so that code generators distinguish the types of validation issue by
+// `code`.
 const addDiscriminator = (document: Record<string, unknown>) => {
   const schemas = recordOf(recordOf(document["components"])["schemas"])
   const union = recordOf(schemas["ValidationIssue"])
@@ -44,10 +42,8 @@ const recordOf = (value: unknown): Record<string, unknown> =>
 
 const valuesOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-/**
- * Removes from a generated OpenAPI document: the schemas of the framework's own error bodies, the
- * generated titles, `additionalProperties: false`, and empty lists.
- */
+// Removes from a generated OpenAPI document: the schemas of the framework's own error bodies, the
+// generated titles, `additionalProperties: false`, and empty lists.
 const withoutFramework = (generated: unknown): Record<string, unknown> => Object(strip(generated))
 
 const strip = (generated: unknown): unknown => {

@@ -89,9 +89,7 @@ interface State {
   readonly rows: number
 }
 
-/**
- * Maximum length of a line, in characters. A longer line means that the file has another format.
- */
+// Maximum length of a line, in characters. A longer line means that the file has another format.
 const maxLineLength = 100_000
 
 const isName = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+$/
@@ -100,10 +98,8 @@ const isHeader = /^(?:#|[A-Za-z])/
 
 const lower = (name: string | undefined) => name?.toLowerCase()
 
-/**
- * For each format: the pattern of the file's first line, the column separator, and a function that
- * returns the host or domain name from the cells of a line.
- */
+// For each format: the pattern of the file's first line, the column separator, and a function that
+// returns the host or domain name from the cells of a line.
 const formats = {
   "common-crawl": {
     first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,

@@ -91,10 +91,8 @@ export const make = (price: Credits) =>
 
 const leaveAllToRouter: Shortcut = () => false
 
-/**
- * Finds the account, the targets and the outcomes of a call, and notes them in `Call.current`.
- * Returns undefined for a call that the router must answer.
- */
+// Finds the account, the targets and the outcomes of a call, and notes them in `Call.current`.
+// Returns undefined for a call that the router must answer.
 const finder =
   (
     peekKey: NonNullable<ApiKeys["Type"]["authenticate"]["peek"]>,
@@ -130,10 +128,8 @@ const finder =
     }
   }
 
-/**
- * Returns the report of the stored answer when there is one, else `report`. Dies when the stored
- * answer cannot be decoded.
- */
+// Returns the report of the stored answer when there is one, else `report`. Dies when the stored
+// answer cannot be decoded.
 const reportOf = (
   report: Report.Report,
   stored: Option.Option<string>,

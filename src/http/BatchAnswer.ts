@@ -66,16 +66,12 @@ const isEqual = (one: Metrics, other: Metrics) =>
     one.pageAuthority === other.pageAuthority &&
     one.spamScore === other.spamScore)
 
-/**
- * Caches the JSON of successfully checked URLs and their figures. Popular URLs recur in many
- * batches, and stringifying the 50 URLs of a large batch is slow.
- */
+// Caches the JSON of successfully checked URLs and their figures. Popular URLs recur in many
+// batches, and stringifying the 50 URLs of a large batch is slow.
 const pieces = new Lru<{ readonly metrics: Metrics; readonly json: string }>(10_000)
 
-/**
- * Maximum length of a URL whose JSON is cached, in UTF-16 code units. A full cache of 10,000 URLs of
- * this length takes about 6 MB, or 18 MB when JSON escapes most characters.
- */
+// Maximum length of a URL whose JSON is cached, in UTF-16 code units. A full cache of 10,000 URLs
+// of this length takes about 6 MB, or 18 MB when JSON escapes most characters.
 const maxCachedUrlLength = 200
 
 type Success = (typeof BatchResponse.Encoded)["data"]["successUrls"][number]

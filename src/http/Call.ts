@@ -68,10 +68,8 @@ export const make = (routes: Routes, startSpan: ServerSpan.Start, options: Optio
     }
   })
 
-/**
- * True for a URL under `/v1`. No cache may store the answers to requests for these URLs. Ignores
- * case and extra slashes, as the router does.
- */
+// True for a URL under `/v1`. No cache may store the answers to requests for these URLs. Ignores
+// case and extra slashes, as the router does.
 const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
 
 /** Merges two header values that list names. Names are compared without case. */

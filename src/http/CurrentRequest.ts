@@ -39,10 +39,8 @@ export class CurrentRequest extends Context.Reference<CurrentRequest>()(
 export const newRequestId = (): RequestId =>
   RequestId.make(uuid(fromPool), { disableValidation: true })
 
-/**
- * Random bytes for 256 ids. Making all these bytes takes hardly longer than making the 16 bytes of
- * one id.
- */
+// Random bytes for 256 ids. Making all these bytes takes hardly longer than making the 16 bytes of
+// one id.
 const pool = new Uint8Array(16 * 256)
 let used = pool.length
 

@@ -25,10 +25,8 @@ const hostMessage = "The request must have exactly one Host header, in the form 
 
 const transferMessage = "The header Transfer-Encoding must be chunked and nothing else."
 
-/**
- * True when there is exactly one `Host` line and its value is valid. In HTTP/1.0, a request without
- * `Host` is valid too.
- */
+// True when there is exactly one `Host` line and its value is valid. In HTTP/1.0, a request without
+// `Host` is valid too.
 const hasValidHost = ({ httpVersion, rawHeaders }: Request) => {
   let host: string | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {

@@ -9,10 +9,8 @@ import { Listener } from "./NodeServer.ts"
 
 export const paths = ["/health/live", "/health/ready"] as const
 
-/**
- * Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
- * every replica out of service, although cached figures and the chain's next provider still work.
- */
+// Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
+// every replica out of service, although cached figures and the chain's next provider still work.
 const stateOf = ({ openReason, provider }: Circuit) => [
   provider,
   openReason === undefined ? "closed" : `open: ${openReason}`,

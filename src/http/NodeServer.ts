@@ -97,11 +97,9 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   const limits = { ...defaultLimits, ...options.limits }
   let isDraining = false
   const endings = makeEndings(limits)
-  /**
-   * Each response checks in `writeHead` whether its connection must close. The alternative, a `Set`
-   * of all open responses that a shutdown goes through, would cost memory: V8 could keep deleted
-   * entries until a major garbage collection.
-   */
+  // Each response checks in `writeHead` whether its connection must close. The alternative, a `Set`
+  // of all open responses that a shutdown goes through, would cost memory: V8 could keep deleted
+  // entries until a major garbage collection.
   class Response extends Http.ServerResponse<Request> {
     constructor(...options: ConstructorParameters<typeof Http.ServerResponse<Request>>) {
       super(...options)
@@ -151,19 +149,15 @@ export const make = (options: Pick<Options, "maxConnections" | "limits">): Liste
   }
 }
 
-/**
- * Node calls this function when a connection had no traffic for `idleMs`. Destroys the connection if
- * the answer's headers are sent, because then the client does not read the answer.
- */
+// Node calls this function when a connection had no traffic for `idleMs`. Destroys the connection
+// if the answer's headers are sent, because then the client does not read the answer.
 function destroyUnread(this: Http.ServerResponse, socket: Net.Socket) {
   if (this.headersSent) socket.destroy()
 }
 
-/**
- * Closes connections whose client still sends data. If the server destroyed the connection at once,
- * the client could lose the answer. So the server only stops sending and discards the client's
- * data. It destroys the connection after `discardMs` or `refusedMs`, or after `discardBytes`.
- */
+// Closes connections whose client still sends data. If the server destroyed the connection at once,
+// the client could lose the answer. So the server only stops sending and discards the client's
+// data. It destroys the connection after `discardMs` or `refusedMs`, or after `discardBytes`.
 const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
   /** For each closing connection, the number of bytes received before the closing began. */
   const endings = new WeakMap<Net.Socket, number>()
@@ -287,9 +281,7 @@ const stop = (server: Http.Server, timeoutMs: number, running: () => number, cut
 /** Maximum time, in milliseconds, for cleaning up requests that the shutdown timeout cut off. */
 const cutOffGraceMs = 1000
 
-/**
- * Returns the raw HTTP response to a request that is invalid, has too large headers or is too slow.
- */
+// Returns the raw HTTP response to a request that is invalid, has too large headers or is too slow.
 const refusalOf = (error: Error) => {
   const code = Predicate.hasProperty(error, "code") ? error.code : undefined
   const [status, message] =

@@ -50,20 +50,16 @@ const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
     )
   })
 
-/**
- * Redirects to the page's path without the slash at its end. `location` is relative to the path
- * with the slash.
- */
+// Redirects to the page's path without the slash at its end. `location` is relative to the path
+// with the slash.
 const withoutSlash = (path: PagePath) =>
   HttpServerResponse.empty({
     status: 308,
     headers: { location: `../${path.slice(path.lastIndexOf("/") + 1)}` },
   })
 
-/**
- * Loads a page at the first request for it, because loading all pages would delay the server's
- * start.
- */
+// Loads a page at the first request for it, because loading all pages would delay the server's
+// start.
 const loader = (path: PagePath, options: Options) => {
   let page: Page | undefined
   return async () => {
@@ -87,10 +83,8 @@ const responseOf = (page: Page, request: HttpServerRequest.HttpServerRequest) =>
     : HttpServerResponse.text(page.html, { headers, contentType })
 }
 
-/**
- * The security headers of every page: no other site may frame the page, control its window, or read
- * its content.
- */
+// The security headers of every page: no other site may frame the page, control its window, or read
+// its content.
 const safeguards = {
   "cache-control": "no-cache",
   "cross-origin-opener-policy": "same-origin",

@@ -33,10 +33,8 @@ export const layer = (options: Options) =>
 type Needed =
   ApiKeys | AuthorityCheck | CreditLedger | HttpLayerRouter.HttpRouter | RateLimit | Scope.Scope
 
-/**
- * The contract's routes. They get only the services that their handlers need. The framework copies
- * the services of a route several times per request, so each further service would cost time.
- */
+// The contract's routes. They get only the services that their handlers need. The framework copies
+// the services of a route several times per request, so each further service would cost time.
 const contract = Layer.scopedContext(
   Effect.mapInputContext(
     Layer.build(
@@ -79,10 +77,8 @@ const metrics = Effect.map(Prometheus.make, (text) =>
 
 const openApiPath = "/openapi.json"
 
-/**
- * The OpenAPI document. It is generated at the first request for it, because generating it earlier
- * would delay the server's start.
- */
+// The OpenAPI document. It is generated at the first request for it, because generating it earlier
+// would delay the server's start.
 const openApi = Effect.cached(
   Effect.promise(async () => {
     const { fromApi } = await import("@effect/platform/OpenApi")

@@ -100,20 +100,16 @@ const textOf = (body: HttpBody) => {
   return body._tag === "Raw" && Predicate.isString(body.body) ? body.body : undefined
 }
 
-/**
- * One scope for all requests. A scope per request would cost a sixth of the request's time, and no
- * handler acquires a resource.
- */
+// One scope for all requests. A scope per request would cost a sixth of the request's time, and no
+// handler acquires a resource.
 const noScope = Effect.map(Scope.make(), (scope) => ({
   ...scope,
   addFinalizer: () =>
     Effect.dieMessage("A handler that acquires a scoped resource must use Effect.scoped."),
 }))
 
-/**
- * Runs the handlers that middleware registered for this answer, for example to add the CORS
- * headers.
- */
+// Runs the handlers that middleware registered for this answer, for example to add the CORS
+// headers.
 const completed = (response: HttpServerResponse.HttpServerResponse) =>
   Effect.withFiberRuntime<
     HttpServerResponse.HttpServerResponse,
@@ -130,19 +126,15 @@ const completed = (response: HttpServerResponse.HttpServerResponse) =>
         )
   })
 
-/**
- * Adds the header names in `vary` back to the response's header `Vary`, because the CORS middleware
- * overwrites this header.
- */
+// Adds the header names in `vary` back to the response's header `Vary`, because the CORS middleware
+// overwrites this header.
 const restoreVary = (response: HttpServerResponse.HttpServerResponse, vary: string | undefined) =>
   vary === undefined
     ? response
     : HttpServerResponse.setHeader(response, "vary", mergeNames(response.headers["vary"], vary))
 
-/**
- * Answers 404 or 405 when no route matches, and 500 on a defect. The contract's errors do not reach
- * this function, because the routes encode them.
- */
+// Answers 404 or 405 when no route matches, and 500 on a defect. The contract's errors do not reach
+// this function, because the routes encode them.
 const answerFailure = (cause: Cause.Cause<unknown>, routes: Routes) => {
   // The client hung up.
   if (Cause.isInterruptedOnly(cause)) return Effect.interrupt

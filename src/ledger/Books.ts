@@ -254,10 +254,8 @@ export class Books {
   }
 }
 
-/**
- * U+0000 separates the two parts, because neither an account id nor an idempotency key contains
- * U+0000.
- */
+// U+0000 separates the two parts, because neither an account id nor an idempotency key contains
+// U+0000.
 const idOf = (accountId: AccountId, key: string) => `${accountId}\u0000${key}`
 
 const nothingStored = Either.right(Option.none<string>())

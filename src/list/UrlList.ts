@@ -181,10 +181,8 @@ const tableOf = (text: string, isWhole: boolean, asked: string | undefined): Tab
 
 const widthOf = ([first]: ReadonlyArray<ReadonlyArray<string>>) => first?.length ?? 0
 
-/**
- * True when half of the rows are as wide as the first one, and the rows have a header, or most
- * lines are no URLs as they stand. A URL may contain a comma.
- */
+// True when half of the rows are as wide as the first one, and the rows have a header, or most
+// lines are no URLs as they stand. A URL may contain a comma.
 const isTable = (
   rows: ReadonlyArray<ReadonlyArray<string>>,
   hasHeader: boolean,
@@ -200,10 +198,8 @@ const isTable = (
   )
 }
 
-/**
- * Returns the columns in which at least half of the cells are URLs. When there are several, prefers
- * the only one with a usual name. When there are none, returns all columns.
- */
+// Returns the columns in which at least half of the cells are URLs. When there are several, prefers
+// the only one with a usual name. When there are none, returns all columns.
 const candidatesOf = (
   columns: ReadonlyArray<string>,
   rows: ReadonlyArray<ReadonlyArray<string>>,
@@ -245,10 +241,8 @@ const isUrl = (cell: string) =>
     cell.trim(),
   )
 
-/**
- * Splits a line into its URLs, at tabs, commas and semicolons. Does not split at a comma or
- * semicolon that may be part of a URL, as in `example.com/a,b`.
- */
+// Splits a line into its URLs, at tabs, commas and semicolons. Does not split at a comma or
+// semicolon that may be part of a URL, as in `example.com/a,b`.
 const urlsOf = (line: string): ReadonlyArray<string> => {
   const split = (separator: RegExp) =>
     line.split(separator).flatMap((cell) => (cell.trim() === "" ? [] : [cell.trim()]))

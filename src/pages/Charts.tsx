@@ -83,8 +83,6 @@ const Chart = ({
   )
 }
 
-/**
- * The label of a range's upper end. Only the last range contains its end: 20 is in "20 to below
- * 30".
- */
+// The label of a range's upper end. Only the last range contains its end: 20 is in "20 to below
+// 30".
 const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)

@@ -35,10 +35,8 @@ export const isAskingForCredits = signal(false)
 export const runs = signal<ReadonlyArray<Run>>([])
 export const shown = signal<Run | undefined>(undefined)
 
-/**
- * A counter that increases after a run has changed. Every read of a run reads this signal too, so a
- * component that shows the run is redrawn after the change.
- */
+// A counter that increases after a run has changed. Every read of a run reads this signal too, so a
+// component that shows the run is redrawn after the change.
 const changes = signal(0)
 
 /** The account's credits at the last refresh, and the value of `spent` at that moment. */
@@ -75,10 +73,8 @@ export const enterKey = async (text: string): Promise<boolean> => {
 export const refreshCredits = () =>
   key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
 
-/**
- * The number of the latest request for the credits. Answers to earlier requests are ignored.
- * `forgetKey` increases the number, so that the answers to all requests are ignored.
- */
+// The number of the latest request for the credits. Answers to earlier requests are ignored.
+// `forgetKey` increases the number, so that the answers to all requests are ignored.
 let questions = 0
 
 const askForCredits = async (asked: string): Promise<boolean> => {
@@ -190,10 +186,8 @@ const announceChange = (run: Run) => {
 let pending: ReturnType<typeof setTimeout> | undefined
 const longList = 20_000
 
-/**
- * Continues a run that stopped because the device was offline. When the run ends, the next run that
- * stopped for this reason continues.
- */
+// Continues a run that stopped because the device was offline. When the run ends, the next run that
+// stopped for this reason continues.
 const continueOnline = () => {
   if (!navigator.onLine || findActive() !== undefined) return
   const run = runs.value.find((run) => run.halt?.kind === "offline")
@@ -325,10 +319,8 @@ const keepMissed = (run: Run) => {
   if (unkept.has(run.id) && !run.isActive) run.keepAll()
 }
 
-/**
- * How many results of each run were exported. When results are neither stored nor exported, the
- * page warns before it closes.
- */
+// How many results of each run were exported. When results are neither stored nor exported, the
+// page warns before it closes.
 const exported = new WeakMap<Run, number>()
 export const markExported = (run: Run) => exported.set(run, run.checked)
 

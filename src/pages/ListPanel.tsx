@@ -228,10 +228,8 @@ const Attached = ({ name }: { readonly name: string }) => (
   </div>
 )
 
-/**
- * Shows how the console reads the user's list. When the list is a table, the user can choose the
- * column that has the addresses.
- */
+// Shows how the console reads the user's list. When the list is a table, the user can choose the
+// column that has the addresses.
 const Reading = () => {
   const { duplicates, table } = list.value
   const parts = [

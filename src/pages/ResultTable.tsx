@@ -83,9 +83,7 @@ const Head = ({
 }) => {
   const { descending } = sorting.value
   const isSorted = sorting.value.by === by
-  /**
-   * The first click on a column sorts figures from the highest, and other values from the lowest.
-   */
+  // The first click on a column sorts figures from the highest, and other values from the lowest.
   const descendsFirst = by !== "url" && by !== "place"
   return (
     <th

@@ -77,10 +77,8 @@ const download = (text: string, type: "csv" | "json", at: Date) => {
   setTimeout(() => URL.revokeObjectURL(url), 60_000)
 }
 
-/**
- * Copies a text. Returns false when the browser refuses. Pages without HTTPS have no `clipboard`,
- * so the fallback is `execCommand`.
- */
+// Copies a text. Returns false when the browser refuses. Pages without HTTPS have no `clipboard`,
+// so the fallback is `execCommand`.
 const copyText = async (text: string): Promise<boolean> => {
   try {
     await navigator.clipboard.writeText(text)
@@ -213,10 +211,8 @@ const Notices = ({ run }: { readonly run: Run }) => {
   )
 }
 
-/**
- * Says why the run waits, and counts the seconds. The countdown has the role `timer`, which screen
- * readers do not read at each change.
- */
+// Says why the run waits, and counts the seconds. The countdown has the role `timer`, which screen
+// readers do not read at each change.
 const Waiting = ({ delay }: { readonly delay: Delay }) => {
   const now = useSignal(Date.now())
   useEffect(() => {

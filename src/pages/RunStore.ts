@@ -26,10 +26,8 @@ interface Stores extends DBSchema {
   readonly parcels: { readonly key: [string, number]; readonly value: unknown }
 }
 
-/**
- * The version of the database layout. Increase it with each change, and add the upgrade from every
- * earlier version.
- */
+// The version of the database layout. Increase it with each change, and add the upgrade from every
+// earlier version.
 const version = 1
 
 export const open = async (name: string): Promise<RunStore> => {

@@ -139,10 +139,8 @@ const makeMemory = (capacity: number, ttlMs: number) => {
   }
 }
 
-/**
- * Makes a store whose methods never fail: a failed read is a cache miss, and a failed write is
- * dropped.
- */
+// Makes a store whose methods never fail: a failed read is a cache miss, and a failed write is
+// dropped.
 const tolerantStore = (provider: string, ttlMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
@@ -200,9 +198,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     }
   })
 
-/**
- * After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
- */
+// After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
 const makeTolerance = () => {
   let restsUntil = Number.NEGATIVE_INFINITY
   return <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
@@ -239,17 +235,13 @@ const writeDelay = Duration.millis(200)
 /** Maximum number of pages whose figures one call of the store's `put` writes. */
 const putSize = 200
 
-/**
- * Maximum number of pages whose figures wait for a flush. The figures of further pages are not
- * saved in the store and stay in memory only.
- */
+// Maximum number of pages whose figures wait for a flush. The figures of further pages are not
+// saved in the store and stay in memory only.
 const maxWaiting = 20_000
 
-/**
- * Maximum length of a page's address (`Target.page`) in the store, in characters, because
- * PostgreSQL limits an index entry to about 2,700 bytes. Figures with a longer address stay in
- * memory only.
- */
+// Maximum length of a page's address (`Target.page`) in the store, in characters, because
+// PostgreSQL limits an index entry to about 2,700 bytes. Figures with a longer address stay in
+// memory only.
 const maxPageLength = 2000
 
 const orMissing = (outcome: Outcome | undefined): Outcome => outcome ?? missing

@@ -61,10 +61,8 @@ export const make = (options: Options): CircuitBreaker => {
   let nextTrialAt = Number.NEGATIVE_INFINITY
   let isTrying = false
 
-  /**
-   * Returns why the circuit is open at the time `now`, or undefined when a call may go through.
-   * `now` is a time of `MonotonicClock.now`, in milliseconds.
-   */
+  // Returns why the circuit is open at the time `now`, or undefined when a call may go through.
+  // `now` is a time of `MonotonicClock.now`, in milliseconds.
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
       refusals.times.shift()

@@ -78,10 +78,8 @@ export const make = (
     return { ...inner, lookup }
   })
 
-/**
- * Sends queued targets in the background, in at most `concurrency` calls at a time. Returns a
- * function to call when the queue has changed.
- */
+// Sends queued targets in the background, in at most `concurrency` calls at a time. Returns a
+// function to call when the queue has changed.
 const dispatching = Effect.fnUntraced(function* (
   inner: MetricsProvider["Type"],
   tickets: Tickets,
@@ -131,10 +129,8 @@ const dispatching = Effect.fnUntraced(function* (
   return queueChanged
 })
 
-/**
- * Ends the lookups whose deadline has passed. All lookups share one timer, because a timer for each
- * lookup would need a fiber for each lookup.
- */
+// Ends the lookups whose deadline has passed. All lookups share one timer, because a timer for each
+// lookup would need a fiber for each lookup.
 const expiring = Effect.fnUntraced(function* (leave: (request: WaitingLookup) => void) {
   const requests = new Set<WaitingLookup>()
   /** When the timer fires, on the monotonic clock. Infinite when no timer is set. */
@@ -167,10 +163,8 @@ const expiring = Effect.fnUntraced(function* (leave: (request: WaitingLookup) =>
   }
 })
 
-/**
- * The account of the current lookup, if any, and its deadline: a time of `MonotonicClock.now`,
- * in milliseconds.
- */
+// The account of the current lookup, if any, and its deadline: a time of `MonotonicClock.now`, in
+// milliseconds.
 const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
   now: MonotonicClock.now,

@@ -21,10 +21,8 @@ import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/**
- * DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these
- * 1000 places: one for its domain and one for its URL.
- */
+// DataForSEO accepts at most 1000 domains and URLs in one call, and each target needs two of these
+// 1000 places: one for its domain and one for its URL.
 const batchSize = 500
 
 /** `url` is the base URL of the API, including its version. */
@@ -102,10 +100,8 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Option.Option<Fi
     Option.none(),
   )
 
-/**
- * Returns the figures in the vendor's items, keyed by the domain or URL that was sent to the
- * vendor. Skips items that cannot be decoded.
- */
+// Returns the figures in the vendor's items, keyed by the domain or URL that was sent to the
+// vendor. Skips items that cannot be decoded.
 const figures = <I>(Item: Schema.Schema<Figure, I>) => {
   const decode = Schema.decodeUnknownOption(Item)
   return (items: ReadonlyArray<unknown>): Figures =>
@@ -116,10 +112,8 @@ const figures = <I>(Item: Schema.Schema<Figure, I>) => {
     )
 }
 
-/**
- * Makes the key of a domain or a page in the map of figures. Keys of pages have a scheme and keys
- * of domains do not, so `example.com` and its home page have different keys.
- */
+// Makes the key of a domain or a page in the map of figures. Keys of pages have a scheme and keys
+// of domains do not, so `example.com` and its home page have different keys.
 const nameOf = (target: string): string =>
   /^https?:/i.test(target)
     ? Option.match(Option.getRight(Target.parse(target)), {
@@ -130,10 +124,8 @@ const nameOf = (target: string): string =>
 
 const ok = 20000
 
-/**
- * The first three digits of `code` are an HTTP status. 40202 and 40209 are rate and concurrency
- * limits.
- */
+// The first three digits of `code` are an HTTP status. 40202 and 40209 are rate and concurrency
+// limits.
 const reasonOf = (code: number): ProviderError["reason"] =>
   code === 40202 || code === 40209 ? "Throttled" : VendorHttp.reasonOf(Math.floor(code / 100))
 

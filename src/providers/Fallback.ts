@@ -22,9 +22,7 @@ type Lookup = Provider["lookup"]
 export const make = ([first, ...others]: Arr.NonEmptyReadonlyArray<Provider>): Provider =>
   Arr.isNonEmptyArray(others) ? orElse(first, make(others)) : first
 
-/**
- * True when every target has figures. A failure is not final: the next provider may have figures.
- */
+// True when every target has figures. A failure is not final: the next provider may have figures.
 const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.every(({ _tag }) => _tag === "Checked")
 

@@ -23,10 +23,8 @@ import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/**
- * Maximum number of targets in one call. Moz documents no maximum for this API; 50 is the maximum
- * of the Moz Links API v2.
- */
+// Maximum number of targets in one call. Moz documents no maximum for this API; 50 is the maximum
+// of the Moz Links API v2.
 const batchSize = 50
 
 /** `url` is the JSON-RPC endpoint. `token` goes into the header `x-moz-token`. */
@@ -90,9 +88,7 @@ export const layer = (options: {
   })
 }
 
-/**
- * The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
- */
+// The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
 const outcomesOf = (
   { errors_by_site = [], results_by_site }: typeof Results.Type,
   asked: ReadonlySet<string>,
@@ -134,20 +130,16 @@ const refused = (error: unknown): Outcome =>
     onSome: ({ code }) => providerFailed(`Moz answered with the error ${code ?? "without a code"}`),
   })
 
-/**
- * Returns the reason why a call failed. Prefers the status in the JSON-RPC error to the HTTP status,
- * because the HTTP status of a failed call may be 200.
- */
+// Returns the reason why a call failed. Prefers the status in the JSON-RPC error to the HTTP
+// status, because the HTTP status of a failed call may be 200.
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
   if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status)
   return isServersFault(error.code) ? "Unavailable" : "Rejected"
 }
 
-/**
- * Moz uses the code -32602 for its own unexpected errors. The codes -32603 and -32000 to -32099 are
- * server errors in JSON-RPC.
- */
+// Moz uses the code -32602 for its own unexpected errors. The codes -32603 and -32000 to -32099 are
+// server errors in JSON-RPC.
 const isServersFault = (code: number | undefined) =>
   code === -32602 || code === -32603 || (code !== undefined && code <= -32000 && code >= -32099)
 

@@ -85,10 +85,8 @@ const decodeNamed = Schema.decodeUnknownOption(
   Schema.Struct({ domain: Schema.String, status_code: Schema.Number }),
 )
 
-/**
- * Decodes the figure of an item with the status 200. Do not decode the figure of an item with the
- * status 404: there it is 0 or an empty string.
- */
+// Decodes the figure of an item with the status 200. Do not decode the figure of an item with the
+// status 404: there it is 0 or an empty string.
 const decodeRanked = Schema.decodeUnknownEither(
   Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) }),
 )

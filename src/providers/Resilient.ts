@@ -102,10 +102,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 
-/**
- * Doubles the wait after each retry, with jitter. Waits at least as long as the vendor's
- * `Retry-After`. The schedule's output is the length of the wait.
- */
+// Doubles the wait after each retry, with jitter. Waits at least as long as the vendor's
+// `Retry-After`. The schedule's output is the length of the wait.
 const backOff: Schedule.Schedule<Duration.Duration, CallError> = Schedule.exponential(
   "250 millis",
 ).pipe(
@@ -120,10 +118,8 @@ const backOff: Schedule.Schedule<Duration.Duration, CallError> = Schedule.expone
 const retryAfterMsOf = (error: CallError) =>
   error._tag === "ProviderError" ? Duration.toMillis(error.retryAfter ?? 0) : 0
 
-/**
- * True when a retry may succeed. A refused call would be refused again, and a malformed answer
- * would be malformed again.
- */
+// True when a retry may succeed. A refused call would be refused again, and a malformed answer
+// would be malformed again.
 const isTransient = (error: CallError) =>
   error._tag === "ProviderError" && !isFinal.has(error.reason)
 

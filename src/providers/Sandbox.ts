@@ -100,10 +100,8 @@ const wellKnown: ReadonlyMap<string, number> = new Map([
   ["youtube.com", 98],
 ])
 
-/**
- * Makes metrics that are whole numbers from 1 to 98. Domain authority and spam score come from a
- * hash of the domain. Page authority also depends on a hash of the page.
- */
+// Makes metrics that are whole numbers from 1 to 98. Domain authority and spam score come from a
+// hash of the domain. Page authority also depends on a hash of the page.
 const metricsOf = ({ domain, host, page }: Target): Metrics => {
   const domainStart = host.length - domain.length
   const domainHash = hash(emptyHash, page, domainStart, host.length)

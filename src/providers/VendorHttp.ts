@@ -152,9 +152,7 @@ const parseJson = (text: string) => (isDeep(text) ? Option.none() : decodeJson(t
 
 const decodeJson = Schema.decodeUnknownOption(Schema.parseJson())
 
-/**
- * Maximum depth of nested arrays and objects in an answer. Vendors document at most eight levels.
- */
+// Maximum depth of nested arrays and objects in an answer. Vendors document at most eight levels.
 const maxDepth = 64
 
 const quotationMark = 0x22
@@ -192,10 +190,8 @@ const responseOf = ({
     ),
   }))
 
-/**
- * Upper limit for `Retry-After`, in milliseconds. Otherwise, a wrong date could block the vendor
- * for years.
- */
+// Upper limit for `Retry-After`, in milliseconds. Otherwise, a wrong date could block the vendor
+// for years.
 const longestPauseMs = 3_600_000
 
 /** Describes a response: its status, and the field `message` of its body when there is one. */
@@ -212,16 +208,12 @@ const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
 /** Maximum length of a vendor's text in an error, in characters. */
 const maxDetailLength = 300
 
-/**
- * Maximum number of characters of a vendor's text that are searched for secrets. The characters
- * after that are dropped.
- */
+// Maximum number of characters of a vendor's text that are searched for secrets. The characters
+// after that are dropped.
 const maxReadLength = 10_000
 
-/**
- * The secrets in a header. A vendor's answer may quote a bearer token without `Bearer`, or the
- * decoded `NAME:PASSWORD` of HTTP Basic.
- */
+// The secrets in a header. A vendor's answer may quote a bearer token without `Bearer`, or the
+// decoded `NAME:PASSWORD` of HTTP Basic.
 const partsOfHeader = (value: string): ReadonlyArray<string> => {
   const secret = value.replace(/^(Bearer|Basic) /, "")
   if (!value.startsWith("Basic ")) return [secret]
@@ -229,9 +221,7 @@ const partsOfHeader = (value: string): ReadonlyArray<string> => {
   return [secret, credentials, credentials.slice(credentials.indexOf(":") + 1)]
 }
 
-/**
- * The code of a network error. The message is not used, because it may contain a header's value.
- */
+// The code of a network error. The message is not used, because it may contain a header's value.
 const codeOf = (cause: unknown): string => {
   if (Predicate.hasProperty(cause, "code")) return String(cause.code)
   return Predicate.hasProperty(cause, "cause") ? codeOf(cause.cause) : "the connection failed"

@@ -70,10 +70,8 @@ const structTest = ({ propertySignatures }: SchemaAST.TypeLiteral): Test => {
   return (value) => Predicate.isRecord(value) && tests.every(([name, test]) => test(value[name]))
 }
 
-/**
- * Supports only unions of strings, numbers and literals. In other unions, the decoder could choose
- * a member that transforms the value, and a guard cannot transform a value.
- */
+// Supports only unions of strings, numbers and literals. In other unions, the decoder could choose
+// a member that transforms the value, and a guard cannot transform a value.
 const unionTest = ({ types }: SchemaAST.Union): Test => {
   const tests = types.map((member) => testOf(member))
   const arePlain = types.every(({ _tag }) => plain.has(_tag))

@@ -65,10 +65,8 @@ const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
     : Traced.authorityCheck.pipe(Layer.provide(layer), Layer.provide(Traced.creditLedger))
 }
 
-/**
- * How long an SQL statement is retried after a lost connection: 10 seconds longer than the request
- * timeout, so a request times out before the retries of its statements end.
- */
+// How long an SQL statement is retried after a lost connection: 10 seconds longer than the request
+// timeout, so a request times out before the retries of its statements end.
 const reconnectLimit = ({ requestTimeout }: Settings.Settings["Type"]) => ({
   limit: Duration.sum(requestTimeout, "10 seconds"),
 })

@@ -26,9 +26,7 @@ export class Service extends Context.Tag("authority/Service")<
   }
 >() {}
 
-/**
- * The source of the figures: either a vendor, which the service decorates, or a complete provider.
- */
+// The source of the figures: either a vendor, which the service decorates, or a complete provider.
 type Source<E> =
   | {
       /**

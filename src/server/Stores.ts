@@ -21,10 +21,8 @@ import { StoreFailure } from "../StoreFailure.ts"
 /** All stores of the service. */
 export type Stores = Accounts | ApiKeys | CreditLedger | Health | MetricsCache
 
-/**
- * The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
- * disk can still settle its hold. The holds of a dead process are usually released earlier.
- */
+// The longest lifetime of a hold: the request timeout and 30 seconds, so that a request on a slow
+// disk can still settle its hold. The holds of a dead process are usually released earlier.
 const lease = ({ requestTimeout }: Settings.Settings["Type"]) =>
   Duration.sum(requestTimeout, "30 seconds")
 
@@ -131,10 +129,8 @@ const warnOfVersion = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
       ),
 )
 
-/**
- * Opens the database for a service: creates or migrates it. Waits up to 30 seconds for a writable
- * PostgreSQL server.
- */
+// Opens the database for a service: creates or migrates it. Waits up to 30 seconds for a writable
+// PostgreSQL server.
 const database = Layer.tap(
   Layer.provideMerge(
     Layer.effectDiscard(Effect.flatMap(migrations, ({ run }) => run)),

@@ -119,10 +119,8 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/**
- * Returns a function that records the last use of a key. No request waits for the write to the
- * database.
- */
+// Returns a function that records the last use of a key. No request waits for the write to the
+// database.
 const makeNoteUse = (sql: SqlClient.SqlClient) =>
   Effect.gen(function* () {
     const lastUses = new Map<ApiKey.ApiKeyId, number>()

@@ -124,9 +124,7 @@ const open = (filename: string) =>
     // error.
   }).pipe(Effect.catchAllDefect(Effect.fail))
 
-/**
- * Deletes a finished run. The next run gets another id, so the service treats its batches as new.
- */
+// Deletes a finished run. The next run gets another id, so the service treats its batches as new.
 const deleteFinished = (sql: SqliteClient.SqliteClient) =>
   sql.withTransaction(
     Effect.gen(function* () {

@@ -158,10 +158,8 @@ const checkParameters = (given: ReadonlyMap<string, string>) => {
     : Either.void
 }
 
-/**
- * Without any parameter about TLS, uses none on this machine and verifies the certificate of every
- * other host. As in libpq, a Unix socket has no TLS.
- */
+// Without any parameter about TLS, uses none on this machine and verifies the certificate of every
+// other host. As in libpq, a Unix socket has no TLS.
 const sslOf = (host: string, ssl: ClientConfig["ssl"]) => {
   if (host.startsWith("/")) return false
   if (typeof ssl === "object" || ssl === false) return ssl

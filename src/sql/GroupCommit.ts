@@ -130,10 +130,8 @@ export const make = <Command, E>(
     }
   })
 
-/**
- * Waits until a turn of the event loop adds no command to the queue, the queue holds a full batch,
- * or `maxTurns` turns have passed.
- */
+// Waits until a turn of the event loop adds no command to the queue, the queue holds a full batch,
+// or `maxTurns` turns have passed.
 const gathered = <Command>(state: State<Command>, { run: inNextTurn }: NextTurn["Type"]) =>
   Effect.async<void>((resume) => {
     let [turns, seen] = [0, 0]
@@ -154,10 +152,8 @@ const take = <Command>(state: State<Command>) => {
   return state.underWay
 }
 
-/**
- * Commits a batch. A batch that fails is committed in two halves, one after the other, so that only
- * the command at fault fails.
- */
+// Commits a batch. A batch that fails is committed in two halves, one after the other, so that only
+// the command at fault fails.
 const commitBatch = <Command, E>(
   commit: Commit<Command, E>,
   batch: ReadonlyArray<Pending<Command>>,

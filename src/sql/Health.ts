@@ -20,10 +20,8 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const heartbeat = Option.getOrUndefined(yield* Effect.serviceOption(Heartbeat))
     const name = sql.onDialectOrElse({ pg: () => "PostgreSQL", orElse: () => "SQLite" })
 
-    /**
-     * Inserts and deletes a row in the table `processes`. If the deletion fails, another process
-     * later treats the row as a dead process's row and removes it.
-     */
+    // Inserts and deletes a row in the table `processes`. If the deletion fails, another process
+    // later treats the row as a dead process's row and removes it.
     const write = Effect.suspend(() => {
       const id = uuid()
       return Effect.zipRight(

@@ -52,15 +52,11 @@ const secondsInNanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n
 /** A process counts as gone when its `beats` have not changed for this long, in nanoseconds. */
 const standstill = secondsInNanos(6)
 
-/**
- * Maximum time between two successive readings of the table `processes`, in nanoseconds. After a
- * longer time, all earlier readings are ignored.
- */
+// Maximum time between two successive readings of the table `processes`, in nanoseconds. After a
+// longer time, all earlier readings are ignored.
 const longestGap = secondsInNanos(3)
 
-/**
- * `trouble` reports a problem when the last successful commit is older than this, in nanoseconds.
- */
+// `trouble` reports a problem when the last successful commit is older than this, in nanoseconds.
 const readyFor = secondsInNanos(10)
 
 const Sighting = Schema.Struct({
@@ -133,11 +129,9 @@ const othersThan = (sql: SqlClient.SqlClient, owner: string) =>
     WHERE owner <> ${owner} AND owner NOT IN (SELECT id FROM processes)`,
   })
 
-/**
- * Removes the row of a gone process. Returns false when the process has incremented its `beats`
- * since the row was read, or when another process has removed the row. If `beats` is null, the
- * process has no row, and the result is true.
- */
+// Removes the row of a gone process. Returns false when the process has incremented its `beats`
+// since the row was read, or when another process has removed the row. If `beats` is null, the
+// process has no row, and the result is true.
 const remove =
   (sql: SqlClient.SqlClient) =>
   ({ beats, owner }: Sighting) =>
@@ -198,11 +192,9 @@ export const layer: Layer.Layer<Heartbeat, never, SqlClient.SqlClient> = Layer.s
   }),
 )
 
-/**
- * Returns a function that takes the rows of the other processes, as just read from the database,
- * and returns the rows whose `beats` have not changed for six seconds, compared with its earlier
- * calls.
- */
+// Returns a function that takes the rows of the other processes, as just read from the database,
+// and returns the rows whose `beats` have not changed for six seconds, compared with its earlier
+// calls.
 const observer = () => {
   let known = new Map<string, { readonly beats: number | null; readonly since: bigint }>()
   let lookedAt: bigint | undefined

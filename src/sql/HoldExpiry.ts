@@ -49,10 +49,8 @@ export const make = (options: {
   readonly release: Release
 }): HoldExpiry => {
   const { heartbeat, queries, release, sql } = options
-  /**
-   * The holds whose release failed, by request id. There is at most one for each request that was
-   * in progress when the database failed.
-   */
+  // The holds whose release failed, by request id. There is at most one for each request that was
+  // in progress when the database failed.
   const unreleased = new Map<RequestId, Unreleased>()
 
   /** Ends the holds of dead processes and deletes the idempotency keys of these holds. */

@@ -40,10 +40,8 @@ export interface Options {
   readonly answersAreLost?: boolean
 }
 
-/**
- * What the next attempt of a commit must know about the previous attempt. After a lost connection,
- * the next attempt must find out whether the previous attempt was committed.
- */
+// What the next attempt of a commit must know about the previous attempt. After a lost connection,
+// the next attempt must find out whether the previous attempt was committed.
 interface Former {
   written?: Books
   /**
@@ -67,10 +65,8 @@ export const make = (
   const areLost = sql.onDialectOrElse({ sqlite: () => false, orElse: () => true })
   const { answersAreLost = areLost, leaseMs } = options
 
-  /**
-   * Runs the commands once. Do not create this generator function per commit: V8 would keep each
-   * function and the requests that it captures until a major garbage collection.
-   */
+  // Runs the commands once. Do not create this generator function per commit: V8 would keep each
+  // function and the requests that it captures until a major garbage collection.
   const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
     const now = yield* Clock.currentTimeMillis
     const balances = yield* queries.lockBalances([
@@ -122,12 +118,10 @@ export const make = (
   }
 }
 
-/**
- * Runs the statements in one transaction. Fails with StoreFailure when the database rejects the
- * data or a stored row cannot be decoded. Dies with StoreFailure when the database itself fails.
- * After a lost connection the statements run a second time, so they must check whether the first
- * attempt was committed.
- */
+// Runs the statements in one transaction. Fails with StoreFailure when the database rejects the
+// data or a stored row cannot be decoded. Dies with StoreFailure when the database itself fails.
+// After a lost connection the statements run a second time, so they must check whether the first
+// attempt was committed.
 const inTransaction =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(statements: Effect.Effect<A, E, R>): Effect.Effect<A, StoreFailure, R> =>

@@ -166,12 +166,10 @@ const migrate = Migrator.make({})({ loader: Migrator.fromRecord(migrations) }).p
   Effect.retry({ times: 3, schedule: Schedule.spaced("200 millis") }),
 )
 
-/**
- * True when the newest migration was applied, so that the start needs no migration lock. This SQL
- * text must differ from the text in `applied`. If the table is missing, the SQLite client caches
- * the error for this text, and would return the error to `applied` even after the table was
- * created.
- */
+// True when the newest migration was applied, so that the start needs no migration lock. This SQL
+// text must differ from the text in `applied`. If the table is missing, the SQLite client caches
+// the error for this text, and would return the error to `applied` even after the table was
+// created.
 const isDone = Effect.flatMap(
   SqlClient.SqlClient,
   (sql) => sql`SELECT 1 FROM effect_sql_migrations WHERE migration_id >= ${newest} LIMIT 1`,
@@ -180,10 +178,8 @@ const isDone = Effect.flatMap(
   Effect.catchAll((error) => (Failure.isForbidden(error) ? error : Effect.succeed(false))),
 )
 
-/**
- * Describes an error of the migration. If the database role has no permission to migrate an older
- * schema, the message names this cause.
- */
+// Describes an error of the migration. If the database role has no permission to migrate an older
+// schema, the message names this cause.
 const explain = (error: unknown) =>
   Effect.orElseSucceed(applied, () => 0).pipe(
     Effect.flatMap((version) =>

@@ -70,10 +70,8 @@ const make = Effect.fnUntraced(function* (
   return Object.assign(sql, { withTransaction: boundedTransaction(sql) })
 }, Effect.mapError(Failure.describe))
 
-/**
- * Opens a connection to check that the server can be used. When the server is read-only, waits up
- * to `maxWait` for a primary. When it has no free connection, waits for one.
- */
+// Opens a connection to check that the server can be used. When the server is read-only, waits up
+// to `maxWait` for a primary. When it has no free connection, waits for one.
 const connected = (pool: Pool, maxWait: Duration.Duration) => {
   const attempt = Effect.tryPromise({
     try: async () => (await pool.connect()).release(),
@@ -99,11 +97,9 @@ const waitForConnection = Schedule.spaced("100 millis").pipe(
   Schedule.upTo("10 seconds"),
 )
 
-/**
- * Sets two limits, because an open transaction keeps accounts locked: the server ends a transaction
- * whose client sends nothing for 5 s, and cancels a statement after 10 s. By default, both errors
- * of the server arrive before the limit `silence` (15 s) closes the connection.
- */
+// Sets two limits, because an open transaction keeps accounts locked: the server ends a transaction
+// whose client sends nothing for 5 s, and cancels a statement after 10 s. By default, both errors
+// of the server arrive before the limit `silence` (15 s) closes the connection.
 const boundedTransaction = (sql: SqlClient.SqlClient) =>
   transaction.make(sql, begin, (connection, statements) =>
     connection.executeUnprepared(statements, [], undefined),
@@ -118,10 +114,8 @@ const begin = [
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
 ].join("; ")
 
-/**
- * Every column is TEXT or a number that JavaScript represents exactly. By default the driver
- * returns BIGINT as a string, because JavaScript cannot represent all integers above 2^53.
- */
+// Every column is TEXT or a number that JavaScript represents exactly. By default the driver
+// returns BIGINT as a string, because JavaScript cannot represent all integers above 2^53.
 const parserOf = (typeOid: number) => (numbers.has(typeOid) ? Number : String)
 
 /** The type OIDs of int8, int2, int4, float4 and float8 in PostgreSQL's catalogue pg_type. */

@@ -78,11 +78,9 @@ const ask = async (client: Pg.ClientBase, question: string) =>
 
 const decodeAnswer = Schema.decodeUnknownSync(Schema.Tuple(Schema.Tuple(Schema.String)))
 
-/**
- * Closes the connection after `silenceMs` without data. Otherwise, a dead network would cause no
- * error for about 15 minutes. The driver's own query timeout is not safe: the driver would send the
- * next query on the same connection, where the late answer could arrive.
- */
+// Closes the connection after `silenceMs` without data. Otherwise, a dead network would cause no
+// error for about 15 minutes. The driver's own query timeout is not safe: the driver would send the
+// next query on the same connection, where the late answer could arrive.
 const socketWithTimeout = (silenceMs: number) => {
   const socket = new Socket()
   return socket.setTimeout(silenceMs, () => {

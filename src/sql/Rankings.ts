@@ -44,10 +44,8 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
       execute: () => sql`SELECT list FROM ranking`,
     })
 
-    /**
-     * Reserves the inactive list for this import, while lookups read the active list. Empties the
-     * inactive list, because an import that stopped may have left rows there.
-     */
+    // Reserves the inactive list for this import, while lookups read the active list. Empties the
+    // inactive list, because an import that stopped may have left rows there.
     const begin = (token: number) =>
       Effect.gen(function* () {
         yield* sql`
@@ -91,10 +89,8 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
   }),
 )
 
-/**
- * The index in `tables` of the table that holds one ranking list. Lookups read one list, and the
- * next import fills the other.
- */
+// The index in `tables` of the table that holds one ranking list. Lookups read one list, and the
+// next import fills the other.
 type List = 0 | 1
 const tables = ["ranks_0", "ranks_1"] as const
 
@@ -169,20 +165,16 @@ const staged =
 const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, never, R> =>
   Effect.catchAll(effect, (error) => Effect.die(Failure.describe(error)))
 
-/**
- * Builds the text of a JSON object without `JSON.stringify`: a name may occur twice, and a
- * JavaScript object would keep only one of its ranks. Host names need no escaping.
- */
+// Builds the text of a JSON object without `JSON.stringify`: a name may occur twice, and a
+// JavaScript object would keep only one of its ranks. Host names need no escaping.
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`
 
 /** Maximum number of rows that one statement copies. */
 const pieceSize = 10_000
 
-/**
- * The pause between two statements, so that other processes can write: SQLite allows one writer at
- * a time.
- */
+// The pause between two statements, so that other processes can write: SQLite allows one writer at
+// a time.
 const pause = Effect.sleep("5 millis")
 
 const Row = Schema.Struct({

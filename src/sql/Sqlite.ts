@@ -94,11 +94,9 @@ export const sync = (path: string, flags: "r" | "r+" = "r+") => {
   }
 }
 
-/**
- * Gives only the owner access to the files and folders that are created during `creating`. SQLite
- * later gives the WAL and shm files the database's mode. In a worker thread, which cannot set the
- * umask, access is not restricted.
- */
+// Gives only the owner access to the files and folders that are created during `creating`. SQLite
+// later gives the WAL and shm files the database's mode. In a worker thread, which cannot set the
+// umask, access is not restricted.
 const privately = <A, E, R>(creating: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
     Effect.option(Effect.try(() => process.umask(0o077))),
@@ -145,10 +143,8 @@ const make = Effect.fnUntraced(
 
 const inodeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.ino
 
-/**
- * Turns all errors into StoreFailure, except NoDatabase. Catches defects too, because the client
- * dies when it cannot open the file.
- */
+// Turns all errors into StoreFailure, except NoDatabase. Catches defects too, because the client
+// dies when it cannot open the file.
 const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
   effect.pipe(
     Effect.catchAllDefect(Effect.fail),
@@ -157,11 +153,9 @@ const failing = <A, R>(effect: Effect.Effect<A, unknown, R>) =>
     ),
   )
 
-/**
- * Takes the write lock at the start. Otherwise, a transaction that first reads and then writes
- * fails when another process writes in between. Rolls back after a failed COMMIT, because SQLite
- * then leaves the transaction open.
- */
+// Takes the write lock at the start. Otherwise, a transaction that first reads and then writes
+// fails when another process writes in between. Rolls back after a failed COMMIT, because SQLite
+// then leaves the transaction open.
 const immediateTransaction = (sql: SqlClient.SqlClient): SqlClient.SqlClient["withTransaction"] => {
   const withTransaction = transaction.make(sql, "BEGIN IMMEDIATE", (connection, statement) =>
     // `suspend` turns an exception of `execute` into a defect, so that the transaction still

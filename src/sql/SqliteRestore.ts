@@ -81,10 +81,8 @@ const lockUnlessDamaged = (database: string) =>
     ),
   )
 
-/**
- * Keeps the database by a second name, then renames `copy` over it, so that there is a database at
- * every moment. Must not open the database: closing a file ends the process's locks on it.
- */
+// Keeps the database by a second name, then renames `copy` over it, so that there is a database at
+// every moment. Must not open the database: closing a file ends the process's locks on it.
 const swap = (copy: string, database: string): string | undefined => {
   const former = `${database}.replaced-${new Date().toISOString().replaceAll(":", "-")}`
   const stats = statSync(database, { throwIfNoEntry: false })

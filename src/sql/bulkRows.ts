@@ -93,10 +93,8 @@ export const inserter = <A>(
   })
 }
 
-/**
- * SQLite has one INSERT statement for each of these numbers of rows: 1 to 64 rows need at most two.
- * If every number had a statement, most would be used too rarely to stay prepared.
- */
+// SQLite has one INSERT statement for each of these numbers of rows: 1 to 64 rows need at most two.
+// If every number had a statement, most would be used too rarely to stay prepared.
 const sizes = [64, 56, 48, 40, 32, 24, 16, 8, 7, 6, 5, 4, 3, 2, 1]
 
 const chunked = <A>(rows: ReadonlyArray<A>): ReadonlyArray<ReadonlyArray<A>> => {

@@ -209,10 +209,8 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
   }
 }
 
-/**
- * Maximum number of idempotency keys that one transaction deletes: few, so that other transactions
- * do not wait long.
- */
+// Maximum number of idempotency keys that one transaction deletes: few, so that other transactions
+// do not wait long.
 const sweepSize = 1000
 
 const makeReads = (sql: SqlClient.SqlClient) => ({

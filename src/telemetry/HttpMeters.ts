@@ -22,10 +22,8 @@ const seconds = MetricKey.histogram(
 
 type Record = (seconds: number) => void
 
-/**
- * The functions that record a request, by route, method and status. Making the labels is slow, so
- * the labels are made once per series.
- */
+// The functions that record a request, by route, method and status. Making the labels is slow, so
+// the labels are made once per series.
 const recorders = new Map<string, Map<string, Map<number, Record>>>()
 
 /** Records an answered request. */

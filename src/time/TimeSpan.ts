@@ -8,10 +8,8 @@ const isUnit = (unit: string): unit is keyof typeof unitMs => unit in unitMs
 /** The latest time that a `Date` can hold, in epoch milliseconds. */
 export const latestTime = 8_640_000_000_000_000
 
-/**
- * The longest time span: ten years. Without a limit, now plus a time span could be later than the
- * latest time that a `Date` can hold.
- */
+// The longest time span: ten years. Without a limit, now plus a time span could be later than the
+// latest time that a `Date` can hold.
 const maxMs = 3650 * unitMs.d
 
 /**
