@@ -134,6 +134,5 @@ export const isWellFormed = (key: Redacted.Redacted<string>): boolean => {
 export const hash = (key: Redacted.Redacted<string>): KeyHash =>
   KeyHash.make(sha256(Redacted.value(key)).toString("hex"))
 
-/** The part of a key that may be shown: `am_` and six characters. */
 const start = (key: Redacted.Redacted<string>): string =>
   Redacted.value(key).slice(0, prefix.length + 6)

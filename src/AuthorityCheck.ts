@@ -112,7 +112,6 @@ export const layer = ({
     }),
   )
 
-/** Looks up each distinct target once. Returns one outcome per submitted target. */
 const lookUp = (
   provider: MetricsProvider["Type"],
   targets: Arr.NonEmptyReadonlyArray<Target>,

@@ -348,7 +348,6 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-/** The command `authority check` reads its API key from this environment variable. */
 const apiKeyName = "AUTHORITY_API_KEY"
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })

@@ -18,7 +18,6 @@ import { StoreTimeout } from "../StoreTimeout.ts"
 // processes within 5 s.
 const timeToLiveMs = 3000
 
-/** Maximum number of cached keys. */
 const capacity = 10_000
 
 interface Known {

@@ -90,7 +90,6 @@ const vendor = (name: Exclude<Settings.ProviderName, "sandbox" | "dataset">) =>
     }
   })
 
-// Returns a setting of the provider. Fails with ProviderNotConfigured when the setting is absent.
 const required = <Key extends keyof Settings.Settings["Type"]>(
   settings: Settings.Settings["Type"],
   key: Key,

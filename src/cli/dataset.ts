@@ -88,7 +88,6 @@ export const verb = Verb.group({
 /** Maximum number of line numbers in the result's list of broken lines. */
 const shownLines = 10
 
-/** The file cannot be read. `message` says why. */
 class UnreadableFile extends Data.TaggedError("UnreadableFile")<{ readonly message: string }> {}
 
 class EmptyList extends Data.TaggedError("EmptyList")<{ readonly file: string }> {
@@ -102,7 +101,6 @@ const unreadable = (file: string) => (cause: unknown) =>
     message: `${file} cannot be read: ${cause instanceof Error ? cause.message : String(cause)}`,
   })
 
-/** Reads the size and the type of a file. Fails when the file cannot be read. */
 const examine = (file: string) =>
   Effect.gen(function* () {
     const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable(file) })

@@ -69,8 +69,6 @@ export const demoRisk = Effect.gen(function* () {
       })
 })
 
-/** The providers whose figures cost nothing. */
 const free = new Set<Settings.ProviderName>(["sandbox", "dataset"])
 
-/** Returns true when only this machine can reach `host`. */
 const isLoopback = (host: string) => /^(localhost|127\.[\d.]+|::1|\[::1\])$/.test(host)

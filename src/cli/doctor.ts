@@ -156,7 +156,6 @@ const demo = Effect.map(demoRisk, (risk) =>
   ),
 )
 
-/** Checks the version and settings of the PostgreSQL server. Returns no finding for SQLite. */
 const server = Effect.gen(function* () {
   const { databaseUrl } = yield* Settings.Settings
   if (Redacted.value(databaseUrl).startsWith("sqlite:")) return []

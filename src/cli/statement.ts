@@ -11,7 +11,6 @@ import * as Database from "./Database.ts"
 import { line, time } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
-/** A date or a time in ISO 8601. */
 const IsoTime = Schema.Date.annotations({
   message: () => ({
     message: "expected a time such as 2026-11-21 or 2026-11-21T09:30:00Z",
@@ -109,7 +108,6 @@ const csv: Writer = () => (lines) =>
     headed("time,kind,amount,balance,urls,request_id,note"),
   )
 
-/** One JSON document, with one entry per line. */
 const document: Writer = (account) => (lines) =>
   lines.pipe(
     Stream.zipWithIndex,

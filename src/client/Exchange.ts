@@ -57,7 +57,6 @@ export const exchange = (options: Options) => {
   }
 }
 
-/** Makes a function that sends a request once. */
 const sender = (options: Options) => {
   const baseUrl = Request.baseUrlOf(options.baseUrl)
   const fetch = options.fetch ?? ((url, request) => globalThis.fetch(url, request))

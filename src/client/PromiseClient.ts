@@ -121,7 +121,6 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   return { check, checkAll, availableCredits }
 }
 
-/** Groups a list into batches. */
 async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {
   // A string is iterable too: without this error, each character would be checked as a URL.
   if (typeof urls === "string") {

@@ -173,7 +173,6 @@ const makeEndings = ({ discardBytes, discardMs, refusedMs }: Limits) => {
     if (socket.bytesRead - (endings.get(socket) ?? 0) > discardBytes) socket.destroy()
   }
 
-  /** Closes the connection after the answer to this request. */
   const afterAnswer = (request: Request) => {
     const { socket } = request
     begin(socket)

@@ -20,7 +20,6 @@ export const rootPath = "/"
 export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
   Effect.zipRight(router.add("GET", rootPath, root), addPages(router, options))
 
-/** Redirects a browser to the console, and every other client to the API reference. */
 const root = (request: HttpServerRequest.HttpServerRequest) => {
   const isBrowser = request.headers["accept"]?.includes("text/html") === true
   return Effect.succeed(

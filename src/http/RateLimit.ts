@@ -30,7 +30,6 @@ export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   }
 >() {}
 
-/** The number of requests of each account in one time window. */
 interface Window {
   /** When the window ends, in milliseconds of `MonotonicClock`. */
   readonly endsAt: number

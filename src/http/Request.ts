@@ -14,13 +14,11 @@ export class Request extends IncomingMessage {
     return this.arrived
   }
 
-  /** True when a body follows the headers. */
   get hasBody(): boolean {
     const { "content-length": length, "transfer-encoding": encoding } = this.headers
     return encoding !== undefined || (length !== undefined && Number(length) > 0)
   }
 
-  /** True when the whole request has arrived. */
   get isWhole(): boolean {
     return this.complete || !this.hasBody
   }

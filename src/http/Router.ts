@@ -56,7 +56,6 @@ const contract = Layer.scopedContext(
   ),
 )
 
-/** The routes that the contract does not declare. */
 const others = (options: Options) =>
   HttpLayerRouter.use((router) =>
     Effect.gen(function* () {

@@ -50,7 +50,6 @@ export const make = (
     )
     let running = 0
     let isCutOff = false
-    /** The requests whose client has hung up. */
     const left = new Set<Fiber.RuntimeFiber<unknown, unknown>>()
 
     const run: Runner["run"] = (call) => {

@@ -34,7 +34,6 @@ const recordedHeaders = [
   "x-request-id",
 ]
 
-/** The maximum length of an attribute, in characters. */
 const maxLength = 256
 
 const untraced: ServerSpan = { parent: undefined, end: () => {} }

@@ -90,7 +90,6 @@ export async function* decoded(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8
   yield decoder?.decode() ?? new TextDecoder().decode(Uint8Array.from(start))
 }
 
-/** The encodings that begin with a byte order mark. */
 const encodings: Readonly<Record<number, string>> = { 0xfffe: "utf-16le", 0xfeff: "utf-16be" }
 
 /** A delimiter for text that is not a CSV. `reader` refuses text that contains it. */
@@ -158,7 +157,6 @@ const ofTable = ({ column, columns, delimiter, hasHeader }: Table) => {
   }
 }
 
-/** Finds the layout of a CSV. Returns undefined for text that is not a CSV. */
 const tableOf = (text: string, isWhole: boolean, asked: string | undefined): Table | undefined => {
   const split = (delimiter: string) => splitter(delimiter)(text, isWhole)
   const [delimiter, rows] = ["\t", ";", ","]
@@ -231,7 +229,6 @@ const indexOf = (asked: string, columns: ReadonlyArray<string>): number => {
   throw new UnreadableList(`has no column ${JSON.stringify(asked)}; its columns are ${names}`)
 }
 
-/** The usual names of a column of URLs. */
 const title =
   /^(urls?|domains?|(web ?)?sites?|(web ?)?pages?|(web ?)?address(es)?|links?|hosts?|host ?names?|targets?)$/i
 

@@ -153,7 +153,6 @@ const go = (run: Run, entered: string) => {
   run.go(entered)
 }
 
-/** The API key with which each run was last started. */
 const keys = new WeakMap<Run, string>()
 const wasActive = new WeakMap<Run, boolean>()
 
@@ -195,7 +194,6 @@ const continueOnline = () => {
 }
 addEventListener("online", continueOnline)
 
-/** The stored runs that were not opened since the page was loaded. */
 const past = signal<ReadonlyArray<Summary>>([])
 
 /** All runs, the latest first. */
@@ -208,7 +206,6 @@ export const history = computed(() =>
 /** The text for the user when the browser cannot store or read results; else undefined. */
 export const storeProblem = signal<string | undefined>(undefined)
 
-/** Ids of the runs whose latest changes could not be stored. */
 const unkept = new Set<string>()
 
 const notKept =
@@ -243,7 +240,6 @@ const keep = async (change: Change) => {
   }
 }
 
-/** Reads the summaries of the stored runs into `past`. */
 const readHistory = async () => {
   try {
     const list = await (await opening)?.list()

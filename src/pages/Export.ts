@@ -19,7 +19,6 @@ export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\
 /** Returns cells separated by tabs, which can be pasted into a spreadsheet. */
 export const tsv = (results: Results): string => table(results, "\t", "\n")
 
-/** Returns a table with a header, and one line for each line of the user's list. */
 const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
   csvOf(
     [

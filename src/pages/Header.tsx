@@ -3,7 +3,6 @@ import { effect, signal } from "@preact/signals"
 const themes = ["auto", "light", "dark"] as const
 type Theme = (typeof themes)[number]
 
-/** Returns the stored theme, or `auto` when no theme is stored or the browser forbids storage. */
 const kept = (): Theme => {
   try {
     return themes.find((theme) => theme === localStorage.getItem("theme")) ?? "auto"

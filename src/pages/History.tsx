@@ -53,7 +53,6 @@ const Entry = ({ summary }: { readonly summary: Summary }) => (
   </li>
 )
 
-/** A delete button that asks for confirmation. */
 const Delete = ({
   isDisabled,
   name,

@@ -5,9 +5,7 @@ import * as UrlList from "./UrlList.ts"
 import { activeRun, check, credits, key } from "./ConsoleState.ts"
 import { addresses, count } from "./Texts.ts"
 
-/** The text in the input field. */
 const typed = signal("")
-/** A file, or a pasted list that is too long for the input field. */
 const attached = signal<{ readonly name: string; readonly text: string } | undefined>(undefined)
 const keepsDuplicates = signal(false)
 const problem = signal<string | undefined>(undefined)
@@ -42,7 +40,6 @@ const attach = (name: string, text: string) =>
     attached.value = { name, text }
   })
 
-/** Replaces the list by this text, which the user can edit. */
 const setText = (text: string) =>
   batch(() => {
     problem.value = undefined
@@ -114,7 +111,6 @@ const start = (event: Event) => {
   else focusKeyField()
 }
 
-/** Scrolls to the results. On a narrow screen they are below the list. */
 const showResults = () =>
   requestAnimationFrame(() => {
     const results = document.querySelector(".results")

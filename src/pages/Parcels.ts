@@ -22,7 +22,6 @@ export const cut = (rows: ReadonlyArray<Row>): ReadonlyArray<Parcel> => {
 
 export class Parcels {
   readonly #all: Map<number, Parcel>
-  /** The parcels that wait to be sent. The first parcel of the queue is sent next. */
   readonly #queue: Array<Parcel>
   #highest: number
 
@@ -36,12 +35,10 @@ export class Parcels {
     return [...this.#all.values()]
   }
 
-  /** Takes the first parcel out of the queue. */
   take(): Parcel | undefined {
     return this.#queue.shift()
   }
 
-  /** Puts a parcel without an answer back to the start of the queue. */
   putBack(parcel: Parcel) {
     this.#queue.unshift(parcel)
   }

@@ -45,7 +45,6 @@ const slownessMs = 5000
 
 const isSlow = ({ host }: Target) => host === "slow.example.com"
 
-/** Waits for `ms` milliseconds or until the deadline. True when the deadline came first. */
 const waitFor = (ms: number) =>
   Effect.gen(function* () {
     const remaining = yield* Deadline.remainingMs
@@ -77,7 +76,6 @@ const outcomeOf = (target: Target): Outcome => {
   }
 }
 
-/** Synthetic domain authority of well-known sites, by registered domain. */
 const wellKnown: ReadonlyMap<string, number> = new Map([
   ["amazon.com", 96],
   ["apple.com", 98],
@@ -138,5 +136,4 @@ const scrambled = (hash: number): number => {
   return twice ^ (twice >>> 16)
 }
 
-/** Turns a hash into a fraction above 0 and at most 1. */
 const fraction = (hash: number): number => ((scrambled(hash) >>> 0) + 1) / 0x1_0000_0000

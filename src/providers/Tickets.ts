@@ -57,7 +57,6 @@ export class Tickets {
     this.queue = new FairQueue(options.lineCapacity)
   }
 
-  /** Number of queued targets. */
   get queued(): number {
     return this.queue.size
   }
@@ -111,7 +110,6 @@ export class Tickets {
     return { ...taken, end: () => apart.forEach((owner) => this.busy.delete(owner)) }
   }
 
-  /** Queues the tickets of a call again. */
   putBack(batch: Batch): void {
     for (const ticket of batch) {
       const [place] = ticket.waiting

@@ -194,7 +194,6 @@ const responseOf = ({
 // for years.
 const longestPauseMs = 3_600_000
 
-/** Describes a response: its status, and the field `message` of its body when there is one. */
 const explain = ({ json, status }: VendorResponse): string =>
   Option.match(Option.flatMap(json, decodeComplaint), {
     onNone: () => `HTTP ${status}`,
@@ -205,7 +204,6 @@ const decodeComplaint = Schema.decodeUnknownOption(Schema.Struct({ message: Sche
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
 
-/** Maximum length of a vendor's text in an error, in characters. */
 const maxDetailLength = 300
 
 // Maximum number of characters of a vendor's text that are searched for secrets. The characters

@@ -52,7 +52,6 @@ export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mer
   imported(() => import("../memory/MetricsCache.ts")),
 )
 
-// Each store over an open database.
 const accounts = imported(() => import("../sql/Accounts.ts"))
 const apiKeys = imported(() => import("../sql/ApiKeys.ts"))
 const health = imported(() => import("../sql/Health.ts"))
@@ -101,7 +100,6 @@ const existing = Layer.provideMerge(
   connected("ours"),
 )
 
-/** Creates the database and prints its location on stderr, when it does not exist. */
 const existingOrNew = Effect.flatMap(Settings.Settings, ({ databaseUrl }) =>
   Effect.gen(function* () {
     const { required, run } = yield* migrations

@@ -11,7 +11,6 @@ import * as GroupCommit from "./GroupCommit.ts"
 import type { Queries } from "./ledgerQueries.ts"
 import { retryAfterDisconnection } from "./retry.ts"
 
-/** A caller that waits for a balance. */
 interface Reader {
   readonly accountId: AccountId
   readonly answer: (balance: Balance.Balance) => void

@@ -67,7 +67,6 @@ const make = (options: Options) =>
     const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
       awaited((callback, deadline) => ask(change, callback, deadline))
 
-    /** Submits a change and waits as long as the commit takes. */
     const submitWithoutDeadline = <A>(change: Change<A, never>): Effect.Effect<A> =>
       Effect.orDie(submit(change)).pipe(Effect.provideService(Deadline, Number.POSITIVE_INFINITY))
 

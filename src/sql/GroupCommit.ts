@@ -16,7 +16,6 @@ import type * as Scope from "effect/Scope"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { ReconnectLimit } from "./retry.ts"
 
-/** Maximum number of commands in one transaction. */
 const batchSize = 512
 
 /** Maximum number of turns of the event loop that a commit waits for more commands. */
@@ -66,7 +65,6 @@ interface State<Command> {
   readonly hasLimits: Effect.Latch
 }
 
-/** Runs commands in one transaction. */
 type Commit<Command, E> = (commands: Arr.NonEmptyReadonlyArray<Command>) => Effect.Effect<void, E>
 
 /**

@@ -44,7 +44,6 @@ export class Heartbeat extends Context.Tag("authority/sql/Heartbeat")<
   }
 >() {}
 
-/** Interval at which a process increments its `beats`. */
 const interval = Duration.seconds(2)
 
 const secondsInNanos = (seconds: number) => BigInt(seconds) * 1_000_000_000n

@@ -53,7 +53,6 @@ export const make = (options: {
   // in progress when the database failed.
   const unreleased = new Map<RequestId, Unreleased>()
 
-  /** Ends the holds of dead processes and deletes the idempotency keys of these holds. */
   const endGone =
     heartbeat === undefined
       ? Effect.succeed(0)
@@ -90,7 +89,6 @@ export const make = (options: {
   }
 }
 
-/** Repeats the failed releases. Returns the number of holds that this call ended. */
 const releaseAgain = (
   unreleased: Map<RequestId, Unreleased>,
   now: number,
@@ -109,7 +107,6 @@ const releaseAgain = (
     countOf,
   )
 
-/** Ends all holds that `holds` reads, page by page. Returns the number of holds that it ended. */
 const endAll = (holds: Rows<Hold>, release: Release): Effect.Effect<number> =>
   Effect.gen(function* () {
     const page = yield* Failure.orDie(holds)

@@ -155,7 +155,6 @@ const commitSeconds = Metric.histogram(
   "duration of a commit, in seconds",
 )
 
-/** Records the size and the duration of a ledger commit when it succeeds. */
 const measured =
   (size: number) =>
   <E>(commit: Effect.Effect<void, E>): Effect.Effect<void, E> =>

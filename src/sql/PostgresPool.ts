@@ -64,7 +64,6 @@ const passwordFor = async (target: ConnectionString) => {
   return found
 }
 
-/** Fails when the server cannot be written to. */
 const examine = async (client: Pg.ClientBase) => {
   if ((await ask(client, "SHOW transaction_read_only")) !== "on") return
   const isStandby = await ask(client, "SELECT pg_is_in_recovery()::text")

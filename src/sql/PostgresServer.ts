@@ -5,7 +5,6 @@ import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
 import * as Failure from "./Failure.ts"
 
-/** The oldest supported major version. */
 const oldestPromised = 14
 
 const Facts = Schema.Struct({

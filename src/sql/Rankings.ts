@@ -57,7 +57,6 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         return free
       }).pipe(sql.withTransaction)
 
-    /** Makes `list` the active list, and empties the list that was active before. */
     const finish = (list: List) =>
       Effect.zipRight(
         sql`UPDATE ranking SET list = ${list}, importing = NULL`,
@@ -161,7 +160,6 @@ const staged =
     }).pipe(Effect.ensuring(Effect.ignore(sql`DROP TABLE IF EXISTS temp.staged_ranks`)))
   }
 
-/** Dies with StoreFailure when the statement fails. */
 const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, never, R> =>
   Effect.catchAll(effect, (error) => Effect.die(Failure.describe(error)))
 
@@ -170,7 +168,6 @@ const orDie = <A, R>(effect: Effect.Effect<A, unknown, R>): Effect.Effect<A, nev
 const jsonOf = (rows: ReadonlyArray<Ranked>): string =>
   `{${rows.map(({ name, rank }) => `"${name}":${rank}`).join(",")}}`
 
-/** Maximum number of rows that one statement copies. */
 const pieceSize = 10_000
 
 // The pause between two statements, so that other processes can write: SQLite allows one writer at

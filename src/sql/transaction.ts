@@ -53,7 +53,6 @@ export const make = (
       ),
     )
 
-  // Savepoints.
   const nested = sql.withTransaction
 
   return (effect) =>

@@ -13,7 +13,6 @@ import { MetricsProvider } from "../MetricsProvider.ts"
 
 export const contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-/** Gauges of the process, measured at each scrape. */
 const processGauges = (eventLoopDelay: ReturnType<typeof monitorEventLoopDelay>): string => {
   const { heapUsed, rss } = process.memoryUsage()
   // Node.js measures the delay with a timer. Each measured value contains the interval of this
@@ -81,7 +80,6 @@ const gauge = (
     "",
   ].join("\n")
 
-/** Sampling interval of the event loop delay, in milliseconds. */
 const resolutionMs = 20
 
 /** Starts to sample the event loop delay. Returns an effect that renders the text of one scrape. */
