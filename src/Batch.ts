@@ -12,10 +12,8 @@ import { type InvalidUrl, Target } from "./Target.ts"
 
 /** A list of URLs, each parsed to a target, or to the reason why it is invalid. */
 export interface UrlList {
-  /** The URLs as submitted. */
   readonly urls: ReadonlyArray<string>
   readonly parsed: ReadonlyArray<Either.Either<Target, InvalidUrl>>
-  /** The targets of the valid URLs. */
   readonly targets: ReadonlyArray<Target>
 }
 

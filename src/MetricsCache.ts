@@ -11,7 +11,6 @@ import type { Metrics } from "./Metrics.ts"
 export interface Figures {
   /** The name of the provider that gave the figures. */
   readonly provider: string
-  /** The property `page` of the target. */
   readonly page: string
   readonly metrics: Metrics
   /** When the provider gave the figures, in epoch milliseconds. */

@@ -59,7 +59,6 @@ export interface Quota {
   readonly resetsAt: number | null
 }
 
-/** The state of a vendor's circuit breaker. */
 export interface Circuit {
   /** The vendor whose circuit this is. In a fallback chain, each vendor has a circuit of its own. */
   readonly provider: string

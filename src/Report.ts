@@ -9,7 +9,6 @@ import type { InvalidUrl } from "./Target.ts"
 
 /** The outcomes of the submitted URLs, and their cost. */
 export interface Report {
-  /** The URLs as submitted. */
   readonly urls: ReadonlyArray<string>
   /** One outcome for each URL, in order. */
   readonly outcomes: ReadonlyArray<Outcome>
@@ -47,7 +46,6 @@ export const replay = (urls: ReadonlyArray<string>, answer: string): Report => (
   isReplay: true,
 })
 
-/** The charge for a report. */
 export const chargeOf = ({ creditsUsed }: Report, price: Credits): Charge => ({
   amount: creditsUsed,
   urls: creditsUsed / price,

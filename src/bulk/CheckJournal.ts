@@ -20,7 +20,6 @@ export interface JournaledAnswer {
 
 /** The record of a batch that was sent, or was about to be sent. */
 export interface Entry {
-  /** A hash of the batch's URLs. */
   readonly fingerprint: string
   /** Undefined when the run stopped before the answer arrived. */
   readonly answer: JournaledAnswer | undefined

@@ -11,7 +11,6 @@ export interface Summary {
   /** The number of failed URLs for each reason. A reason that did not occur is absent. */
   readonly failed: Readonly<Partial<Record<FailureReason, number>>>
   readonly creditsUsed: number
-  /** The number of URLs without an outcome. */
   readonly left: number
 }
 
@@ -44,7 +43,6 @@ export const make = (): CheckTally => {
 export const failures = ({ failed }: Summary) =>
   Object.values(failed).reduce((sum, count) => sum + count, 0)
 
-/** Describes the summary in one sentence. */
 export const describe = (summary: Summary): string => {
   const { creditsUsed, failed, left, succeeded, urls } = summary
   const reasons = Object.entries(failed).map(([reason, n]) => `${count(n)} ${reason}`)

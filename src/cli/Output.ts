@@ -35,7 +35,6 @@ const writeToStream = (text: string) =>
 
 export const line = (text: string) => write(`${text}\n`)
 
-/** Prints the result of a verb. */
 export const print = (asJson: boolean, document: unknown, text: string) =>
   line(asJson ? JSON.stringify(document) : text)
 

@@ -60,7 +60,6 @@ abstract class Temporary extends ClientError {
 export class ValidationError extends ClientError {
   readonly _tag = "ValidationError"
   readonly status = 400
-  /** All violations of the contract in the request. */
   readonly issues: ReadonlyArray<Issue>
 
   constructor(details: Details & { readonly issues: ReadonlyArray<Issue> }) {

@@ -9,7 +9,6 @@ export type { Failure, Success } from "../contract/Wire.ts"
 /** The outcome of one URL. `"reason" in outcome` is true for a `Failure`. */
 export type Outcome = Success | Failure
 
-/** The answer to a batch. */
 export interface CheckResult {
   /** One outcome per URL, in the order of the URLs. */
   readonly outcomes: ReadonlyArray<Outcome>

@@ -8,7 +8,6 @@ export const creditsPath = "/v1/quota/available-credits"
 
 /** The figures of one URL, each from 0 to 100. */
 export interface Success {
-  /** The URL as it was submitted. */
   readonly url: string
   readonly domainAuthority: number
   readonly pageAuthority: number
@@ -18,7 +17,6 @@ export interface Success {
 
 /** A URL for which there are no figures, and the reason why there are none. */
 export interface Failure {
-  /** The URL as it was submitted. */
   readonly url: string
   readonly reason: "PROVIDER_ERROR" | "SERVER_ERROR" | "INVALID_URL"
 }

@@ -60,7 +60,6 @@ export const bytesDecoder = <A>(
   return (bytes) => Either.flatMap(parse(bytes), judged)
 }
 
-/** The body of a batch. */
 export const batch = decoder(BatchRequest, ({ urls }) => Batch.parse(urls))
 
 const isJson = (contentType: string | undefined) =>
