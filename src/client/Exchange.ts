@@ -38,7 +38,7 @@ export const exchange = (options: Options) => {
 
   return async <A>(call: Call, schema: Bodies.Schema<A>) => {
     call.signal?.throwIfAborted()
-    for (let failures = Retry.begin(Date.now()); ;) {
+    for (let failures = Retry.begin(performance.now()); ;) {
       try {
         const answer = await attempt(call)
         const body = answer.status === 200 ? Bodies.parse(schema, answer.body) : undefined
@@ -46,7 +46,7 @@ export const exchange = (options: Options) => {
         return { answer, body }
       } catch (error) {
         if (!ClientError.isClientError(error)) throw error
-        const state = { now: Date.now(), random: Math.random(), patienceMs }
+        const state = { now: performance.now(), random: Math.random(), patienceMs }
         const retry = Retry.next(failures, error, state)
         if (retry === undefined) throw error
         await onRetry?.(error, retry.waitMs)

@@ -7,7 +7,7 @@ import * as ClientError from "./ClientError.ts"
 /** The failures of one call so far. */
 export interface Failures {
   readonly count: number
-  /** The start of the time limit for retries, in epoch milliseconds. */
+  /** The start of the time limit for retries, in milliseconds of `performance.now`. */
   readonly since: number
 }
 

@@ -257,7 +257,7 @@ const cutOff = () =>
 
 /** Runs a test with fake timers. */
 const onTestClock = (test: () => Promise<void>) => async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] })
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] })
   try {
     await test()
   } finally {

@@ -184,6 +184,8 @@ const asScript = async (file: string) => {
 
 const browserGlobals = {
   AbortController,
+  TextDecoder,
+  performance,
   clearTimeout,
   crypto,
   fetch,

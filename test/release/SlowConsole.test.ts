@@ -187,7 +187,7 @@ describe.skipIf(isMissing)("the console", () => {
           })
         yield* examine("empty")
         yield* act((page) => enter(page, "ключ"))
-        yield* act((page) => page.getByText("That is not an API key").waitFor())
+        yield* act((page) => page.getByText("This key is not accepted").waitFor())
         yield* examine("wrong key")
         yield* act((page) => useKey(page, key))
         const table = [...mixed, `https://www.example.com/${"long-and-".repeat(60)}`]
