@@ -123,16 +123,14 @@ const make = (options: Options) =>
 const asker =
   (queue: GroupCommit.Queue<LedgerCommit.Command>, releaseSoon: (hold: Hold) => void) =>
   <A, E>(
-    { apply, charges, opens, ...change }: Change<A, E>,
+    change: Change<A, E>,
     callback: (exit: Exit.Exit<A, E | StoreTimeout>) => void,
     deadline: number,
   ) => {
     let answer: Exit.Exit<A, E> = notApplied
-    const command: LedgerCommit.Command = {
-      ...change,
-      apply: (books, now) => {
-        answer = exitOf(() => apply(books, now))
-      },
+    const { accountId, charges, endsHoldOf, keyedHold, opens } = change
+    const apply = (books: Books, now: number) => {
+      answer = exitOf(() => change.apply(books, now))
     }
     const onCommit = (exit: Exit.Exit<void, GroupCommit.GivenUp>) => {
       if (Exit.isSuccess(exit)) return callback(answer)
@@ -146,7 +144,7 @@ const asker =
           : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
       )
     }
-    queue.submit(command, onCommit, deadline + commitGraceMs)
+    queue.submit({ accountId, endsHoldOf, keyedHold, apply }, onCommit, deadline + commitGraceMs)
   }
 
 /** A defect must fail only its own command, not the other commands in the commit. */
