@@ -135,6 +135,7 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
       .addError(Envelope.Conflict.body)
       .addError(Envelope.PayloadTooLarge.body)
       .addError(Envelope.UnprocessableContent.body)
+      .addError(Envelope.TooManyRequests.body)
       .annotate(OpenApi.Summary, `Check the authority of 1 to ${Limits.maxUrls} domains or URLs`)
       .annotate(
         OpenApi.Description,

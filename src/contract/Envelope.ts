@@ -199,8 +199,8 @@ export class TooManyRequests extends Schema.TaggedError<TooManyRequests>()("TooM
     (message) => new TooManyRequests({ message }, true),
     429,
     "TooManyRequests",
-    "The account exceeds the rate limit that the operator has set. `Retry-After` gives the " +
-      "seconds to wait.",
+    "The account exceeds the rate limit that the operator has set, or too many of its request " +
+      "bodies have not fully arrived. `Retry-After` gives the seconds to wait.",
     "The account has reached its rate limit of 600 requests in 1m; try again later.",
   )
 }

@@ -1,18 +1,19 @@
 /** Reads and decodes the body of a request. Never buffers more than the contract's limit. */
 import { isUtf8 } from "node:buffer"
-import type { IncomingMessage } from "node:http"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
+import type { AccountId } from "../Account.ts"
 import * as Batch from "../Batch.ts"
 import { BatchRequest } from "../contract/Api.ts"
-import { InvalidRequest, PayloadTooLarge, payloadTooLargeMessage } from "../contract/Envelope.ts"
+import { InvalidRequest, type PayloadTooLarge } from "../contract/Envelope.ts"
 import * as Issues from "../contract/Issues.ts"
 import { maxBodyBytes, maxBodyParts, maxJudgedItems } from "../contract/Limits.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
+import * as ArrivingBody from "./ArrivingBody.ts"
 import { Request } from "./Request.ts"
 
 /** A decoded JSON body. InvalidRequest lists the violations. */
@@ -22,7 +23,10 @@ export interface Decoder<A> {
   /** Decodes the body of a request. Returns undefined until the whole body has arrived. */
   readonly arrived: (request: Request) => Decoded<A> | undefined
   /** Waits for the body and decodes it. A client that hangs up interrupts the fiber. */
-  readonly whole: (request: unknown) => Effect.Effect<A, InvalidRequest | PayloadTooLarge>
+  readonly whole: (
+    request: unknown,
+    account: AccountId,
+  ) => Effect.Effect<A, InvalidRequest | ArrivingBody.Refusal>
 }
 
 const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decoder<B> => {
@@ -35,9 +39,9 @@ const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decod
   }
   return {
     arrived,
-    whole: (request) =>
+    whole: (request, account) =>
       request instanceof Request
-        ? (arrived(request) ?? Effect.flatMap(collect(request), decode))
+        ? (arrived(request) ?? Effect.flatMap(ArrivingBody.collect(request, account), decode))
         : Effect.dieMessage("not a request of this server"),
   }
 }
@@ -67,7 +71,7 @@ const isJson = (contentType: string | undefined) =>
 
 const invalid = (issues: ReadonlyArray<Issues.Issue>) => Either.left(InvalidRequest.because(issues))
 
-const tooLarge = Either.left(new PayloadTooLarge({ message: payloadTooLargeMessage }))
+const tooLarge = Either.left(ArrivingBody.tooLarge)
 
 const parse = (bytes: Buffer): Either.Either<unknown, InvalidRequest> => {
   if (!isUtf8(bytes)) return invalid([Issues.invalidJson("The body is not UTF-8")])
@@ -101,30 +105,3 @@ const shortened = (value: unknown): unknown =>
   Predicate.isReadonlyRecord(value)
     ? Record.map(value, (field) => (Array.isArray(field) ? field.slice(0, maxJudgedItems) : field))
     : value
-
-const collect = (request: IncomingMessage): Effect.Effect<Buffer, PayloadTooLarge> =>
-  Effect.async((resume) => {
-    const chunks: Array<Buffer> = []
-    let length = 0
-    const onData = (chunk: Buffer) => {
-      length += chunk.length
-      if (length > maxBodyBytes) {
-        stop()
-        request.pause()
-        resume(tooLarge)
-      } else {
-        chunks.push(chunk)
-      }
-    }
-    const onEnd = () => resume(Effect.succeed(Buffer.concat(chunks)))
-    // The client hung up, so no answer is needed.
-    const onError = () => {
-      stop()
-      resume(Effect.interrupt)
-    }
-    const stop = () => {
-      request.off("data", onData).off("end", onEnd).off("error", onError)
-    }
-    request.on("data", onData).on("end", onEnd).on("error", onError)
-    return Effect.sync(stop)
-  })

@@ -22,7 +22,9 @@ export const refuse = <E extends { readonly _tag: string }>(
   )
 
 const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
-  _tag === "Conflict" || _tag === "ServiceUnavailable" ? retryLater : {}
+  _tag === "Conflict" || _tag === "ServiceUnavailable" || _tag === "TooManyRequests"
+    ? retryLater
+    : {}
 
 const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
 

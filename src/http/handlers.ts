@@ -28,9 +28,12 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
     handlers.handleRaw("checkBatch", ({ headers, request }) =>
       Effect.gen(function* () {
         const current = yield* CurrentRequest
-        const list = yield* current.list ?? Body.batch.whole(request.source)
-        const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
         const accountId = yield* CurrentAccount
+        const list = yield* Effect.catchAll(
+          current.list ?? Body.batch.whole(request.source, accountId),
+          (error) => refuse(error),
+        )
+        const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
         const { id: requestId, known } = current
         const asked = { ...list, accountId, requestId, idempotencyKey, known }
         const report = yield* check(asked).pipe(

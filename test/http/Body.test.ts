@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers"
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as Exit from "effect/Exit"
+import { AccountId } from "../../src/Account.ts"
 import * as Body from "../../src/http/Body.ts"
 import { Request } from "../../src/http/Request.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
@@ -23,7 +24,7 @@ const server = Effect.suspend(() =>
   RawHttp.listen(
     createServer({ IncomingMessage: Request }, (request, response) =>
       setImmediate(() => {
-        const exit = Effect.runSyncExit(Body.batch.whole(request))
+        const exit = Effect.runSyncExit(Body.batch.whole(request, AccountId.make("one")))
         response.end(Exit.isSuccess(exit) ? exit.value.urls.join() : "not yet")
       }),
     ),

@@ -1,0 +1,94 @@
+/** Collects a request body that is still arriving. Bounds the memory that such bodies take. */
+import type { IncomingMessage } from "node:http"
+import * as Effect from "effect/Effect"
+import type { AccountId } from "../Account.ts"
+import {
+  PayloadTooLarge,
+  payloadTooLargeMessage,
+  ServiceUnavailable,
+  TooManyRequests,
+} from "../contract/Envelope.ts"
+import { maxBodyBytes } from "../contract/Limits.ts"
+
+export type Refusal = PayloadTooLarge | TooManyRequests | ServiceUnavailable
+
+// Maximum memory for the arriving bodies of one account, in bytes.
+const maxOfAccount = 8 * 1024 * 1024
+
+// Maximum memory for all arriving bodies, in bytes.
+const maxOfAll = 128 * 1024 * 1024
+
+const ofAccounts = new Map<AccountId, number>()
+let ofAll = 0
+
+const count = (account: AccountId, bytes: number) => {
+  const sum = (ofAccounts.get(account) ?? 0) + bytes
+  if (sum === 0) ofAccounts.delete(account)
+  else ofAccounts.set(account, sum)
+  ofAll += bytes
+}
+
+const refusalOf = (account: AccountId, length: number, more: number): Refusal | undefined => {
+  if (length > maxBodyBytes) return tooLarge
+  if ((ofAccounts.get(account) ?? 0) + more > maxOfAccount) return accountIsFull
+  return ofAll + more > maxOfAll ? serviceIsFull : undefined
+}
+
+export const tooLarge = new PayloadTooLarge({ message: payloadTooLargeMessage })
+
+const accountIsFull = new TooManyRequests({
+  message:
+    "Too many request bodies of this account are still arriving. Send fewer at a time, and each without a pause.",
+})
+
+const serviceIsFull = new ServiceUnavailable({
+  message: "Too many request bodies are still arriving, and nothing is charged; try again later.",
+})
+
+/**
+ * Waits for the whole body. A client that hangs up interrupts the fiber. The bytes are copied,
+ * because a chunk of one byte can keep the buffer of the socket alive.
+ */
+export const collect = (
+  request: IncomingMessage,
+  account: AccountId,
+): Effect.Effect<Buffer, Refusal> =>
+  Effect.async((resume) => {
+    let bytes = Buffer.alloc(0)
+    let length = 0
+    const onData = (chunk: Buffer) => {
+      const needed = length + chunk.length
+      const size = needed > bytes.length ? Math.min(2 * needed, maxBodyBytes) : bytes.length
+      const refusal = refusalOf(account, needed, size - bytes.length)
+      if (refusal !== undefined) {
+        stop()
+        request.pause()
+        return resume(Effect.fail(refusal))
+      }
+      if (size > bytes.length) {
+        count(account, size - bytes.length)
+        const larger = Buffer.allocUnsafeSlow(size)
+        bytes.copy(larger)
+        bytes = larger
+      }
+      chunk.copy(bytes, length)
+      length = needed
+    }
+    const onEnd = () => {
+      const body = bytes.subarray(0, length)
+      stop()
+      resume(Effect.succeed(body))
+    }
+    // The client hung up, so no answer is needed.
+    const onError = () => {
+      stop()
+      resume(Effect.interrupt)
+    }
+    const stop = () => {
+      request.off("data", onData).off("end", onEnd).off("error", onError)
+      count(account, -bytes.length)
+      bytes = Buffer.alloc(0)
+    }
+    request.on("data", onData).on("end", onEnd).on("error", onError)
+    return Effect.sync(stop)
+  })

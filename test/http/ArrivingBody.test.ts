@@ -1,0 +1,54 @@
+/** Request bodies that are still arriving take little memory. */
+import { assert, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
+import { AccountName } from "../../src/Account.ts"
+import { connect } from "../../scripts/support/RawHttp.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
+import { batch, batchPath, start } from "../support/TestServer.ts"
+
+const head = (key: string) =>
+  [
+    `POST ${batchPath} HTTP/1.1`,
+    "host: localhost",
+    `x-api-key: ${key}`,
+    "content-type: application/json",
+    "content-length: 500000",
+    "\r\n",
+  ].join("\r\n")
+
+it.scopedLive(
+  "an account with 8 MiB of arriving bodies gets 429 for more, and other accounts are served",
+  () =>
+    Effect.gen(function* () {
+      const { accounts, books, key, keys, send, url } = yield* start()
+      const { id: account } = yield* accounts.create(AccountName.make("other"))
+      const other = Redacted.value((yield* keys.issue({ account })).key)
+      const stalled = yield* Effect.replicateEffect(connect(url), 60)
+      for (const connection of stalled) {
+        yield* connection.sendOut(head(key) + "x".repeat(400_000))
+      }
+      const isRefused = ({ received }: (typeof stalled)[number]) =>
+        received().startsWith("HTTP/1.1 429 ")
+      // 400,000 bytes take 512 KiB, and so does each of 16 bodies.
+      yield* eventually("refusals", () => stalled.filter(isRefused).length >= 44)
+      const refused = stalled.filter(isRefused)
+      assert.isBelow(refused.length, 60)
+      for (const { received } of refused) {
+        assert.match(received(), /\r\nretry-after: 1\r\n/)
+        assert.match(received(), /\r\nconnection: close\r\n/i)
+        assert.match(received(), /\{"success":false,"message":"Too many request bodies of this/)
+      }
+
+      const document = JSON.stringify({ urls: ["localhost"] })
+      const headers = { "content-length": String(document.length) }
+      const inPieces = (key: string) => send({ ...batch(key, "", headers), body: [...document] })
+      assert.strictEqual((yield* inPieces(other)).status, 200)
+      stalled.forEach(({ hangUp }) => hangUp())
+      yield* eventually(
+        "the account is served again",
+        Effect.map(inPieces(key), ({ status }) => status === 200),
+      )
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+    }),
+)
