@@ -7,6 +7,7 @@ import { open, rename } from "node:fs/promises"
 import * as Effect from "effect/Effect"
 import type * as Scope from "effect/Scope"
 import { OutputFailed } from "./OutputFailed.ts"
+import { refuseLink } from "./refuseLink.ts"
 
 export interface OutcomeFile {
   /** Empties the file. Call `begin` only when no other run can be writing to the file. */
@@ -22,11 +23,10 @@ export interface OutcomeFile {
 /** Opens `FILE.partial` before any credits are spent, and fails when the file is not writable. */
 export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const target = yield* Effect.try({
-      try: () => resolved(filename),
+    const { partial, target } = yield* Effect.try({
+      try: () => placesOf(filename),
       catch: OutputFailed.of(filename),
     })
-    const partial = `${target}.partial`
     const attempt = <A>(act: () => Promise<A>) =>
       Effect.tryPromise({ try: act, catch: OutputFailed.of(filename) })
     const handle = yield* Effect.acquireRelease(
@@ -42,6 +42,13 @@ export const file = (filename: string): Effect.Effect<OutcomeFile, OutputFailed,
       }),
     }
   })
+
+const placesOf = (filename: string) => {
+  const target = resolved(filename)
+  const partial = `${target}.partial`
+  refuseLink(partial)
+  return { target, partial }
+}
 
 // Returns the final path of the outcomes, for `rename`. For a symbolic link, returns the path of
 // the linked file, so that `rename` does not replace the link. Throws for devices and folders.

@@ -40,7 +40,9 @@ const Options = Schema.Struct({
   key: Schema.Redacted(Schema.String),
   url: HttpUrl,
   column: Schema.optional(Schema.String),
-  output: Schema.optional(Schema.String),
+  output: Schema.optional(
+    Schema.NonEmptyString.annotations({ message: () => "expected a file name, or - for stdout" }),
+  ),
   format: Schema.optional(Schema.Literal(...OutcomeFormat.names)),
   patience: TimeSpan,
   again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
@@ -56,9 +58,10 @@ const stdout: OutcomeFile.OutcomeFile = { begin: Effect.void, write, finish: Eff
 /** The run ended before every URL had an outcome. `message` says why, and what to do. */
 class CheckStopped extends Data.TaggedError("CheckStopped")<{ readonly message: string }> {}
 
-const check = (options: Options) =>
+const check = (given: Options) =>
   Effect.gen(function* () {
-    const { output } = options
+    const output = given.output === "-" ? undefined : given.output
+    const options = { ...given, output }
     const input = yield* UrlInput.open({
       ...options,
       onColumn: (column) => process.stderr.write(`The URLs are in the column ${column}.\n`),
@@ -122,7 +125,7 @@ export const verb = Verb.make({
         "--column <COLUMN>",
         "header name or number of the CSV column with the URLs (default: the only column with URLs)",
       )
-      .option("--output <FILE>", "file for the outcome of each URL (default: stdout)")
+      .option("--output <FILE>", "file for the outcome of each URL; - for stdout (default: stdout)")
       .addOption(
         new Option(
           "--format <FORMAT>",

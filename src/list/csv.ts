@@ -10,5 +10,5 @@ export const csv = (
 ): string =>
   Papa.unparse(
     rows.map((row) => [...row]),
-    { delimiter, newline, escapeFormulae: true },
+    { delimiter, newline, escapeFormulae: /^[=+\-@\t\r\n]/ },
   )

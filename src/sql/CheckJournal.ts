@@ -10,6 +10,7 @@ import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
 import { CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
+import { refuseLink } from "../bulk/refuseLink.ts"
 import { CompactOutcome } from "../Metrics.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
@@ -97,6 +98,7 @@ const methods = (
 /** Locks the file for the whole run. The lock ends with the process, even when it is killed. */
 const open = (filename: string) =>
   Effect.gen(function* () {
+    yield* Effect.try(() => refuseLink(filename))
     const sql = yield* SqliteClient.make({ filename, disableWAL: true, ...naming })
     yield* sql`PRAGMA busy_timeout = 0`
     yield* sql`PRAGMA locking_mode = EXCLUSIVE`

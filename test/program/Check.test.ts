@@ -3,7 +3,15 @@
  * outside is a process; every other run is in the process of the test.
  */
 import { spawn } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
@@ -335,6 +343,46 @@ describe("the output of the bulk check", () => {
         assert.strictEqual(read("list.txt"), "example.com\n")
         assert.strictEqual((yield* books).charged, 0)
         expectNothingLeft(cwd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "a bulk check does not write through a link at the place of its journal or its partial output",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list, read } = yield* service(100)
+        list(["example.com"])
+        writeFileSync(join(cwd, "precious"), "precious")
+        for (const target of ["precious", "nothing"]) {
+          for (const link of ["out.csv.partial", "out.csv.journal", "list.txt.journal"]) {
+            symlinkSync(target, join(cwd, link))
+            const output = link.startsWith("out") ? ["--output", "out.csv"] : []
+            const { code, stderr } = yield* verb(cwd, [...args, ...output])
+            assert.strictEqual(code, 1, link)
+            assert.match(stderr, /^authority: [^\n]+ is a symbolic link; delete [^\n]+\n$/)
+            assert.include(stderr, link)
+            unlinkSync(join(cwd, link))
+            rmSync(join(cwd, "out.csv.partial"), { force: true })
+          }
+        }
+        assert.strictEqual(read("precious"), "precious")
+        assert.isFalse(existsSync(join(cwd, "nothing")))
+        assert.strictEqual((yield* books).charged, 0)
+        expectNothingLeft(cwd)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the output file - is standard output",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list } = yield* service(100)
+        list(["example.com"])
+        const named = yield* verb(cwd, [...args, "--output", "-", "--format", "csv"])
+        assert.deepStrictEqual([named.code, rowsOf(named.stdout).length], [0, 1])
+        expectNothingLeft(cwd, "list.txt.journal")
       }),
     timeout,
   )
