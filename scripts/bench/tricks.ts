@@ -88,7 +88,7 @@ export const tricks: ReadonlyArray<Trick> = [
   {
     name: "pooled ids",
     workloads: ["named1", "expressOff"],
-    twins: [{ module: /\/CurrentRequest\.ts$/, file: "CurrentRequest.ts" }],
+    edit: { module: "src/http/Call.ts", piece: /uuid\(fromPool\)/, plain: "uuid()" },
   },
   {
     name: "rows as cells",

@@ -22,7 +22,6 @@ import * as Body from "../http/Body.ts"
 import type { Call } from "../http/Call.ts"
 import * as errorAnswer from "../http/errorAnswer.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
-import * as ledgerErrors from "../http/ledgerErrors.ts"
 import { RateLimit } from "../http/RateLimit.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Shortcut } from "../http/Server.ts"
@@ -63,7 +62,7 @@ export const make = (price: Credits) =>
 
       const answerFailure = (cause: Cause.Cause<Refusal | StoreTimeout>) => {
         const refusal = Option.getOrUndefined(Cause.failureOption(cause))
-        if (refusal !== undefined) return answerError(ledgerErrors.errorOf(refusal, batch))
+        if (refusal !== undefined) return answerError(errorAnswer.errorOf(refusal, batch))
         runFork(RequestLog.logFailure(cause, current.id))
         answerError(new InternalServerError({ message: internalErrorMessage }))
       }

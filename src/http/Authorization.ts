@@ -16,7 +16,7 @@ import {
   unavailableMessage,
 } from "../contract/Envelope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
-import { type Current, CurrentRequest } from "./CurrentRequest.ts"
+import { type Current, CurrentRequest } from "./Call.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { refuse } from "./errorAnswer.ts"
 

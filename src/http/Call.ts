@@ -1,14 +1,49 @@
 /** A request in progress, and the one way to answer it, which measures, logs and traces it. */
+import { randomFillSync } from "node:crypto"
 import type { ServerResponse } from "node:http"
+import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { v7 as uuid } from "uuid"
+import type { AccountId } from "../Account.ts"
+import type { Batch, UrlList } from "../Batch.ts"
+import type { Report } from "../Report.ts"
+import { RequestId } from "../RequestId.ts"
 import * as Meters from "../telemetry/HttpMeters.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
-import { type Current, newRequestId as uniqueRequestId } from "./CurrentRequest.ts"
+import type { Decoded } from "./Body.ts"
 import type { Request } from "./Request.ts"
 import * as RequestLog from "./RequestLog.ts"
 import type { Routes } from "./Routes.ts"
 import type * as ServerSpan from "./ServerSpan.ts"
+
+/**
+ * The request in progress, and what was found out about it so far, so that nothing is done twice.
+ */
+export interface Current {
+  /**
+   * The id of the request. It appears in the header `x-request-id`, in the log and in the account's
+   * statement.
+   */
+  readonly id: RequestId
+  /** When the request must be answered: a time of `MonotonicClock`. */
+  readonly deadline: number
+  /** The account of the API key, once the request was counted against the rate limit. */
+  account?: AccountId
+  list?: Decoded<UrlList>
+  known?: Batch["known"]
+  report?: Report
+}
+
+export class CurrentRequest extends Context.Reference<CurrentRequest>()(
+  "authority/http/CurrentRequest",
+  {
+    defaultValue: (): Current => ({
+      id: RequestId.make("none"),
+      deadline: Number.POSITIVE_INFINITY,
+    }),
+  },
+) {}
 
 export interface Call {
   readonly request: Request
@@ -77,4 +112,23 @@ export const mergeNames = (list: string | undefined, more: string) => {
   const names = [...(list?.split(/\s*,\s*/) ?? []), ...more.split(/\s*,\s*/)]
   const byName = new Map(names.map((name) => [name.toLowerCase(), name]))
   return [...byName.values()].join(", ")
+}
+
+/** Makes a unique id (UUID v7). Later ids sort after earlier ones, which suits database indexes. */
+const uniqueRequestId = (): RequestId => RequestId.make(uuid(fromPool), { disableValidation: true })
+
+// Random bytes for 256 ids. Making all these bytes takes hardly longer than making the 16 bytes of
+// one id.
+const pool = new Uint8Array(16 * 256)
+let used = pool.length
+
+const fromPool = {
+  rng: () => {
+    if (used === pool.length) {
+      randomFillSync(pool)
+      used = 0
+    }
+    used += 16
+    return pool.subarray(used - 16, used)
+  },
 }

@@ -10,7 +10,7 @@ import * as LogLevel from "effect/LogLevel"
 import * as Runtime from "effect/Runtime"
 import type { Report } from "../Report.ts"
 import type { RequestId } from "../RequestId.ts"
-import type { Current } from "./CurrentRequest.ts"
+import type { Current } from "./Call.ts"
 
 /** Logs the line of an answered request. */
 export type RequestLog = (

@@ -3,7 +3,10 @@ import * as HttpApiSchema from "@effect/platform/HttpApiSchema"
 import * as HttpApp from "@effect/platform/HttpApp"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
+import type { Batch } from "../Batch.ts"
 import * as Envelope from "../contract/Envelope.ts"
+import type { Refusal } from "../ledger/Books.ts"
+import type { StoreTimeout } from "../StoreTimeout.ts"
 
 /** Makes the answer to an error that the contract does not declare. */
 export const failure = (status: number, message: string) =>
@@ -53,4 +56,32 @@ export const of = (error: InstanceType<(typeof ledgerErrors)[number]>) => {
     },
     body,
   }
+}
+
+/** Maps a refusal or a timeout of the ledger to the contract's error. */
+export const errorOf = (
+  refusal: Refusal | StoreTimeout,
+  batch: Pick<Batch, "idempotencyKey" | "requestId">,
+) => {
+  const { message } = refusal
+  switch (refusal._tag) {
+    case "InsufficientCredits":
+      return new Envelope.PaymentRequired({ message })
+    case "IdempotencyKeyReused":
+      return new Envelope.UnprocessableContent({ message })
+    case "IdempotencyKeyInUse":
+      return new Envelope.Conflict({ message })
+    case "StoreTimeout":
+      return timeoutOf(refusal, batch)
+  }
+}
+
+const timeoutOf = (
+  { mayCharge }: StoreTimeout,
+  { idempotencyKey, requestId }: Pick<Batch, "idempotencyKey" | "requestId">,
+) => {
+  if (!mayCharge) return new Envelope.ServiceUnavailable({ message: Envelope.unavailableMessage })
+  return idempotencyKey === undefined
+    ? new Envelope.InternalServerError({ message: Envelope.undecidedChargeMessage(requestId) })
+    : new Envelope.ServiceUnavailable({ message: Envelope.undecidedMessage })
 }

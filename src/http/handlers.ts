@@ -14,10 +14,9 @@ import { creditsOf } from "../ledger/Credits.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
-import { CurrentRequest } from "./CurrentRequest.ts"
+import { CurrentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
-import * as ledgerErrors from "./ledgerErrors.ts"
-import { refuse } from "./errorAnswer.ts"
+import { errorOf, refuse } from "./errorAnswer.ts"
 
 /**
  * The handler decodes the request itself, because the framework's decoder reports only the first
@@ -39,7 +38,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         const report = yield* check(asked).pipe(
           // An expired hold is a fault of the service, so it is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),
-          Effect.catchAll((refusal) => refuse(ledgerErrors.errorOf(refusal, asked))),
+          Effect.catchAll((refusal) => refuse(errorOf(refusal, asked))),
         )
         current.report = report
         CheckMeters.count(report)

@@ -6,7 +6,6 @@ import * as fc from "effect/FastCheck"
 import { InternalServerError, internalErrorMessage } from "../../src/contract/Envelope.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import * as errorAnswer from "../../src/http/errorAnswer.ts"
-import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import type { Refusal } from "../../src/ledger/Books.ts"
 import { InsufficientCredits } from "../../src/ledger/Hold.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReused } from "../../src/ledger/IdempotencyKey.ts"
@@ -55,7 +54,7 @@ it.scopedLive(
       yield* forAll(refusal, { numRuns: 15 }, (refusal) =>
         Effect.gen(function* () {
           outcome = Effect.fail(refusal)
-          const { body, status } = errorAnswer.of(ledgerErrors.errorOf(refusal, request))
+          const { body, status } = errorAnswer.of(errorAnswer.errorOf(refusal, request))
           assert.deepStrictEqual([status, body], yield* answer)
         }),
       )

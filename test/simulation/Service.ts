@@ -28,9 +28,7 @@ import { within } from "../../src/Deadline.ts"
 import * as FastPath from "../../src/express/FastPath.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import * as Call from "../../src/http/Call.ts"
-import type { Current } from "../../src/http/CurrentRequest.ts"
 import * as errorAnswer from "../../src/http/errorAnswer.ts"
-import * as ledgerErrors from "../../src/http/ledgerErrors.ts"
 import * as RateLimit from "../../src/http/RateLimit.ts"
 import { Request } from "../../src/http/Request.ts"
 import * as Router from "../../src/http/Router.ts"
@@ -303,7 +301,7 @@ const service = (vendors: Vendor.Vendors) =>
   )
 
 /** What the router does with a batch: the key, the use case, and the errors of the contract. */
-const routed = (ask: Ask, { account, id: requestId, known }: Current) =>
+const routed = (ask: Ask, { account, id: requestId, known }: Call.Current) =>
   Effect.gen(function* () {
     const { check } = yield* AuthorityCheck.AuthorityCheck
     const { authenticate } = yield* ApiKeys
@@ -318,7 +316,7 @@ const routed = (ask: Ask, { account, id: requestId, known }: Current) =>
     Effect.catchAll((error) => {
       if (error._tag === "InvalidApiKey")
         return Effect.succeed(answerOf({ status: 401, body: error.message }))
-      const refused = ledgerErrors.errorOf(error, { ...ask, requestId })
+      const refused = errorAnswer.errorOf(error, { ...ask, requestId })
       return Effect.succeed(answerOf(errorAnswer.of(refused)))
     }),
     Effect.catchAllCause((cause) => {
