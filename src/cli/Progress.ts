@@ -2,9 +2,9 @@
  * Shows the progress of a long task on stderr: one changing line on a terminal, separate lines
  * elsewhere.
  */
-import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import { printable } from "../text/printable.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export interface Progress {
   /**
@@ -35,14 +35,14 @@ export const make = ({ isDrawn, isLogged, unit }: Options) =>
   Effect.gen(function* () {
     const { stderr } = process
     const isTerminal = stderr.isTTY
-    const samples: Array<Sample> = [{ at: yield* Clock.currentTimeMillis, share: 0, rows: 0 }]
+    const samples: Array<Sample> = [{ at: yield* MonotonicClock.now, share: 0, rows: 0 }]
     let shownAt = isTerminal ? 0 : (samples[0]?.at ?? 0)
     const erase = () => (isTerminal && isDrawn ? stderr.write(eraseLine) : true)
     const clear = Effect.sync(erase)
     yield* Effect.addFinalizer(() => clear)
 
     const show: Progress["show"] = (share, rows, details) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
+      Effect.map(MonotonicClock.now, (now) => {
         if (now - shownAt < (isTerminal ? drawnMs : loggedMs)) return
         shownAt = now
         remember(samples, { at: now, share: share ?? 0, rows })

@@ -4,7 +4,6 @@ import { pipeline } from "node:stream"
 import * as Zlib from "node:zlib"
 import { Option } from "commander"
 import * as NodeStream from "@effect/platform-node/NodeStream"
-import * as Clock from "effect/Clock"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
@@ -16,6 +15,7 @@ import * as Database from "./Database.ts"
 import { print } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as Verb from "./Verb.ts"
+import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 const load = Verb.make({
   examples: ["authority dataset import tranco.csv.gz --format tranco --top 100000"],
@@ -38,7 +38,7 @@ const load = Verb.make({
     Effect.gen(function* () {
       const rankings = yield* Rankings
       const progress = yield* Progress.make({ unit: "rows", isLogged: false, isDrawn: true })
-      const startedAt = yield* Clock.currentTimeMillis
+      const startedAt = yield* MonotonicClock.now
       const source = yield* open(file)
       const broken = { count: 0, first: new Array<number>() }
       let rows = 0
@@ -61,7 +61,7 @@ const load = Verb.make({
       )
       yield* rankings.replace(batches)
 
-      const seconds = ((yield* Clock.currentTimeMillis) - startedAt) / 1000
+      const seconds = ((yield* MonotonicClock.now) - startedAt) / 1000
       const rowsPerSecond = Math.round(rows / Math.max(seconds, 0.001))
       const complaint =
         broken.count === 0
