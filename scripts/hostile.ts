@@ -3,14 +3,17 @@
  * ordinary client sees meanwhile. Fails when the service ends, an answer has the wrong status, or
  * the memory exceeds a limit. Needs Linux.
  *
- *     npm run hostile -- [--seconds 10] [PROGRAM [ARGUMENT]…]    (default: node dist/authority.cjs)
+ *     npm run hostile -- [--seconds 10] [--only PART-OF-A-NAME] [--neighbours] [PROGRAM [ARGUMENT]…]
+ *
+ * The default program is `node dist/authority.cjs`. `--neighbours` adds the attacks of one customer
+ * on the others and on the operator's money.
  */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { once } from "node:events"
 import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs"
-import { Agent, createServer, request } from "node:http"
+import { Agent, createServer, request, type ServerResponse } from "node:http"
 import { type AddressInfo, connect, type Socket } from "node:net"
 import { tmpdir } from "node:os"
 import { join, resolve } from "node:path"
@@ -24,11 +27,16 @@ import { BatchResponse } from "../src/contract/Api.ts"
 import { maxBodyBytes } from "../src/contract/Limits.ts"
 import { batchPath } from "../src/contract/Wire.ts"
 import { rssMb } from "./bench/measure.ts"
+import * as neighbours from "./neighbours.ts"
 import type { Report } from "./ordinary-client.ts"
 
 const { positionals, values } = parseArgs({
   allowPositionals: true,
-  options: { seconds: { type: "string", default: "10" } },
+  options: {
+    seconds: { type: "string", default: "10" },
+    only: { type: "string", default: "" },
+    neighbours: { type: "boolean", default: false },
+  },
 })
 const attackMs = Number(values.seconds) * 1000
 const [program = "", ...programArgs] =
@@ -40,22 +48,37 @@ const maxRssMb = 300
 const maxConnections = 1000
 const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
 
-/** When true, the fake Moz API answers with deeply nested JSON instead of figures. */
-let isVendorHostile = false
+/** Gives an answer of the fake Moz API. `answer` gives the correct one. */
+export type Reply = (
+  pages: ReadonlyArray<string>,
+  response: ServerResponse,
+  answer: () => void,
+) => void
+const honest: Reply = (_pages, _response, answer) => answer()
+let reply = honest
 const vendor = createServer(async (incoming, response) => {
   const { id, params } = JSON.parse(await text(incoming))
-  if (isVendorHostile) {
-    const depth = 200_000
-    return response.end(`{"id":${"[".repeat(depth)}${"]".repeat(depth)}}`)
-  }
-  const queries: ReadonlyArray<object> = params.data.site_queries
+  const queries: ReadonlyArray<{ readonly query: string }> = params.data.site_queries
   const results_by_site = queries.map((original_site_query) => ({
     site_query: { original_site_query },
     site_metrics: { domain_authority: 50, page_authority: 40, spam_score: 1 },
   }))
-  return response.end(JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site } }))
+  const pages = queries.map(({ query }) => query)
+  reply(pages, response, () =>
+    response.end(JSON.stringify({ id, jsonrpc: "2.0", result: { results_by_site } })),
+  )
 })
 await once(vendor.listen(0, "127.0.0.1"), "listening")
+
+/** Runs `act` while the vendor answers with `other`. */
+const whileVendor = async <A>(other: Reply, act: () => Promise<A>) => {
+  reply = other
+  try {
+    return await act()
+  } finally {
+    reply = honest
+  }
+}
 
 const env = {
   AUTHORITY_PORT: "0",
@@ -80,20 +103,28 @@ const keyOf = (account: string, credits: number): string => {
 const apiKey = keyOf("ordinary", 1_000_000_000)
 const poorKey = keyOf("poor", 0)
 
-const service = spawn(program, [...programArgs, "serve", "--json"], {
-  cwd: folder,
-  env,
-  stdio: ["ignore", "pipe", "pipe"],
-})
-const exited = once(service, "exit")
-const lines = createInterface(service.stdout)
-const [greeting] = await once(lines, "line", { signal: AbortSignal.timeout(60_000) })
-const { url }: { url: string } = JSON.parse(greeting)
-lines.close()
-service.stdout.resume()
-service.stderr.resume()
-const port = Number(new URL(url).port)
-const pid = service.pid ?? 0
+const start = async (settings: Readonly<Record<string, string>> = {}) => {
+  const service = spawn(program, [...programArgs, "serve", "--json"], {
+    cwd: folder,
+    env: { ...env, ...settings },
+    stdio: ["ignore", "pipe", "pipe"],
+  })
+  const exited = once(service, "exit")
+  const lines = createInterface(service.stdout)
+  const [greeting] = await once(lines, "line", { signal: AbortSignal.timeout(60_000) })
+  const { url }: { url: string } = JSON.parse(greeting)
+  lines.close()
+  service.stdout.resume()
+  service.stderr.resume()
+  const stop = async () => {
+    service.kill("SIGTERM")
+    const [code] = await Promise.race([exited, sleep(20_000, ["still running"], { ref: false })])
+    service.kill("SIGKILL")
+    assert.equal(code, 0, `the service ended with ${code} after SIGTERM`)
+  }
+  return { service, url, stop, port: Number(new URL(url).port), pid: service.pid ?? 0 }
+}
+const { pid, port, service, stop, url } = await start()
 
 const agent = new Agent({ keepAlive: true, maxSockets: 16 })
 
@@ -145,7 +176,7 @@ const repeat = async (clients: number, until: number, act: () => Promise<void>) 
   return count
 }
 
-interface Attack {
+export interface Attack {
   readonly name: string
   /**
    * Runs the attack until `until`, in ms of `performance.now()`. Returns a short summary of the
@@ -264,21 +295,25 @@ const freeWrites: Attack = {
 
 const decodeBatch = Schema.decodeUnknownSync(BatchResponse)
 
+const deep = `{"id":${"[".repeat(200_000)}${"]".repeat(200_000)}}`
+
 const deepAnswers: Attack = {
   name: "a vendor's answers nested 200,000 deep",
   run: async (until) => {
-    isVendorHostile = true
-    const count = await repeat(4, until, async () => {
-      const urls = Array.from({ length: 10 }, () => `${randomUUID()}.com`)
-      const { body, status } = await send(JSON.stringify({ urls }), { "x-api-key": apiKey })
-      assert.equal(status, 200, body)
-      const { data } = decodeBatch(JSON.parse(body))
-      assert.deepEqual(
-        data.failedUrls.map(({ reason }) => reason),
-        urls.map(() => "PROVIDER_ERROR"),
-      )
-    })
-    isVendorHostile = false
+    const count = await whileVendor(
+      (_pages, response) => response.end(deep),
+      () =>
+        repeat(4, until, async () => {
+          const urls = Array.from({ length: 10 }, () => `${randomUUID()}.com`)
+          const { body, status } = await send(JSON.stringify({ urls }), { "x-api-key": apiKey })
+          assert.equal(status, 200, body)
+          const { data } = decodeBatch(JSON.parse(body))
+          assert.deepEqual(
+            data.failedUrls.map(({ reason }) => reason),
+            urls.map(() => "PROVIDER_ERROR"),
+          )
+        }),
+    )
     return `${count} requests`
   },
 }
@@ -296,7 +331,37 @@ const logWithoutReader: Attack = {
   },
 }
 
+const decodeBalance = Schema.decodeUnknownSync(
+  Schema.Struct({ held: Schema.Int, charged: Schema.Int }),
+)
+
+/** What the attacks of `neighbours.ts` need. */
+const world = {
+  url,
+  port,
+  maxRssMb,
+  rssMb,
+  keyOf,
+  send,
+  repeat,
+  whileVendor,
+  start,
+  balance: async (account: string) =>
+    decodeBalance(authority("credits", "balance", "--account", account)),
+}
+export type World = typeof world
+
+const calm: Attack = {
+  name: "no attack",
+  run: async (until) => {
+    await sleep(until - performance.now())
+    return ""
+  },
+}
+
 const attacks = [
+  calm,
+  ...(values.neighbours ? neighbours.attacks(world) : []),
   manyViolations,
   silentConnections,
   endlessBodies,
@@ -319,19 +384,25 @@ const ordinary = async (): Promise<Report> => {
 let peakMb = 0
 const sampling = setInterval(() => (peakMb = Math.max(peakMb, rssMb(pid))), 100)
 const rows: Array<string> = []
+const problems: Array<string> = []
 try {
   for (const { name, run } of attacks) {
+    if (name !== calm.name && !name.includes(values.only)) continue
     // Pause, so that the memory of the previous attack is not attributed to the next attack.
     await sleep(1000)
     await ordinary()
     peakMb = 0
     console.error(`${name} …`)
-    const did = await run(performance.now() + attackMs)
+    const failed = (why: string) => void problems.push(`${name}: ${why}`)
+    const did = await run(performance.now() + attackMs).catch((error: unknown) => {
+      failed(String(error))
+      return "FAILED"
+    })
     const { count, others, p50Ms, p99Ms } = await ordinary()
     assert.equal(service.exitCode, null, `the service ended with ${service.exitCode}`)
-    assert.deepEqual(others, [], `${name}: the ordinary client got an answer other than 200`)
-    assert(count > 0, `${name}: the ordinary client got no answer`)
-    assert(peakMb < maxRssMb, `${name}: the service had ${peakMb.toFixed(0)} MB`)
+    if (others.length > 0) failed(`the ordinary client got ${others.join(", ")}`)
+    if (count === 0) failed("the ordinary client got no answer")
+    if (peakMb >= maxRssMb) failed(`the service had ${peakMb.toFixed(0)} MB`)
     const cells = [name, did, count, p50Ms.toFixed(1), p99Ms.toFixed(1), peakMb.toFixed(0)]
     rows.push(`| ${cells.join(" | ")} |`)
   }
@@ -339,19 +410,17 @@ try {
   clearInterval(sampling)
   await client.terminate()
   agent.destroy()
-  service.kill("SIGTERM")
-  const [code] = await Promise.race([exited, sleep(20_000, ["still running"], { ref: false })])
-  service.kill("SIGKILL")
+  console.log(
+    [
+      "| attack | what it did | answers to an ordinary client | p50 ms | p99 ms | peak RSS, MB |",
+      "| --- | --- | ---: | ---: | ---: | ---: |",
+      ...rows,
+    ].join("\n"),
+  )
+  await stop()
   vendor.close()
   vendor.closeAllConnections()
-  if (code === 0) assert.equal(authority("credits", "verify").ok, true)
+  assert.equal(authority("credits", "verify").ok, true)
   rmSync(folder, { recursive: true })
-  assert.equal(code, 0, `the service ended with ${code} after SIGTERM`)
 }
-console.log(
-  [
-    "| attack | what it did | answers to an ordinary client | p50 ms | p99 ms | peak RSS, MB |",
-    "| --- | --- | ---: | ---: | ---: | ---: |",
-    ...rows,
-  ].join("\n"),
-)
+assert.deepEqual(problems, [])

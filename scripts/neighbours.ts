@@ -1,0 +1,177 @@
+/** Attacks of `hostile.ts` by one account, whose cost other accounts or the operator would bear. */
+import assert from "node:assert/strict"
+import { randomUUID } from "node:crypto"
+import { once } from "node:events"
+import { Agent, request } from "node:http"
+import { type AddressInfo, connect, createServer } from "node:net"
+import { setTimeout as sleep } from "node:timers/promises"
+import * as Schema from "effect/Schema"
+import { BatchResponse } from "../src/contract/Api.ts"
+import { maxBodyBytes, maxUrlLength, maxUrls } from "../src/contract/Limits.ts"
+import { batchPath } from "../src/contract/Wire.ts"
+import type { Attack, Reply, World } from "./hostile.ts"
+
+const decodeBatch = Schema.decodeUnknownSync(Schema.parseJson(BatchResponse))
+
+const hosts = (name: string, count: number = maxUrls) =>
+  Array.from({ length: count }, () => `${name}-${randomUUID()}.com`)
+
+/** Sends a request and hangs up after some milliseconds. Resolves when the connection is closed. */
+const abandon = (url: string, apiKey: string, urls: ReadonlyArray<string>, afterMs: number) =>
+  new Promise<void>((resolve) => {
+    const asking = request(url + batchPath, {
+      agent: false,
+      method: "POST",
+      headers: { "content-type": "application/json", "x-api-key": apiKey },
+    })
+    asking.on("response", (response) => response.resume())
+    asking.on("error", () => {})
+    asking.on("close", () => resolve())
+    asking.end(JSON.stringify({ urls }))
+    setTimeout(() => asking.destroy(), afterMs)
+  })
+
+/** The vendor's rows are counted while requests end that nobody waits for. */
+export const hangUps = (world: World): Attack => ({
+  name: "clients that hang up after a whole request",
+  run: async (until) => {
+    const credits = 5000
+    const apiKey = world.keyOf("leaver", credits)
+    let rows = 0
+    const slow: Reply = (pages, _response, answer) => {
+      rows += pages.filter((page) => page.includes("left-")).length
+      setTimeout(answer, 200)
+    }
+    return world.whileVendor(slow, async () => {
+      const count = await world.repeat(4, until, () =>
+        abandon(world.url, apiKey, hosts("left"), 60),
+      )
+      const ended = performance.now() + 40_000
+      let balance = await world.balance("leaver")
+      while (balance.held > 0 && performance.now() < ended) {
+        await sleep(500)
+        balance = await world.balance("leaver")
+      }
+      assert(rows > 0, "the vendor was not asked")
+      assert.deepEqual(balance, { held: 0, charged: rows }, `the vendor sold ${rows} rows`)
+      return `${count} requests, ${rows} rows bought, ${balance.charged} credits charged`
+    })
+  },
+})
+
+const fails = (status: number): Reply => {
+  const body = JSON.stringify({
+    id: null,
+    jsonrpc: "2.0",
+    error: { code: -32_600, status, message: "It did not work." },
+  })
+  return (_pages, response) => response.writeHead(status).end(body)
+}
+
+/** A vendor that fails each call with a poisoned page must not fail the pages of other accounts. */
+export const poison = (world: World, name: string, failure: Reply): Attack => ({
+  name: `targets for which the vendor ${name}`,
+  run: async (until) => {
+    const attacker = world.keyOf(`poisoner-${randomUUID()}`, 1_000_000)
+    const neighbour = world.keyOf(`neighbour-${randomUUID()}`, 1_000_000)
+    const reply: Reply = (pages, response, answer) =>
+      pages.some((page) => page.startsWith("poison-"))
+        ? failure(pages, response, answer)
+        : setTimeout(answer, 20)
+    return world.whileVendor(reply, async () => {
+      let [asked, served] = [0, 0]
+      const attack = world.repeat(8, until, () =>
+        abandon(world.url, attacker, hosts("poison"), 1000),
+      )
+      await world.repeat(4, until, async () => {
+        const { body, status } = await world.send(JSON.stringify({ urls: hosts("good", 2) }), {
+          "x-api-key": neighbour,
+        })
+        assert.equal(status, 200, body)
+        asked += 2
+        served += decodeBatch(body).data.successUrls.length
+        await sleep(50)
+      })
+      const count = await attack
+      const share = (served / asked) * 100
+      assert(share >= 95, `${served} of ${asked} targets of another account were served`)
+      return `${count} requests; ${share.toFixed(1)} % of ${asked} targets of another account served`
+    })
+  },
+})
+
+export const silentCollector = (world: World): Attack => ({
+  name: "14 kB headers while the OTLP collector is silent",
+  run: async (until) => {
+    const collector = createServer((socket) => void socket.on("error", () => {}).resume())
+    await once(collector.listen(0, "127.0.0.1"), "listening")
+    const { port } = collector.address() as AddressInfo
+    const traced = await world.start({ OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` })
+    const agent = new Agent({ keepAlive: true })
+    let peakMb = 0
+    const sampling = setInterval(() => (peakMb = Math.max(peakMb, world.rssMb(traced.pid))), 100)
+    try {
+      const count = await world.repeat(16, until, async () => {
+        const asking = request(traced.url + batchPath, {
+          agent,
+          method: "POST",
+          headers: { "x-filler": "x".repeat(14_000) },
+        }).end("{}")
+        const [response] = await once(asking, "response")
+        await once(response.resume(), "end")
+        assert.equal(response.statusCode, 401)
+      })
+      assert(peakMb < world.maxRssMb, `the traced service had ${peakMb.toFixed(0)} MB`)
+      return `${count} requests, the traced service had at most ${peakMb.toFixed(0)} MB`
+    } finally {
+      clearInterval(sampling)
+      agent.destroy()
+      await traced.stop()
+      collector.close()
+    }
+  },
+})
+
+export const stalledBodies = (world: World): Attack => ({
+  name: "600 bodies of one account that stall",
+  run: async (until) => {
+    const apiKey = world.keyOf("staller", 0)
+    const head = `POST ${batchPath} HTTP/1.1\r\nhost: a\r\nx-api-key: ${apiKey}\r\ncontent-type: application/json\r\ncontent-length: ${maxBodyBytes}\r\n\r\n`
+    const sockets = Array.from({ length: 600 }, () => {
+      const socket = connect({ port: world.port, host: "127.0.0.1" })
+      socket.on("error", () => {}).resume()
+      socket.write(head + " ".repeat(maxBodyBytes - 1024))
+      return socket
+    })
+    await sleep(until - performance.now())
+    const open = sockets.filter(({ destroyed }) => !destroyed).length
+    sockets.forEach((socket) => socket.destroy())
+    return `${open} connections still open at the end`
+  },
+})
+
+export const longPages = (world: World): Attack => ({
+  name: "pages of 1,000 characters in the cache",
+  run: async (until) => {
+    const apiKey = world.keyOf("hoarder", 1_000_000)
+    let pages = 0
+    await world.repeat(4, until, async () => {
+      if (pages >= 25_000) return sleep(100)
+      const urls = hosts("long").map((host) => `${host}/${"x".repeat(maxUrlLength - 50)}`)
+      const { body, status } = await world.send(JSON.stringify({ urls }), { "x-api-key": apiKey })
+      assert.equal(status, 200, body)
+      pages += decodeBatch(body).data.successUrls.length
+    })
+    return `${pages} pages bought`
+  },
+})
+
+export const attacks = (world: World): ReadonlyArray<Attack> => [
+  hangUps(world),
+  poison(world, "answers 400", fails(400)),
+  poison(world, "answers 500", fails(500)),
+  poison(world, "never answers", () => {}),
+  silentCollector(world),
+  stalledBodies(world),
+  longPages(world),
+]
