@@ -7,6 +7,8 @@ import { simple } from "acorn-walk"
 import { transformSync } from "esbuild"
 import { Marked, type Token } from "marked"
 import { makeIds, textOf, toHtml } from "../scripts/markdown.ts"
+import manifest from "../package.json" with { type: "json" }
+import { newest } from "../src/sql/Migrations.ts"
 import * as Settings from "../src/Settings.ts"
 
 const root = join(import.meta.dirname, "..")
@@ -52,6 +54,13 @@ describe("the README", () => {
   it("the README links to every page of the guide", () => {
     const { links } = read(join(root, "README.md"))
     for (const file of readdirSync(guide)) assert.include(links, `src/pages/guide/${file}`)
+  })
+})
+
+describe("the page about changes", () => {
+  it("the page about changes begins with the version of the program and its schema", () => {
+    const [, latest = ""] = readFileSync(join(guide, "changes.md"), "utf8").split(/^## /m)
+    assert.match(latest, new RegExp(`^${manifest.version}\n\nSchema ${newest},`))
   })
 })
 

@@ -5,6 +5,8 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { counted } from "../text/counted.ts"
+import * as Head from "../ledger/Head.ts"
+import * as Heads from "../sql/Heads.ts"
 import * as Settings from "../Settings.ts"
 import * as Sqlite from "../sql/Sqlite.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
@@ -27,7 +29,7 @@ const backup = ({ file, json }: { readonly file: string; readonly json: boolean 
       })
     }
     yield* Sqlite.backup(url.slice("sqlite:".length), file)
-    const { accounts, entries } = yield* booksOf(file).pipe(
+    const { accounts, entries, heads } = yield* booksOf(file).pipe(
       Effect.tapErrorTag("StoreFailure", () => Sqlite.remove(file)),
       Effect.mapError(
         ({ message }) =>
@@ -36,8 +38,8 @@ const backup = ({ file, json }: { readonly file: string; readonly json: boolean 
     )
     yield* print(
       json,
-      { file, accounts, entries },
-      `Copied the database to ${file}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified.`,
+      { file, accounts, entries, heads },
+      `Copied the database to ${file}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`,
     )
   }).pipe(Effect.provide(Layer.provideMerge(Logging.layer({ stderr: true }), Settings.layer)))
 
@@ -50,12 +52,17 @@ export const verb = Verb.make({
 
 class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly message: string }> {}
 
-/** Verifies the ledger in a copy of a SQLite file. Before that, migrates the copy. */
+/**
+ * Verifies the ledger in a copy of a SQLite file, and returns the digest of its heads. Before that,
+ * migrates the copy.
+ */
 export const booksOf = (file: string) =>
   Effect.gen(function* () {
     const settings = yield* Settings.Settings
-    const { accounts, entries, problems } = yield* Stores.migrate.pipe(
-      Effect.zipRight(Effect.provide(verified, Stores.forVerbs)),
+    const [{ accounts, entries, problems }, { digest }] = yield* Stores.migrate.pipe(
+      Effect.zipRight(
+        Effect.provide(Effect.all([verified, Head.digest(Heads.heads)]), Stores.forVerbs),
+      ),
       Effect.provideService(Settings.Settings, {
         ...settings,
         databaseUrl: Redacted.make(`sqlite:${file}`),
@@ -66,5 +73,5 @@ export const booksOf = (file: string) =>
         message: `the ledger in this file has errors: ${problems.join("; ")}`,
       })
     }
-    return { accounts, entries }
+    return { accounts, entries, heads: digest }
   }).pipe(failWithStoreFailure)

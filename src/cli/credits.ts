@@ -4,8 +4,10 @@ import * as Schema from "effect/Schema"
 import { Accounts } from "../Account.ts"
 import { counted } from "../text/counted.ts"
 import * as Balance from "../ledger/Balance.ts"
+import * as Audit from "../ledger/Audit.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Database from "./Database.ts"
+import * as Heads from "./heads.ts"
 import { although, print, table } from "./Output.ts"
 import { statement } from "./statement.ts"
 import * as Verb from "./Verb.ts"
@@ -73,18 +75,37 @@ class BooksBroken extends Data.TaggedError("BooksBroken")<{ readonly problems: n
 }
 
 const verify = Verb.make({
-  examples: ["authority credits verify"],
-  options: Schema.Struct({ json: Verb.json }),
-  run: ({ json }) =>
+  examples: [
+    "authority credits verify",
+    "authority credits verify --against heads-monday --heads heads-tuesday",
+  ],
+  declare: (command) =>
+    command
+      .option("--heads <FILE>", "write each account's last hash to a new file")
+      .option("--against <FILE>", "prove that the ledger continues such a file"),
+  options: Schema.Struct({
+    heads: Schema.optional(Schema.NonEmptyString),
+    against: Schema.optional(Schema.NonEmptyString),
+    json: Verb.json,
+  }),
+  run: ({ against, heads: file, json }) =>
     Effect.gen(function* () {
-      const { accounts, entries, problems } = yield* verified
+      const { accounts, entries, problems } = Audit.withProblems(
+        yield* verified,
+        against === undefined ? [] : yield* Heads.compare(against),
+      )
       const ok = problems.length === 0
+      const heads = ok && file !== undefined ? { file, ...(yield* Heads.write(file)) } : undefined
       yield* print(
         json,
-        { ok, accounts, entries, problems },
+        { ok, accounts, entries, problems, heads },
         [
           ...problems,
           `Verified ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")}: ${counted(problems.length, "problem")}.`,
+          ...(ok && against !== undefined ? [`The ledger continues ${against}.`] : []),
+          ...(heads === undefined
+            ? []
+            : [`Wrote ${counted(heads.accounts, "head")} to ${file}, SHA-256 ${heads.digest}.`]),
         ].join("\n"),
       )
       if (!ok) return yield* new BooksBroken({ problems: problems.length })

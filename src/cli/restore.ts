@@ -52,12 +52,12 @@ const restore = ({ file, json }: { readonly file: string; readonly json: boolean
           }),
       ),
     )
-    const { accounts, entries } = verified
+    const { accounts, entries, heads } = verified
     yield* print(
       json,
-      { file: source, database, former: former ?? null, accounts, entries },
+      { file: source, database, former: former ?? null, accounts, entries, heads },
       [
-        `Restored ${database} from ${source}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified.`,
+        `Restored ${database} from ${source}; ${counted(accounts, "account")} and ${counted(entries, "entry", "entries")} were verified. Its heads have the SHA-256 digest ${heads}.`,
         ...(former === undefined ? [] : [`The old database is kept as ${former}.`]),
       ].join("\n"),
     )

@@ -4,6 +4,7 @@ import * as Schema from "effect/Schema"
 export const PagePath = Schema.Literal(
   "/console",
   "/docs",
+  "/docs/guide/changes",
   "/docs/guide/client",
   "/docs/guide/design",
   "/docs/guide/ledger",

@@ -170,6 +170,10 @@ export const allInDatabase = Layer.mergeAll(
   inDatabase.creditLedger,
   inDatabase.health,
   inDatabase.metricsCache,
+  Layer.provide(
+    imported(() => import("./dailyHeads.ts")),
+    database,
+  ),
   database,
 )
 

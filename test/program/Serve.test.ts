@@ -287,7 +287,7 @@ describe("CLI verbs while a service runs", () => {
         const running = yield* serve(cwd, { AUTHORITY_LOG_LEVEL: "debug", AUTHORITY_PROT: "80" })
         yield* request(running.url, batch(key, '{"urls":["example.com"]}'))
         const copied = yield* document(cwd, "backup", "copy.db")
-        assert.deepStrictEqual(copied, { file: "copy.db", accounts: 1, entries: 2 })
+        assert.deepInclude(copied, { file: "copy.db", accounts: 1, entries: 2 })
         const again = yield* verb(cwd, ["backup", "copy.db"])
         assert.strictEqual(again.code, 1)
         assert.match(again.stderr, /^authority: copy\.db exists already[^\n]*\n$/)

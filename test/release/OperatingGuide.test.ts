@@ -88,6 +88,20 @@ describe("the guide to operating", () => {
   )
 
   it.scopedLive(
+    "the operating guide's commands write the heads of the ledger and prove that it continues them",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* folder
+        yield* openAccount(cwd, 100)
+        const [first = "", second = ""] = blocks("Prove the ledger", "sh")
+        yield* type(cwd, first)
+        yield* type(cwd, "authority credits grant --account acme --amount 5")
+        assert.match(yield* type(cwd, second), /continues heads-1/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "an older program refuses a database of a newer version with the message that the operating guide shows",
     () =>
       Effect.gen(function* () {

@@ -1,0 +1,59 @@
+/** Writes the heads of the ledger to a file, and compares the ledger with such a file. */
+import { closeSync, createReadStream, openSync, rmSync, writeSync } from "node:fs"
+import * as NodeStream from "@effect/platform-node/NodeStream"
+import * as Chunk from "effect/Chunk"
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Stream from "effect/Stream"
+import { OutputFailed } from "../bulk/OutputFailed.ts"
+import { maxProblems } from "../ledger/Audit.ts"
+import * as Head from "../ledger/Head.ts"
+import * as Heads from "../sql/Heads.ts"
+
+class UnreadableHeads extends Data.TaggedError("UnreadableHeads")<{ readonly message: string }> {}
+
+/** Writes a new file with one line for each account. Returns the file's SHA-256 digest. */
+export const write = (file: string) =>
+  Effect.acquireUseRelease(
+    Effect.try({ try: () => openSync(file, "wx"), catch: OutputFailed.of(file) }),
+    (descriptor) =>
+      Heads.heads.pipe(
+        Stream.tap((head) =>
+          Effect.try({
+            try: () => writeSync(descriptor, `${Head.lineOf(head)}\n`),
+            catch: OutputFailed.of(file),
+          }),
+        ),
+        Head.digest,
+        Effect.onError(() => Effect.sync(() => rmSync(file, { force: true }))),
+      ),
+    (descriptor) => Effect.sync(() => closeSync(descriptor)),
+  )
+
+const decode = Schema.decode(Head.Line)
+
+/** Returns the first 100 problems that show that the ledger does not continue the file's heads. */
+export const compare = (file: string) =>
+  NodeStream.fromReadable(
+    () => createReadStream(file),
+    (error) => new UnreadableHeads({ message: `${file} cannot be read: ${String(error)}` }),
+  ).pipe(
+    Stream.decodeText("utf8"),
+    Stream.splitLines,
+    Stream.zipWithIndex,
+    Stream.mapEffect(([line, i]) =>
+      Effect.mapError(
+        decode(line),
+        () =>
+          new UnreadableHeads({
+            message: `${file}: line ${i + 1} is not a head, as 'authority credits verify --heads' writes it`,
+          }),
+      ),
+    ),
+    Stream.mapEffect(([accountId, entries, head]) => Heads.problemOf({ accountId, entries, head })),
+    Stream.filter((problem) => problem !== undefined),
+    Stream.take(maxProblems),
+    Stream.runCollect,
+    Effect.map(Chunk.toReadonlyArray),
+  )

@@ -1,0 +1,176 @@
+/** What a correct hash chain cannot show is shown by heads that were kept elsewhere. */
+import { createHash } from "node:crypto"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as SqlClient from "@effect/sql/SqlClient"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Fiber from "effect/Fiber"
+import * as Layer from "effect/Layer"
+import * as Logger from "effect/Logger"
+import * as Redacted from "effect/Redacted"
+import * as TestClock from "effect/TestClock"
+import * as TestServices from "effect/TestServices"
+import { newAccountWith } from "../../scripts/support/accounts.ts"
+import { charge, statement } from "../../scripts/support/ledger.ts"
+import type { AccountId } from "../../src/Account.ts"
+import { chainHash, genesisHash } from "../../src/ledger/LedgerEntry.ts"
+import * as dailyHeads from "../../src/server/dailyHeads.ts"
+import { databases, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
+import { document, verb } from "../support/Verb.ts"
+
+const engines = {
+  SQLite: (cwd: string) => {
+    const file = join(cwd, "authority.db")
+    return Effect.succeed({ url: `sqlite:${file}`, stores: sqliteFile(file) })
+  },
+  PostgreSQL: () =>
+    Effect.map(temporaryDatabase, (url) => ({
+      url: Redacted.value(url),
+      stores: postgresDatabase(url),
+    })),
+}
+
+/** Removes the last entry, and puts the balance back. */
+const cutOff = (account: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const entries = yield* statement(account)
+    const last = entries.at(-1) ?? assert.fail("no entry")
+    yield* sql`DELETE FROM entries WHERE account_id = ${account} AND sequence = ${last.sequence}`
+    yield* sql`
+      UPDATE balances SET entries = entries - 1, charged = charged - ${last.amount},
+        head = (SELECT hash FROM entries WHERE account_id = ${account} AND sequence = ${last.sequence - 1})
+      WHERE account_id = ${account}`
+  })
+
+/** Gives the first entry another note, and every entry a new hash. */
+const rewrite = (account: AccountId) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    let head = genesisHash
+    for (const entry of yield* statement(account)) {
+      const note = entry.sequence === 1 ? "paid in cash" : entry.note
+      head = chainHash(head, { ...entry, note })
+      yield* sql`UPDATE entries SET ${sql.update({ note, hash: head })}
+        WHERE account_id = ${account} AND sequence = ${entry.sequence}`
+    }
+    yield* sql`UPDATE balances SET head = ${head} WHERE account_id = ${account}`
+  })
+
+for (const engine of ["SQLite", "PostgreSQL"] as const) {
+  describe(`heads of a ledger in ${engine}`, () => {
+    const written = Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const { stores, url } = yield* engines[engine](cwd)
+      const account = yield* newAccountWith(100).pipe(
+        Effect.tap((account) => charge(account, 30)),
+        Effect.tap((account) => charge(account, 20)),
+        Effect.provide(stores),
+      )
+      const verify = (...options: ReadonlyArray<string>) =>
+        verb(cwd, ["credits", "verify", "--json", ...options], { AUTHORITY_DATABASE_URL: url })
+      const { stdout } = yield* verify("--heads", "heads")
+      return { account, cwd, stores, verify, document: JSON.parse(stdout) }
+    })
+
+    it.scopedLive("verify --heads writes a file, and a ledger that goes on continues it", () =>
+      Effect.gen(function* () {
+        const { account, cwd, document, stores, verify } = yield* written
+        const text = readFileSync(join(cwd, "heads"), "utf8")
+        assert.match(text, new RegExp(`^${account} 3 [0-9a-f]{64}\n$`))
+        const digest = createHash("sha256").update(text).digest("hex")
+        assert.deepStrictEqual(document.heads, { file: "heads", accounts: 1, digest })
+
+        yield* Effect.provide(Effect.zipRight(charge(account, 10), newAccountWith(5)), stores)
+        const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
+        assert.strictEqual(code, 0, stdout)
+        assert.strictEqual(JSON.parse(stdout).heads.accounts, 2)
+        const again = yield* verify("--heads", "heads")
+        assert.deepStrictEqual([again.code, again.stdout], [1, ""])
+        assert.match(again.stderr, /^authority: heads cannot be written: .+\n$/)
+        assert.strictEqual(readFileSync(join(cwd, "heads"), "utf8"), text)
+      }),
+    )
+
+    for (const [what, tamper, problem] of [
+      ["whose last entries were cut off", cutOff, "entry 3, an earlier head, is missing"],
+      ["that was written anew", rewrite, "entry 3 differs from the earlier head"],
+    ] as const) {
+      it.scopedLive(`verify --against finds a ledger ${what}, which verify alone accepts`, () =>
+        Effect.gen(function* () {
+          const { account, cwd, stores, verify } = yield* written
+          yield* Effect.provide(tamper(account), stores)
+          assert.strictEqual((yield* verify()).code, 0)
+          const { code, stdout } = yield* verify("--against", "heads", "--heads", "later")
+          assert.strictEqual(code, 1)
+          const { problems } = JSON.parse(stdout)
+          assert.strictEqual(problems.length, 1)
+          assert.include(problems[0], `account ${account}: ${problem}`)
+          assert.isFalse(existsSync(join(cwd, "later")))
+        }),
+      )
+    }
+
+    it.scopedLive("verify --against refuses a file that holds anything but heads", () =>
+      Effect.gen(function* () {
+        const { cwd, verify } = yield* written
+        const text = readFileSync(join(cwd, "heads"), "utf8")
+        writeFileSync(join(cwd, "wrong"), `${text}memoirs\n`)
+        for (const [file, problem] of [
+          ["wrong", /wrong: line 2 is not a head/],
+          ["missing", /missing cannot be read: .*ENOENT/],
+        ] as const) {
+          const { code, stderr, stdout } = yield* verify("--against", file)
+          assert.deepStrictEqual([code, stdout], [1, ""])
+          assert.match(stderr, problem)
+        }
+      }),
+    )
+  })
+}
+
+describe("the digest of the heads", () => {
+  it.scopedLive("a backup has the digest of its heads, and a restored backup has the same", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* document(cwd, "account", "create", "acme", "--credits", "5")
+      const { heads } = yield* document(cwd, "credits", "verify", "--heads", "heads")
+      assert.strictEqual((yield* document(cwd, "backup", "copy.db")).heads, heads.digest)
+      yield* document(cwd, "credits", "grant", "--account", "acme", "--amount", "1")
+      assert.notStrictEqual((yield* document(cwd, "backup", "later.db")).heads, heads.digest)
+      assert.strictEqual((yield* document(cwd, "restore", "copy.db")).heads, heads.digest)
+    }),
+  )
+
+  for (const [name, database] of databases) {
+    it.scoped(`the service logs the digest of the heads in ${name} once a day`, () =>
+      Effect.gen(function* () {
+        const lines = new Array<string>()
+        const logger = Logger.make(({ message }) => void lines.push(String(message)))
+        const fiber = yield* Layer.launch(Layer.provide(dailyHeads.layer, database)).pipe(
+          Effect.provide(Logger.replace(Logger.defaultLogger, logger)),
+          Effect.fork,
+        )
+        const logged = (count: number) =>
+          Effect.repeat(
+            Effect.zipRight(
+              TestClock.adjust("1 second"),
+              TestServices.provideLive(Effect.sleep(5)),
+            ),
+            { until: () => lines.length >= count, times: 500 },
+          )
+        yield* logged(1)
+        yield* TestClock.adjust("23 hours")
+        assert.strictEqual(lines.length, 1)
+        yield* TestClock.adjust("1 hour")
+        yield* logged(2)
+        const ofNothing = createHash("sha256").digest("hex")
+        assert.include(lines[0], `The heads of the ledger have the SHA-256 digest ${ofNothing};`)
+        assert.strictEqual(lines[1], lines[0])
+        yield* Fiber.interrupt(fiber)
+      }),
+    )
+  }
+})
