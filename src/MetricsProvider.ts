@@ -18,15 +18,23 @@ import type { Target } from "./Target.ts"
  * - `Unreachable`: the connection failed
  * - `Timeout`: no answer in time
  * - `Throttled`: the provider's rate limit was exceeded
+ * - `Exhausted`: the subscription's quota or balance is used up, or a payment is due
  * - `Unavailable`: the provider reports an error of its own (5xx), or the circuit is open
- * - `Refused`: the provider refuses this caller (401, 402, 403); a retry does not help
+ * - `Refused`: the provider refuses this caller (401, 403); a retry does not help
  * - `Rejected`: the provider rejects this call, perhaps because of one target (other 4xx)
  * - `Malformed`: the answer does not match the provider's documentation
  */
 export class ProviderError extends Data.TaggedError("ProviderError")<{
   readonly provider: string
   readonly reason:
-    "Unreachable" | "Timeout" | "Throttled" | "Unavailable" | "Refused" | "Rejected" | "Malformed"
+    | "Unreachable"
+    | "Timeout"
+    | "Throttled"
+    | "Exhausted"
+    | "Unavailable"
+    | "Refused"
+    | "Rejected"
+    | "Malformed"
   readonly detail: string
   /** How long to wait before the next call; absent when the provider does not say how long. */
   readonly retryAfter?: Duration.Duration
@@ -40,6 +48,7 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
   Unreachable: "cannot be reached",
   Timeout: "did not answer in time",
   Throttled: "limits the rate of calls",
+  Exhausted: "answered that its quota is used up",
   Unavailable: "is unavailable",
   Refused: "refused the caller",
   Rejected: "rejected the call",

@@ -214,6 +214,7 @@ const fixes: Record<ProviderError["reason"], string> = {
   Unreachable: "check the provider's address in the settings, and the network",
   Timeout: "check the provider's address in the settings, and the network",
   Throttled: "wait, or lower AUTHORITY_PROVIDER_CONCURRENCY",
+  Exhausted: "buy more quota or pay the invoice, or wait until the quota is renewed",
   Unavailable:
     "the provider reports that it is unavailable; wait, or add another provider to AUTHORITY_PROVIDER",
   Refused: "check the token or password in the settings, and the subscription",

@@ -123,7 +123,7 @@ const retryAfterMsOf = (error: CallError) =>
 const isTransient = (error: CallError) =>
   error._tag === "ProviderError" && !isFinal.has(error.reason)
 
-const isFinal = new Set<ProviderError["reason"]>(["Refused", "Rejected", "Malformed"])
+const isFinal = new Set<ProviderError["reason"]>(["Exhausted", "Refused", "Rejected", "Malformed"])
 
 const blocked = (account: string) =>
   Effect.logWarning(

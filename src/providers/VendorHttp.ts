@@ -64,6 +64,7 @@ export interface VendorHttp {
  * contains no error code that is more exact than the status.
  */
 export const reasonOf = (status: number): ProviderError["reason"] => {
+  if (status === 402) return "Exhausted"
   if (status === 429) return "Throttled"
   if (status === 408) return "Timeout"
   if (status >= 500) return "Unavailable"
@@ -72,7 +73,7 @@ export const reasonOf = (status: number): ProviderError["reason"] => {
 }
 
 /** The statuses with which a vendor refuses the caller, whatever the call is. */
-const callerStatuses = new Set([401, 402, 403, 407])
+const callerStatuses = new Set([401, 403, 407])
 
 /**
  * `url` is the vendor's configured URL. `secrets` are headers by lower-case name. Errors, logs and

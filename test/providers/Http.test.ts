@@ -151,7 +151,7 @@ for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
 for (const [reason, fault] of [
   ...FakeVendor.failures,
   ["Refused", FakeVendor.answer(401, `{"message":"the token is wrong"}`)],
-  ["Refused", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
+  ["Exhausted", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
   ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
 ] as const) {
   it.scoped(

@@ -48,7 +48,7 @@ describe("retries of vendor calls", () => {
     )
   }
 
-  for (const reason of ["Refused", "Rejected", "Malformed"] as const) {
+  for (const reason of ["Exhausted", "Refused", "Rejected", "Malformed"] as const) {
     it.effect(`a vendor call is not retried after ${reason}`, () =>
       Effect.gen(function* () {
         const { asking, vendor } = setUp()
