@@ -6,12 +6,12 @@ import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Metrics, metricsOf, missing, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
+import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
@@ -68,9 +68,7 @@ const outcomesOf = (
 const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
   Either.match(decodeFigures(result), {
     onLeft: (issue) =>
-      providerFailed(
-        `the provider's figures cannot be read: ${quote(ParseResult.TreeFormatter.formatIssueSync(issue))}`,
-      ),
+      providerFailed(`the provider's figures cannot be read: ${quote(misfit(issue))}`),
     onRight: ({ domainAuthority, pageAuthority, spamScore }) =>
       Outcome.Checked({ metrics: metricsOf(domainAuthority, pageAuthority, spamScore) }),
   })

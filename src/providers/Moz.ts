@@ -12,8 +12,9 @@ import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
-import * as ParseResult from "effect/ParseResult"
+import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { type Metrics, metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
@@ -117,10 +118,7 @@ export const checkedBy =
   (quote: VendorHttp.VendorHttp["quote"]) =>
   (siteMetrics: unknown): Outcome =>
     Either.match(decodeSiteMetrics(siteMetrics), {
-      onLeft: (issue) =>
-        providerFailed(
-          `Moz's figures cannot be read: ${quote(ParseResult.TreeFormatter.formatIssueSync(issue))}`,
-        ),
+      onLeft: (issue) => providerFailed(`Moz's figures cannot be read: ${quote(misfit(issue))}`),
       onRight: (figures) => Outcome.Checked({ metrics: read(figures) }),
     })
 

@@ -8,12 +8,13 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Option from "effect/Option"
-import * as ParseResult from "effect/ParseResult"
+import type * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
+import { misfit } from "../schema/misfit.ts"
 import * as Secrets from "../text/Secrets.ts"
 import { retryAfterMs } from "../time/retryAfter.ts"
 import { printable } from "../text/printable.ts"
@@ -134,9 +135,7 @@ export const make = (options: {
     const { json, status } = response
     if (status !== 200) return Either.left(error(reasonOf(status), explain(response), response))
     if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is not JSON"))
-    return Either.mapLeft(decoder(json.value), (issue) =>
-      error("Malformed", ParseResult.TreeFormatter.formatIssueSync(issue)),
-    )
+    return Either.mapLeft(decoder(json.value), (issue) => error("Malformed", misfit(issue)))
   }
 
   return { send, decode, error, quote }
