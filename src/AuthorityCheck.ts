@@ -22,8 +22,8 @@ import { commitGraceMs, Deadline, lookupGraceMs, remainingMs, waitUntil } from "
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
-import { Outcome, providerFailed, unanswered } from "./Metrics.ts"
-import { MetricsProvider } from "./MetricsProvider.ts"
+import { failed, type Outcome, unanswered } from "./Metrics.ts"
+import { failureOf, MetricsProvider } from "./MetricsProvider.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 import type { Target } from "./Target.ts"
@@ -147,7 +147,7 @@ const lookUpDistinct = Effect.fnUntraced(function* (
           "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
           error.message,
         ),
-        targets.map(() => providerFailed(error.message)),
+        targets.map(() => failureOf(error)),
       ),
     ),
     Effect.catchAllDefect((defect) =>
@@ -169,7 +169,4 @@ const release = (ledger: CreditLedger["Type"], hold: Hold) =>
 
 type Restore = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 
-const broken = Outcome.Failed({
-  reason: "SERVER_ERROR",
-  detail: "a bug in the service made the lookup fail",
-})
+const broken = failed("SERVER_ERROR", "a bug in the service made the lookup fail")

@@ -62,21 +62,64 @@ export const FailureReason = Schema.Literal(
 export type FailureReason = typeof FailureReason.Type
 
 /**
+ * Why a target has no figures, more exactly than `FailureReason`. Four causes belong to
+ * PROVIDER_ERROR: the provider does not know the target (`unknown`), failed for it (`failed`), did
+ * not answer in time (`timeout`), or has used up its quota (`exhausted`).
+ */
+export type FailureCause = ProviderCause | "invalid" | "internal"
+export type ProviderCause = "unknown" | "failed" | "timeout" | "exhausted"
+
+/** Where figures come from, as far as the vendor says. */
+export interface Origin {
+  /** The vendor's name or date of the index that the figures come from. */
+  readonly index?: string | undefined
+  /** The domain whose figures these are, if it is not the target's own host. */
+  readonly of?: string | undefined
+}
+
+/**
  * The result for one target. `detail` is for the operator's log and is not sent to the client.
  * Figures that are `isPartial` lack a part that the provider has, so they are not cached.
  */
 export type Outcome = Data.TaggedEnum<{
-  Checked: { readonly metrics: Metrics; readonly isPartial?: boolean }
-  Failed: { readonly reason: FailureReason; readonly detail: string }
+  Checked: Origin & { readonly metrics: Metrics; readonly isPartial?: boolean }
+  Failed: {
+    readonly reason: FailureReason
+    readonly cause: FailureCause
+    readonly detail: string
+  }
 }>
 export const Outcome = Data.taggedEnum<Outcome>()
 
+// Kept in a variable, because each access to `Outcome.Checked` makes a new constructor.
+const checked = Outcome.Checked
+
+/** Makes a checked outcome. Leaves `index` and `of` out when they are undefined. */
+export const checkedFrom = (metrics: Metrics, { index, of }: Origin): Outcome =>
+  index === undefined && of === undefined
+    ? checked({ metrics })
+    : checked({
+        metrics,
+        ...(index !== undefined && { index }),
+        ...(of !== undefined && { of }),
+      })
+
+const usualCauses: Readonly<Record<FailureReason, FailureCause>> = {
+  INVALID_URL: "invalid",
+  PROVIDER_ERROR: "failed",
+  SERVER_ERROR: "internal",
+}
+
+/** Makes a failed outcome with the usual cause of its reason. */
+export const failed = (reason: FailureReason, detail: string): Outcome =>
+  Outcome.Failed({ reason, cause: usualCauses[reason], detail })
+
 /** The outcome of a target for which the provider gives no usable figures. */
-export const providerFailed = (detail: string): Outcome =>
-  Outcome.Failed({ reason: "PROVIDER_ERROR", detail })
+export const providerFailed = (detail: string, cause: ProviderCause = "failed"): Outcome =>
+  Outcome.Failed({ reason: "PROVIDER_ERROR", cause, detail })
 
 /** The outcome of a target that has no answer by the deadline. */
-export const unanswered = providerFailed("no answer in time")
+export const unanswered = providerFailed("no answer in time", "timeout")
 
 /** The outcome of a target that is missing from the provider's answer. */
 export const missing = providerFailed("the provider's answer does not contain the target")

@@ -15,6 +15,9 @@ export interface Figures {
   readonly metrics: Metrics
   /** When the provider gave the figures, in epoch milliseconds. */
   readonly fetchedAt: number
+  /** As in `Origin`. */
+  readonly index: string | undefined
+  readonly of: string | undefined
 }
 
 /** Every method may die with StoreFailure. */

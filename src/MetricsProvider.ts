@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { Peekable } from "./Direct.ts"
-import type { Outcome } from "./Metrics.ts"
+import { type Outcome, providerFailed } from "./Metrics.ts"
 import type { Target } from "./Target.ts"
 
 /**
@@ -54,6 +54,10 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
   Rejected: "rejected the call",
   Malformed: "sent an unexpected answer",
 }
+
+/** The outcome of a target whose call to the provider failed as a whole. */
+export const failureOf = ({ message, reason }: ProviderError): Outcome =>
+  providerFailed(message, reason === "Timeout" ? "timeout" : "failed")
 
 /** The usage of a subscription in its current period. */
 export interface Quota {

@@ -3,7 +3,7 @@ import * as Either from "effect/Either"
 import type { UrlList } from "./Batch.ts"
 import type { Charge, Hold } from "./ledger/Hold.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
-import { isWithinScale, Outcome, providerFailed, unanswered } from "./Metrics.ts"
+import { failed, isWithinScale, type Outcome, providerFailed, unanswered } from "./Metrics.ts"
 import * as StoredAnswer from "./StoredAnswer.ts"
 import type { InvalidUrl } from "./Target.ts"
 
@@ -62,5 +62,4 @@ const withinScale = (outcome: Outcome): Outcome =>
 
 const offScale = providerFailed("a figure is outside its scale")
 
-const invalid = ({ problem }: InvalidUrl) =>
-  Outcome.Failed({ reason: "INVALID_URL", detail: problem })
+const invalid = ({ problem }: InvalidUrl) => failed("INVALID_URL", problem)

@@ -4,7 +4,7 @@
  */
 import * as Schema from "effect/Schema"
 import { Credits } from "./ledger/Credits.ts"
-import { compact, CompactOutcome, expand, Outcome } from "./Metrics.ts"
+import { compact, CompactOutcome, expand, failed, Outcome } from "./Metrics.ts"
 
 /** The content of an answer, without the URLs. */
 export interface StoredAnswer {
@@ -36,5 +36,5 @@ const encodeOutcome = (outcome: Outcome): CompactOutcome =>
 
 const decodeOutcome = (stored: CompactOutcome): Outcome =>
   typeof stored === "string"
-    ? Outcome.Failed({ reason: stored, detail: "as stored" })
+    ? failed(stored, "as stored")
     : Outcome.Checked({ metrics: expand(stored) })

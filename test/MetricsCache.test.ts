@@ -23,6 +23,8 @@ const figures = (page: string, fetchedAt: number, provider = "moz"): Figures => 
   page,
   metrics: { domainAuthority: 49.29, pageAuthority: 0, spamScore: 100 },
   fetchedAt,
+  index: undefined,
+  of: undefined,
 })
 
 for (const [name, layer] of stores) {
@@ -31,19 +33,20 @@ for (const [name, layer] of stores) {
       it.effect(title, () => Effect.provide(body, layer))
 
     test(
-      "the metrics cache returns the latest figures by provider and page",
+      "the metrics cache returns the latest figures by provider and page, with their index and domain",
       Effect.gen(function* () {
         const cache = yield* MetricsCache
         const { spamScore: _, ...metrics } = figures("", 0).metrics
         const bare = { ...figures("example.com/b", 20), metrics }
+        const named = { ...figures("www.example.com/", 30), index: "2026-09-01", of: "example.com" }
         yield* cache.put([figures("example.com/a", 5)])
-        yield* cache.put([figures("example.com/a", 10), bare])
+        yield* cache.put([figures("example.com/a", 10), bare, named])
         yield* cache.put([figures("example.com/a", 15, "dataset")])
-        const pages = ["example.com/a", "example.com/b", "example.com/c"] as const
+        const pages = ["example.com/a", "example.com/b", "example.com/c", named.page] as const
         const known = yield* cache.get("moz", pages, 0)
         assert.deepStrictEqual(
           known.toSorted((a, b) => a.fetchedAt - b.fetchedAt),
-          [figures("example.com/a", 10), bare],
+          [figures("example.com/a", 10), bare, named],
         )
         assert.deepStrictEqual(yield* cache.get("other", pages, 0), [])
       }),

@@ -2,14 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Arbitrary from "effect/Arbitrary"
 import * as fc from "effect/FastCheck"
 import { creditsOf } from "../src/ledger/Credits.ts"
-import { FailureReason, Metrics, Outcome } from "../src/Metrics.ts"
+import { failed, FailureReason, Metrics, Outcome } from "../src/Metrics.ts"
 import * as StoredAnswer from "../src/StoredAnswer.ts"
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   Arbitrary.make(Metrics).map((metrics) => Outcome.Checked({ metrics })),
-  fc
-    .constantFrom(...FailureReason.literals)
-    .map((reason) => Outcome.Failed({ reason, detail: "as stored" })),
+  fc.constantFrom(...FailureReason.literals).map((reason) => failed(reason, "as stored")),
 )
 const answer = fc.record({
   outcomes: fc.array(outcome, { minLength: 1, maxLength: 50 }),
@@ -30,7 +28,7 @@ describe("a stored answer", () => {
   it("a stored answer has the same format as in every earlier version", () => {
     const outcomes = [
       Outcome.Checked({ metrics: { domainAuthority: 93.5, pageAuthority: 61, spamScore: 2 } }),
-      Outcome.Failed({ reason: "INVALID_URL", detail: "for the log" }),
+      failed("INVALID_URL", "for the log"),
       Outcome.Checked({ metrics: { domainAuthority: 0, pageAuthority: 100 } }),
     ]
     assert.strictEqual(

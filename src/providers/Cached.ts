@@ -15,7 +15,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { peekable } from "../Direct.ts"
-import { missing, Outcome } from "../Metrics.ts"
+import { checkedFrom, missing, type Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -98,7 +98,8 @@ export const make = (
         targets.forEach(({ page }, i) => {
           const outcome = outcomes[i]
           if (known[i] !== undefined || outcome?._tag !== "Checked" || outcome.isPartial) return
-          const figures = { provider, page, metrics: outcome.metrics, fetchedAt }
+          const { index, metrics, of } = outcome
+          const figures = { provider, page, metrics, fetchedAt, index, of }
           memory.learn(figures)
           store.put(figures)
         })
@@ -131,9 +132,9 @@ const makeMemory = (capacity: number, ttlMs: number) => {
       const kept = memory.get(page)
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     },
-    learn: ({ fetchedAt, metrics, page }: Figures): Outcome => {
-      const outcome = Outcome.Checked({ metrics })
-      memory.set(page, { outcome, expiresAt: fetchedAt + ttlMs })
+    learn: (figures: Figures): Outcome => {
+      const outcome = checkedFrom(figures.metrics, figures)
+      memory.set(figures.page, { outcome, expiresAt: figures.fetchedAt + ttlMs })
       return outcome
     },
   }

@@ -2,8 +2,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { providerFailed } from "../Metrics.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import { failureOf, type MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 /** One call to a vendor. Returns one outcome for each target, in the order of the targets. */
@@ -30,6 +29,6 @@ const askInTurn = Effect.fnUntraced(function* (
     if (first !== undefined) return yield* first
   }
   return answers.flatMap(({ answer, chunk }) =>
-    Either.getOrElse(answer, (error) => chunk.map(() => providerFailed(error.message))),
+    Either.getOrElse(answer, (error) => chunk.map(() => failureOf(error))),
   )
 })

@@ -77,7 +77,7 @@ export const layer = ({
       const domainAuthority = rankOf.get(target.domain)
       const pageAuthority = rankOf.get(target.url)
       if (domainAuthority === undefined || pageAuthority === undefined) {
-        return providerFailed("DataForSEO has no figures for the target")
+        return providerFailed("DataForSEO has no figures for the target", "unknown")
       }
       return Outcome.Checked({
         metrics: metricsOf(domainAuthority, pageAuthority, spamScore(target.domain)),

@@ -35,7 +35,9 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
         )
         return targets.map(({ domain, host }) => {
           const rank = ranks.get(domain)
-          if (rank === undefined) return providerFailed("the data set does not contain the domain")
+          if (rank === undefined) {
+            return providerFailed("the data set does not contain the domain", "unknown")
+          }
           return Outcome.Checked({
             metrics: {
               domainAuthority: authority(rank),

@@ -39,7 +39,7 @@ export const make = (known?: Readonly<Record<string, Metrics>>): Fake => {
   const outcomeOf = ({ page }: Target): Outcome => {
     const metrics = pages === undefined ? figures : pages.get(page)
     return metrics === undefined
-      ? providerFailed("the test has no figures for this URL")
+      ? providerFailed("the test has no figures for this URL", "unknown")
       : Outcome.Checked({ metrics })
   }
 

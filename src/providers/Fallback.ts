@@ -8,8 +8,8 @@ import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
 import * as Direct from "../Direct.ts"
-import { missing, type Outcome, providerFailed } from "../Metrics.ts"
-import type { MetricsProvider } from "../MetricsProvider.ts"
+import { missing, type Outcome } from "../Metrics.ts"
+import { failureOf, type MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -60,6 +60,6 @@ const valued =
           "The provider failed to look up figures. The affected URLs get PROVIDER_ERROR, unless another provider answers. If this message repeats, run 'authority doctor'.",
           error.message,
         ),
-        targets.map(() => providerFailed(error.message)),
+        targets.map(() => failureOf(error)),
       ),
     )

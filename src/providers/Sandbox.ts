@@ -15,7 +15,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
 import { peekable } from "../Direct.ts"
-import { type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
+import { failed, type Metrics, Outcome, providerFailed, unanswered } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
@@ -53,10 +53,10 @@ const waitFor = (ms: number) =>
   })
 
 const providerError = providerFailed("the sandbox simulates a failed lookup for this host name")
-const serverError = Outcome.Failed({
-  reason: "SERVER_ERROR",
-  detail: "the sandbox simulates a failed lookup for this host name",
-})
+const serverError = failed(
+  "SERVER_ERROR",
+  "the sandbox simulates a failed lookup for this host name",
+)
 
 // Kept in a variable, because each access to `Outcome.Checked` makes a new constructor.
 const checked = Outcome.Checked

@@ -6,7 +6,7 @@ import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Deadline from "../Deadline.ts"
 import { missing, providerFailed } from "../Metrics.ts"
-import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import { failureOf, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import { type Blame, Caller, several } from "./Blame.ts"
 import { type Batch, broken, type Tickets } from "./Tickets.ts"
@@ -48,12 +48,12 @@ export const make = (
     batch: Batch,
     account: string,
     failures: { count: number },
-    { message, reason }: ProviderError,
+    error: ProviderError,
   ) =>
     Effect.flatMap(MonotonicClock.now, (now) => {
       failures.count += 1
-      if (batch.length === 1 || !blame.mayBeOfOneTarget(reason, now)) {
-        return Effect.sync(() => tickets.answerAll(batch, providerFailed(message)))
+      if (batch.length === 1 || !blame.mayBeOfOneTarget(error.reason, now)) {
+        return Effect.sync(() => tickets.answerAll(batch, failureOf(error)))
       }
       const halves = Arr.chunksOf(batch, Math.ceil(batch.length / 2))
       return Effect.forEach(halves, (half) => ask(half, account, failures), { discard: true })

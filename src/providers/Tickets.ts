@@ -3,7 +3,7 @@
  * look up has one ticket.
  */
 import type * as Arr from "effect/Array"
-import { Outcome } from "../Metrics.ts"
+import { failed, type Outcome } from "../Metrics.ts"
 import type { Target } from "../Target.ts"
 import type { Blame } from "./Blame.ts"
 import { FairQueue, type Taken } from "./FairQueue.ts"
@@ -143,12 +143,9 @@ const give = ({ at, request }: Place, outcome: Outcome) => {
   if (request.open === 0) request.end()
 }
 
-const crowded = Outcome.Failed({
-  reason: "SERVER_ERROR",
-  detail: "too many URLs of this account already wait for the provider",
-})
+const crowded = failed(
+  "SERVER_ERROR",
+  "too many URLs of this account already wait for the provider",
+)
 
-export const broken = Outcome.Failed({
-  reason: "SERVER_ERROR",
-  detail: "a bug in the service made the lookup fail",
-})
+export const broken = failed("SERVER_ERROR", "a bug in the service made the lookup fail")

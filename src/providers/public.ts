@@ -12,7 +12,13 @@ export {
   ProviderError,
   type Quota,
 } from "../MetricsProvider.ts"
-export { type FailureReason, type Metrics, Outcome, providerFailed } from "../Metrics.ts"
+export {
+  type FailureCause,
+  type FailureReason,
+  type Metrics,
+  Outcome,
+  providerFailed,
+} from "../Metrics.ts"
 export { InvalidUrl, Target } from "../Target.ts"
 export { chain, decorated, type Options as DecoratorOptions } from "./Composed.ts"
 export * as Fake from "./Fake.ts"

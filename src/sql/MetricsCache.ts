@@ -25,7 +25,8 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
       }),
       Result: Row,
       execute: ({ pages, provider, since }) => sql`
-        SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at
+        SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
+          vendor_index, of_domain
         FROM figures
         WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`,
     })
@@ -51,7 +52,9 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
             domain_authority = excluded.domain_authority,
             page_authority = excluded.page_authority,
             spam_score = excluded.spam_score,
-            fetched_at = excluded.fetched_at`.pipe(
+            fetched_at = excluded.fetched_at,
+            vendor_index = excluded.vendor_index,
+            of_domain = excluded.of_domain`.pipe(
           // On SQLite, a statement outside a transaction would not wait for the write lock.
           sql.withTransaction,
           retried,
@@ -89,23 +92,29 @@ const Row = Schema.Struct({
   pageAuthority: Score,
   spamScore: Schema.NullOr(Score),
   fetchedAt: Schema.Int,
+  vendorIndex: Schema.NullOr(Schema.String),
+  ofDomain: Schema.NullOr(Schema.String),
 })
 
 const fromRow = (row: typeof Row.Type): Figures => {
-  const { domainAuthority, fetchedAt, page, pageAuthority, provider, spamScore } = row
+  const { domainAuthority, fetchedAt, ofDomain, page, pageAuthority, provider, spamScore } = row
   return {
     provider,
     page,
     metrics: metricsOf(domainAuthority, pageAuthority, spamScore),
     fetchedAt,
+    index: row.vendorIndex ?? undefined,
+    of: ofDomain ?? undefined,
   }
 }
 
-const toRow = ({ fetchedAt, metrics, page, provider }: Figures): typeof Row.Type => ({
+const toRow = ({ fetchedAt, index, metrics, of, page, provider }: Figures): typeof Row.Type => ({
   provider,
   page,
   domainAuthority: metrics.domainAuthority,
   pageAuthority: metrics.pageAuthority,
   spamScore: metrics.spamScore ?? null,
   fetchedAt,
+  vendorIndex: index ?? null,
+  ofDomain: of ?? null,
 })

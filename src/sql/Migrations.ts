@@ -136,12 +136,19 @@ const processes = Effect.gen(function* () {
   yield* sql`ALTER TABLE holds ADD COLUMN owner TEXT`
 })
 
+const origins = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE figures ADD COLUMN vendor_index TEXT`
+  yield* sql`ALTER TABLE figures ADD COLUMN of_domain TEXT`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
   "3_figures": figures,
   "4_rankings": rankings,
   "5_processes": processes,
+  "6_origins": origins,
 }
 
 /** The number of the newest migration that this program knows. */

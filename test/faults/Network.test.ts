@@ -195,7 +195,7 @@ describe("a network that is down for a while", () => {
             ranks: Context.get(context, Rankings).ranks(["example.com"]),
             known: Context.get(context, MetricsCache).get("moz", ["example.org/"], 0),
             put: Context.get(context, MetricsCache).put([
-              { provider: "moz", page, metrics, fetchedAt: 1 },
+              { provider: "moz", page, metrics, fetchedAt: 1, index: undefined, of: undefined },
             ]),
           },
           { concurrency: "unbounded" },

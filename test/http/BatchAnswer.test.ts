@@ -5,13 +5,11 @@ import * as Schema from "effect/Schema"
 import { BatchResponse } from "../../src/contract/Api.ts"
 import * as BatchAnswer from "../../src/http/BatchAnswer.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
-import { FailureReason, Metrics, Outcome } from "../../src/Metrics.ts"
+import { failed, FailureReason, Metrics, Outcome } from "../../src/Metrics.ts"
 
 const outcome: fc.Arbitrary<Outcome> = fc.oneof(
   Arbitrary.make(Metrics).map((metrics) => Outcome.Checked({ metrics })),
-  fc
-    .constantFrom(...FailureReason.literals)
-    .map((reason) => Outcome.Failed({ reason, detail: "for the log" })),
+  fc.constantFrom(...FailureReason.literals).map((reason) => failed(reason, "for the log")),
 )
 const check = fc.tuple(fc.string({ unit: "binary", maxLength: 1000 }), outcome)
 const report = fc

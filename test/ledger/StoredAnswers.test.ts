@@ -4,13 +4,13 @@ import { assert, layer } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { chargeAtOnce, credits, newHold } from "../../scripts/support/ledger.ts"
-import { Outcome } from "../../src/Metrics.ts"
+import { Outcome, providerFailed } from "../../src/Metrics.ts"
 import * as StoredAnswers from "../../src/sql/StoredAnswers.ts"
 import * as StoredAnswer from "../../src/StoredAnswer.ts"
 import { sqlStores } from "../support/Stores.ts"
 
 const checked = Outcome.Checked({ metrics: { domainAuthority: 91, pageAuthority: 74 } })
-const failed = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "unknown" })
+const failed = providerFailed("unknown")
 
 /** A request for two URLs with an answer for the first one. */
 const answered = (account: Parameters<typeof newHold>[0], key: string, cost: number) => {

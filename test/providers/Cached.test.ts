@@ -69,6 +69,19 @@ describe("Cached", () => {
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
+  it.scoped("a cached provider keeps the index and the domain of figures", () =>
+    Effect.gen(function* () {
+      const { known, lookup, vendor } = yield* setUp()
+      const metrics = { domainAuthority: 9, pageAuthority: 9 }
+      const bought = Outcome.Checked({ metrics, index: "2026-09-01", of: "example.com" })
+      const undated = Outcome.Checked({ metrics, of: "example.com" })
+      vendor.script(() => Effect.succeed([bought, undated]))
+      yield* lookup("blog.example.com", "shop.example.com")
+      assert.deepStrictEqual(yield* known("blog.example.com"), [bought])
+      assert.deepStrictEqual(yield* known("shop.example.com"), [undated])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
   it.scoped("a cached provider answers a cache hit in memory synchronously", () =>
     Effect.gen(function* () {
       const { lookup } = yield* setUp()

@@ -12,7 +12,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
-import { Outcome } from "../../src/Metrics.ts"
+import { Outcome, providerFailed } from "../../src/Metrics.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Http from "../../src/providers/Http.ts"
 import { lookup, tags } from "../support/lookup.ts"
@@ -223,10 +223,7 @@ describe("the documents of the protocol", () => {
       assert.deepStrictEqual(vendor.calls[0]?.json, Question.examples[0])
       assert.deepStrictEqual(yield* lookup({ layer }, "example.com", "www.example.org/a"), [
         Outcome.Checked({ metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 } }),
-        Outcome.Failed({
-          reason: "PROVIDER_ERROR",
-          detail: "the provider answered: the page is not in the index",
-        }),
+        providerFailed("the provider answered: the page is not in the index"),
       ])
     }),
   )
@@ -253,10 +250,7 @@ describe("the documents of the protocol", () => {
             Outcome.Checked({
               metrics: { domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 },
             }),
-            Outcome.Failed({
-              reason: "PROVIDER_ERROR",
-              detail: "the provider answered: no figures of example.net",
-            }),
+            providerFailed("the provider answered: no figures of example.net"),
             Outcome.Checked({ metrics: { domainAuthority: 62, pageAuthority: 40 } }),
           ],
         )

@@ -5,7 +5,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import { peekable } from "../../src/Direct.ts"
-import { type Metrics, Outcome } from "../../src/Metrics.ts"
+import { type Metrics, Outcome, providerFailed } from "../../src/Metrics.ts"
 import { MetricsProvider, nothingKnown, type ProviderError } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
 
@@ -17,7 +17,7 @@ export const figures: Metrics = { domainAuthority: 93.5, pageAuthority: 61, spam
 
 export const checked = (metrics: Metrics = figures) => Outcome.Checked({ metrics })
 
-export const failed = Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "as scripted" })
+export const failed = providerFailed("as scripted")
 
 /** Answers every target with the same figures. */
 export const succeeding: Lookup = (targets) => Effect.succeed(targets.map(() => checked()))

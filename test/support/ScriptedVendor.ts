@@ -2,7 +2,7 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { Outcome } from "../../src/Metrics.ts"
+import { Outcome, providerFailed } from "../../src/Metrics.ts"
 import { type MetricsProvider, nothingKnown, ProviderError } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
@@ -36,11 +36,7 @@ export const lacks =
   (isUnknown: (page: string) => boolean): Step =>
   (targets) =>
     Effect.succeed(
-      targets.map(({ page }) =>
-        isUnknown(page)
-          ? Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "unknown" })
-          : checked(page),
-      ),
+      targets.map(({ page }) => (isUnknown(page) ? providerFailed("unknown") : checked(page))),
     )
 
 export const fails =

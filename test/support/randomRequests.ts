@@ -2,7 +2,7 @@
 import type { Agent, OutgoingHttpHeaders } from "node:http"
 import * as Effect from "effect/Effect"
 import * as fc from "effect/FastCheck"
-import { Outcome } from "../../src/Metrics.ts"
+import { type Outcome, providerFailed } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 import { checked, failed, knowing } from "./ScriptedProvider.ts"
@@ -18,7 +18,7 @@ const metrics = (page: string) => ({
 const known = (page: string): Outcome | undefined => {
   if (/^(known|xn--)/.test(page)) return checked(metrics(page))
   if (page.startsWith("unrated")) {
-    return Outcome.Failed({ reason: "PROVIDER_ERROR", detail: "it is known to have no figures" })
+    return providerFailed("it is known to have no figures")
   }
   if (page.startsWith("off-scale")) return checked({ domainAuthority: 101, pageAuthority: 1 })
   return undefined

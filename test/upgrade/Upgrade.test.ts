@@ -14,6 +14,8 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { Accounts } from "../../src/Account.ts"
+import { MetricsCache } from "../../src/MetricsCache.ts"
+import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { folder, serve } from "../support/Program.ts"
 import { type Ports, postgresDatabase, sqliteFile, temporaryDatabase } from "../support/Stores.ts"
@@ -63,8 +65,17 @@ const recorded = Schema.decodeUnknownSync(
 
 const hourMs = 3_600_000
 
+const cached = {
+  provider: "moz",
+  page: "example.com/",
+  metrics: { domainAuthority: 49.29, pageAuthority: 40 },
+  fetchedAt: 1,
+}
+
 const textOf = (dialect: "sqlite" | "postgres") =>
   `${read(`47bc1c2.${dialect}.sql`)}
+INSERT INTO figures (provider, page, domain_authority, page_authority, fetched_at)
+VALUES ('moz', 'example.com/', 49.29, 40, 1);
 UPDATE receipts SET expires_at = ${Date.now() + hourMs} WHERE body IS NOT NULL;`
 
 /** Loads the older version's data into a new database. Returns the database's URL and stores. */
@@ -149,6 +160,19 @@ for (const dialect of ["sqlite", "postgres"] as const) {
   layer(program(dialect), { excludeTestServices: true })(
     `a ${dialect} database that an earlier version wrote`,
     (it) => {
+      it.scoped("figures that an earlier version cached stay in the cache", () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect](yield* folder)
+          const kept = Effect.flatMap(MetricsCache, (cache) =>
+            cache.get("moz", ["example.com/"], 0),
+          )
+          assert.deepStrictEqual(
+            yield* Effect.provide(kept, Layer.provide(SqlMetricsCache.layer, stores)),
+            [{ ...cached, index: undefined, of: undefined }],
+          )
+        }),
+      )
+
       it.scoped(
         "the balances and entries of an earlier version's database are valid and unchanged after an upgrade",
         () =>
