@@ -192,7 +192,7 @@ export const all = {
   ),
   openPageRankUrl: setting(
     "AUTHORITY_OPEN_PAGE_RANK_URL",
-    "https://openpagerank.com/api/v1.0/getPageRank",
+    "https://openpagerank.keywordseverywhere.com/v1/domains/bulk",
     httpUrl,
     "the address of the Open PageRank API",
   ),

@@ -1,4 +1,4 @@
-/** A fake of Open PageRank, written from its public reference. */
+/** A fake of Open PageRank, written from a captured answer. */
 import * as Effect from "effect/Effect"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
@@ -6,7 +6,10 @@ import * as OpenPageRank from "../../src/providers/OpenPageRank.ts"
 import * as FakeVendor from "./FakeVendor.ts"
 import { figure } from "./fakeFigure.ts"
 
-export const key = "an-opr-key-for-tests"
+export const key = "opr_live_for_tests"
+
+/** The date of the fake's index. */
+export const index = "2026-09-01"
 
 /** A domain that the fake does not know. */
 export const unknown = "unknown.com"
@@ -15,28 +18,36 @@ export const unknown = "unknown.com"
 export const rank = (domain: string) => figure(domain, "domain") / 10
 
 export const make = Effect.gen(function* () {
-  const vendor = yield* FakeVendor.make(({ url }) => {
-    const domains = new URL(url, "http://localhost").searchParams.getAll("domains[]")
-    return {
-      status: 200,
-      body: JSON.stringify({
-        status_code: 200,
-        response: domains.map(itemFor),
-        last_updated: "28th Mar 2026",
-      }),
-    }
+  const vendor = yield* FakeVendor.make(({ headers, json, url }) => {
+    // The former service refuses every key.
+    if (url !== path || headers.authorization !== `Bearer ${key}`) return refused
+    const { domains } = Schema.decodeUnknownSync(Request)(json)
+    const results = domains.map(itemFor)
+    const body = { as_of: index, count: results.length, results, invalid: [] }
+    return { status: 200, body: JSON.stringify(body) }
   })
+  const url = `${vendor.address}${path}`
   return Object.assign(vendor, {
-    asked: () =>
-      vendor.calls.map(({ url }) =>
-        new URL(url, "http://localhost").searchParams.getAll("domains[]"),
-      ),
-    layer: OpenPageRank.layer({
-      url: `${vendor.address}/api/v1.0/getPageRank`,
-      key: Redacted.make(key),
+    url,
+    asked: () => vendor.calls.map(({ json }) => Schema.decodeUnknownSync(Request)(json).domains),
+    layer: OpenPageRank.layer({ url, key: Redacted.make(key) }),
+    /** The service's provider with the address or the key of the former service. */
+    former: (former: { readonly path?: string; readonly key?: string }) => ({
+      layer: OpenPageRank.layer({
+        url: `${vendor.address}${former.path ?? path}`,
+        key: Redacted.make(former.key ?? key),
+      }),
     }),
   })
 })
+
+const path = "/v1/domains/bulk"
+
+const refused = { status: 403, body: `{"error":"Invalid API key"}` }
+
+/** A fault: changes the fields of the answer. */
+export const body = (change: object) =>
+  FakeVendor.rewrite("body", (json) => ({ ...Schema.decodeUnknownSync(Answer)(json), ...change }))
 
 /**
  * A fault: replaces fields in the entry of one domain in the fake's answer with those of `change`.
@@ -46,7 +57,7 @@ export const item = (domain: string, change: object) =>
     const answer = Schema.decodeUnknownSync(Answer)(json)
     return {
       ...answer,
-      response: answer.response.map((item) =>
+      results: answer.results.map((item) =>
         item.domain === domain ? { ...item, ...change } : item,
       ),
     }
@@ -54,29 +65,17 @@ export const item = (domain: string, change: object) =>
 
 const itemFor = (domain: string) =>
   domain === unknown
-    ? {
-        status_code: 404,
-        error: "Domain not found",
-        page_rank_integer: 0,
-        page_rank_decimal: 0,
-        rank: null,
-        domain,
-      }
-    : {
-        status_code: 200,
-        error: "",
-        page_rank_integer: Math.round(rank(domain)),
-        page_rank_decimal: rank(domain),
-        rank: "40",
-        domain,
-      }
+    ? { domain, found: false, open_page_rank: null, rank: null, referring_domains: null }
+    : { domain, found: true, open_page_rank: rank(domain), rank: 40, referring_domains: 7 }
 
-const Answer = Schema.Struct({
-  status_code: Schema.Number,
-  response: Schema.Array(
-    Schema.Struct(
-      { domain: Schema.String },
-      Schema.Record({ key: Schema.String, value: Schema.Unknown }),
-    ),
-  ),
+const Request = Schema.Struct({
+  domains: Schema.Array(Schema.String),
+  include_history: Schema.Literal(false),
 })
+
+const anything = Schema.Record({ key: Schema.String, value: Schema.Unknown })
+
+const Answer = Schema.Struct(
+  { results: Schema.Array(Schema.Struct({ domain: Schema.String }, anything)) },
+  anything,
+)

@@ -200,11 +200,7 @@ const deepAnswers: ReadonlyArray<Fault> = [
   deepAnswer("result", `{"id":"x","jsonrpc":"2.0","result":`, "}"),
   deepAnswer("error", `{"id":"x","jsonrpc":"2.0","error":`, "}"),
   deepAnswer("status", `{"status_code":`, `}`),
-  deepAnswer(
-    "response",
-    `{"status_code":200,"response":[{"domain":"example.com","status_code":200,"page_rank_decimal":`,
-    "}]}",
-  ),
+  deepAnswer("rank", `{"results":[{"domain":"example.com","found":true,"open_page_rank":`, "}]}"),
   deepAnswer("tasks", `{"status_code":20000,"tasks":`, "}"),
   deepAnswer("results", `{"results":[{"page_authority":`, "}]}"),
 ]

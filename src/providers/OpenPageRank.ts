@@ -1,92 +1,108 @@
 /**
- * Open PageRank: a free figure for each registered domain. Source: the public reference of Open
- * PageRank.
+ * Open PageRank: a free figure for each registered domain. Source: captured answers of September
+ * 2026, after Open PageRank had moved to Keywords Everywhere.
  *
- * The API has figures for domains only, so a page gets the authority of its domain. There is no
- * spam score. The PageRank scale is logarithmic, 0 to 10 with two decimals; this module multiplies
- * the figures by ten. The figures measure links, but differ from the domain authority of other
- * vendors.
+ * The API has figures for domains only, so a page gets the authority of its domain, and a subdomain
+ * gets that of its registered domain: its outcome names this domain in `of`. There is no spam
+ * score. The PageRank scale is logarithmic, 0 to 10; this module multiplies the figures by ten. The
+ * figures measure links, but differ from the domain authority of other vendors.
  */
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import type * as Redacted from "effect/Redacted"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { Outcome, providerFailed } from "../Metrics.ts"
+import { checkedFrom, type Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import type { Target } from "../Target.ts"
 import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 const batchSize = 100
 
-/** `url` is the URL of `getPageRank`. `key` goes into the header `api-opr`. */
+/** `url` is the URL of the bulk lookup. `key` goes into the header `authorization`. */
 export const layer = (options: {
   readonly url: string
   readonly key: Redacted.Redacted
 }): Layer.Layer<MetricsProvider> => {
+  const key = Redacted.value(options.key)
   const http = VendorHttp.make({
     provider: "open-page-rank",
     url: options.url,
-    secrets: { "api-opr": options.key },
+    secrets: { authorization: Redacted.make(`Bearer ${key}`) },
   })
+  // The former service answers 403 to every key, and the new service refuses the former keys.
+  const isFormer = /\/getPageRank\/?$/i.test(options.url) || !key.startsWith("opr_live_")
 
   const lookup: Ask = Effect.fnUntraced(function* (targets) {
-    const domains = new Set(targets.map(({ domain }) => domain))
-    const query = new URLSearchParams()
-    for (const domain of domains) query.append("domains[]", domain)
-    const response = yield* http.send({ url: `${options.url}?${query}` })
-    const { response: items, status_code } = yield* http.decode(response, decodeBody)
-    if (status_code !== 200) {
-      return yield* http.error(VendorHttp.reasonOf(status_code), `status ${status_code}`, response)
+    const domains = [...new Set(targets.map(({ domain }) => domain))]
+    const json = { domains, include_history: false }
+    const response = yield* http.send({ url: options.url, json })
+    if (isFormer && (response.status === 401 || response.status === 403)) {
+      return yield* http.error("Refused", `HTTP ${response.status}, ${moved}`, response)
     }
-    const outcomes = new Map(items.flatMap((item) => Option.toArray(answerOf(item, http))))
-    return targets.map(
-      ({ domain }) =>
-        outcomes.get(domain) ??
-        providerFailed("Open PageRank's answer does not contain the domain"),
-    )
+    const { as_of, invalid, results } = yield* http.decode(response, decodeBody)
+    const items = new Map(results.flatMap((item) => Option.toArray(named(item))))
+    const refused = new Set(invalid)
+    return targets.map((target) => {
+      const item = items.get(target.domain)
+      if (item !== undefined) return outcomeOf(target, item, as_of, http)
+      return refused.has(target.domain) ? notADomain : missing
+    })
   })
 
   return vendor({ name: "open-page-rank", batchSize, lookup })
 }
 
-/** Returns the domain and the outcome of an item; none when the item has no domain. */
-const answerOf = (
-  item: unknown,
-  { quote }: VendorHttp.VendorHttp,
-): Option.Option<readonly [domain: string, Outcome]> =>
-  Option.map(decodeNamed(item), ({ domain, status_code }) => [
-    domain.toLowerCase(),
-    status_code === 200
-      ? Either.match(decodeRanked(item), {
-          onLeft: ({ message }) =>
-            providerFailed(`Open PageRank's figure cannot be read: ${quote(message)}`),
-          onRight: ({ page_rank_decimal }) => checked(Math.round(page_rank_decimal * 1000) / 100),
-        })
-      : providerFailed(`Open PageRank answered with the status ${status_code}`),
-  ])
+const moved =
+  "Open PageRank moved: get a key at https://openpagerank.keywordseverywhere.com, and remove AUTHORITY_OPEN_PAGE_RANK_URL if it is set"
 
-const checked = (authority: number) =>
-  Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
+const notADomain = providerFailed("Open PageRank does not take the name for a domain", "unknown")
+const missing = providerFailed("Open PageRank's answer does not contain the domain")
+
+const named = (item: unknown): Option.Option<readonly [domain: string, item: unknown]> =>
+  Option.map(decodeNamed(item), ({ domain }) => [domain.toLowerCase(), item])
+
+const outcomeOf = (
+  { domain, host }: Target,
+  item: unknown,
+  index: string | undefined,
+  { quote }: VendorHttp.VendorHttp,
+): Outcome =>
+  Either.match(decodeItem(item), {
+    onLeft: ({ message }) =>
+      providerFailed(`Open PageRank's figure cannot be read: ${quote(message)}`),
+    onRight: (answer) => {
+      if (!answer.found) return providerFailed("Open PageRank does not know the domain", "unknown")
+      // Ten times 5.77 is 57.699999999999996, so round to the vendor's two decimals.
+      const authority = Math.round(answer.open_page_rank * 1000) / 100
+      const metrics = { domainAuthority: authority, pageAuthority: authority }
+      return checkedFrom(metrics, { index, of: domain === host ? undefined : domain })
+    },
+  })
 
 // Schemas of Open PageRank's answers.
 
 const Body = Schema.Struct({
-  status_code: Schema.Number,
-  response: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
+  as_of: Schema.optional(Schema.String),
+  results: Schema.Array(Schema.Unknown),
+  invalid: Schema.optionalWith(Schema.Array(Schema.Unknown), { default: () => [] }),
 })
 
 const decodeBody = TypeGuard.decoder(Body)
 
-const decodeNamed = Schema.decodeUnknownOption(
-  Schema.Struct({ domain: Schema.String, status_code: Schema.Number }),
-)
+const decodeNamed = Schema.decodeUnknownOption(Schema.Struct({ domain: Schema.String }))
 
-// Decodes the figure of an item with the status 200. Do not decode the figure of an item with the
-// status 404: there it is 0 or an empty string.
-const decodeRanked = Schema.decodeUnknownEither(
-  Schema.Struct({ page_rank_decimal: Schema.Number.pipe(Schema.between(0, 10)) }),
+// Every figure of a domain that was not found is null.
+const decodeItem = Schema.decodeUnknownEither(
+  Schema.Union(
+    Schema.Struct({ found: Schema.Literal(false) }),
+    Schema.Struct({
+      found: Schema.Literal(true),
+      open_page_rank: Schema.Number.pipe(Schema.between(0, 10)),
+    }),
+  ),
 )

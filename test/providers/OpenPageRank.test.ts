@@ -1,51 +1,88 @@
 import { assert, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
-import { Outcome } from "../../src/Metrics.ts"
+import { checkedFrom, type Outcome } from "../../src/Metrics.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { lookup, tags } from "../support/lookup.ts"
 
-const checked = (domain: string) => {
+const checked = (domain: string, of?: string) => {
   const authority = Math.round(FakeOpenPageRank.rank(domain) * 1000) / 100
-  return Outcome.Checked({ metrics: { domainAuthority: authority, pageAuthority: authority } })
+  const metrics = { domainAuthority: authority, pageAuthority: authority }
+  return checkedFrom(metrics, { index: FakeOpenPageRank.index, of })
 }
 
+const causes = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome) => (outcome._tag === "Checked" ? "ok" : outcome.cause))
+
 it.scoped(
-  "each domain is sent to Open PageRank once, and the domain's rank is used for all pages of the domain",
+  "each domain is sent to Open PageRank once, and a subdomain's outcome names the domain whose rank it is",
   () =>
     Effect.gen(function* () {
       const opr = yield* FakeOpenPageRank.make
       assert.deepStrictEqual(
         yield* lookup(opr, "example.co.uk/a", "https://www.example.co.uk", "example.org"),
-        ["example.co.uk", "example.co.uk", "example.org"].map(checked),
+        [
+          checked("example.co.uk"),
+          checked("example.co.uk", "example.co.uk"),
+          checked("example.org"),
+        ],
       )
       assert.deepStrictEqual(opr.asked(), [["example.co.uk", "example.org"]])
       assert.containSubset(opr.calls[0], {
-        method: "GET",
-        headers: { "api-opr": FakeOpenPageRank.key },
+        method: "POST",
+        headers: { authorization: `Bearer ${FakeOpenPageRank.key}` },
       })
     }),
 )
 
-it.scoped(
-  "a domain that Open PageRank does not know gets the failure PROVIDER_ERROR, not the authority 0",
-  () =>
-    Effect.gen(function* () {
-      const opr = yield* FakeOpenPageRank.make
-      assert.deepStrictEqual(tags(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
-        "PROVIDER_ERROR",
-        "ok",
-      ])
-    }),
+it.scoped("a domain that Open PageRank does not know is unknown and has no authority of 0", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    assert.deepStrictEqual(causes(yield* lookup(opr, FakeOpenPageRank.unknown, "example.org")), [
+      "unknown",
+      "ok",
+    ])
+  }),
 )
 
+it.scoped("a name that Open PageRank calls invalid is unknown", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    opr.script(FakeOpenPageRank.body({ results: [], invalid: ["example.com", { other: 1 }] }))
+    assert.deepStrictEqual(causes(yield* lookup(opr, "example.com", "example.org")), [
+      "unknown",
+      "failed",
+    ])
+  }),
+)
+
+it.scoped("an answer without `as_of` and `invalid` has figures without an index", () =>
+  Effect.gen(function* () {
+    const opr = yield* FakeOpenPageRank.make
+    opr.script(FakeOpenPageRank.body({ as_of: undefined, invalid: undefined }))
+    const [outcome] = yield* lookup(opr, "example.com")
+    assert.hasAllKeys(outcome, ["_tag", "metrics"])
+  }),
+)
+
+for (const former of [{ path: "/api/v1.0/getPageRank" }, { key: "a-key-of-the-former-service" }]) {
+  it.scoped(`with ${JSON.stringify(former)}, the error says that Open PageRank moved`, () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      const error = yield* Effect.flip(lookup(opr.former(former), "example.com"))
+      assert.strictEqual(error.reason, "Refused")
+      assert.match(error.message, /Open PageRank moved: get a key at https:/)
+    }),
+  )
+}
+
 for (const change of [
-  { page_rank_decimal: "" },
-  { page_rank_decimal: 10.1 },
-  { page_rank_decimal: null },
+  { open_page_rank: "" },
+  { open_page_rank: 10.1 },
+  { open_page_rank: null },
   { domain: "example.net" },
   { domain: 7 },
-  { status_code: "200" },
+  { found: null },
 ]) {
   it.scoped(`an Open PageRank item with ${JSON.stringify(change)} fails only its domain`, () =>
     Effect.gen(function* () {
@@ -62,17 +99,10 @@ for (const change of [
 it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding error", () =>
   Effect.gen(function* () {
     const opr = yield* FakeOpenPageRank.make
-    opr.script(FakeOpenPageRank.item("example.com", { page_rank_decimal: 5.77 }))
+    opr.script(FakeOpenPageRank.item("example.com", { open_page_rank: 5.77 }))
     const metrics = { domainAuthority: 57.7, pageAuthority: 57.7 }
-    assert.deepStrictEqual(yield* lookup(opr, "example.com"), [Outcome.Checked({ metrics })])
-  }),
-)
-
-it.scoped("an error status in the body of an Open PageRank answer fails the call", () =>
-  Effect.gen(function* () {
-    const opr = yield* FakeOpenPageRank.make
-    opr.script(FakeVendor.answer(200, `{"status_code":429,"error":"slow down"}`))
-    assert.containSubset(yield* Effect.flip(lookup(opr, "example.com")), { reason: "Throttled" })
+    const { index } = FakeOpenPageRank
+    assert.deepStrictEqual(yield* lookup(opr, "example.com"), [checkedFrom(metrics, { index })])
   }),
 )
 

@@ -136,13 +136,13 @@ export const make = ({ faults, problem, process, world }: Options) => {
     return reply(200, { jsonrpc: "2.0", id, result: { results_by_site: rowsOf(rows) } })
   }
 
-  const answerOpenPageRank = (url: string) => {
-    const rows = new URL(url).searchParams.getAll("domains[]").map((domain) => ({
+  const answerOpenPageRank = (body: string) => {
+    const rows = decodeOpenPageRank(body).domains.map((domain) => ({
       domain,
-      status_code: 200,
-      page_rank_decimal: offTheScale() ? 11 : rankOf(domain),
+      found: true,
+      open_page_rank: offTheScale() ? 11 : rankOf(domain),
     }))
-    return reply(200, { status_code: 200, response: rowsOf(rows) })
+    return reply(200, { as_of: "2026-09-01", results: rowsOf(rows), invalid: [] })
   }
 
   const delayMs = () => {
@@ -152,7 +152,7 @@ export const make = ({ faults, problem, process, world }: Options) => {
       : random.between(5, 120)
   }
 
-  const send = ({ body, url }: Exchange.HttpRequest) =>
+  const send = ({ body = "", url }: Exchange.HttpRequest) =>
     Effect.gen(function* () {
       world.note(name, `asks ${url.startsWith(mozUrl) ? "Moz" : "Open PageRank"}`)
       if (faults.strikes("vendor: silent", name)) {
@@ -167,7 +167,7 @@ export const make = ({ faults, problem, process, world }: Options) => {
       }
       const failure = failing()
       if (failure !== undefined) trouble()
-      return failure ?? (body === undefined ? answerOpenPageRank(url) : answerMoz(body))
+      return failure ?? (url === mozUrl ? answerMoz(body) : answerOpenPageRank(body))
     })
 
   /** Reports a target that is bought twice at once, or although the process knows its figures. */
@@ -229,6 +229,10 @@ export const make = ({ faults, problem, process, world }: Options) => {
 export type Vendors = ReturnType<typeof make>
 
 const secret = Redacted.make("secret")
+
+const decodeOpenPageRank = Schema.decodeUnknownSync(
+  Schema.parseJson(Schema.Struct({ domains: Schema.Array(Schema.String) })),
+)
 
 const decodeMoz = Schema.decodeUnknownSync(
   Schema.parseJson(
