@@ -33,7 +33,7 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   {
     /**
      * Checks the URLs before the Deadline and charges the account. Fails before any lookup with
-     * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
+     * InsufficientCredits or LimitExceeded, with IdempotencyKeyReused when the key was used for other URLs, or with
      * IdempotencyKeyInUse when the first request with the key has no answer yet. Fails with
      * HoldExpired and charges nothing when the hold ended before `check` settled it. Fails with
      * StoreTimeout when a commit takes too long. May die with StoreFailure.

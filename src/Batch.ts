@@ -22,6 +22,8 @@ export interface Batch extends UrlList {
   readonly requestId: RequestId
   /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: string | undefined
+  /** The most that the client allows the batch to cost; absent when the client sets no limit. */
+  readonly limit?: Credits | undefined
   /** What `MetricsProvider.known` has returned; absent when it was not asked yet. */
   readonly known?: Option.Option<ReadonlyArray<Outcome>> | undefined
 }
@@ -36,16 +38,18 @@ export const holdOf = (
   {
     accountId,
     idempotencyKey: key,
+    limit,
     requestId,
     targets,
     urls,
-  }: Pick<Batch, "accountId" | "idempotencyKey" | "requestId" | "targets" | "urls">,
+  }: Pick<Batch, "accountId" | "idempotencyKey" | "limit" | "requestId" | "targets" | "urls">,
   price: Credits,
 ): Hold => ({
   accountId,
   requestId,
   amount: creditsOf(price * targets.length),
   idempotencyKey: key === undefined ? undefined : { key, fingerprint: fingerprint(urls) },
+  limit,
 })
 
 // Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same

@@ -54,10 +54,10 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     readonly balance: (account: AccountId) => Effect.Effect<Funds, StoreTimeout>
     /**
      * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
-     * key has a stored answer, returns that answer and changes nothing. Fails with
-     * InsufficientCredits, with IdempotencyKeyReused when the key was used for other URLs, or with
-     * IdempotencyKeyInUse when the first request with the key has no answer yet. These three errors
-     * change nothing. When `open` ends with StoreFailure or StoreTimeout, the hold may have been
+     * key has a stored answer, returns that answer and changes nothing. Fails with LimitExceeded
+     * when the amount is above the hold's limit, with InsufficientCredits, with
+     * IdempotencyKeyReused when the key was used for other URLs, or with IdempotencyKeyInUse when
+     * the first request with the key has no answer yet. These errors change nothing. When `open` ends with StoreFailure or StoreTimeout, the hold may have been
      * committed nevertheless. In that case the ledger releases the hold.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>

@@ -23,6 +23,7 @@ const Hold = Schema.Struct({
   idempotencyKey: Schema.optional(
     Schema.Struct({ key: Schema.String, fingerprint: Schema.String }),
   ),
+  limit: Schema.optional(Credits),
 })
 const Charge = Schema.Struct({ amount: Credits, urls: Schema.NonNegativeInt })
 const Settlement = Schema.Struct({
@@ -37,6 +38,7 @@ const statuses = {
   InsufficientCredits: 402,
   IdempotencyKeyInUse: 409,
   HoldExpired: 410,
+  LimitExceeded: 412,
   IdempotencyKeyReused: 422,
 } as const
 

@@ -75,7 +75,8 @@ export class Unauthorized extends ClientError {
 }
 
 /**
- * The account has fewer credits than the highest possible price of the batch. Nothing was charged.
+ * The highest possible price of the batch exceeds the credits of the account, or `maxCredits`.
+ * Nothing was charged.
  */
 export class InsufficientCredits extends ClientError {
   readonly _tag = "InsufficientCredits"

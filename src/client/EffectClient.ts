@@ -39,7 +39,7 @@ export interface Client {
    */
   readonly check: (
     urls: ReadonlyArray<string>,
-    options?: { readonly idempotencyKey?: string | undefined },
+    options?: Pick<PromiseClient.CheckOptions, "idempotencyKey" | "maxCredits">,
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
    * Checks any number of URLs in batches of 50, with one HTTP request for each batch and at most
@@ -91,8 +91,8 @@ export const make = ({
       ),
     )
 
-    const check: Client["check"] = (urls, { idempotencyKey = uuid() } = {}) =>
-      called((signal) => client.check(urls, { idempotencyKey, signal }))
+    const check: Client["check"] = (urls, { idempotencyKey = uuid(), maxCredits } = {}) =>
+      called((signal) => client.check(urls, { idempotencyKey, maxCredits, signal }))
 
     const checkAll: Client["checkAll"] = (
       urls,

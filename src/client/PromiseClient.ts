@@ -25,9 +25,14 @@ export interface CheckOptions extends CallOptions {
    * For 24 hours, the same idempotency key and URLs get the same answer and are charged only once.
    */
   readonly idempotencyKey?: string | undefined
+  /**
+   * The most that the request may cost, in whole credits. When the service's price for all valid
+   * URLs is higher, `check` fails with InsufficientCredits and nothing is charged.
+   */
+  readonly maxCredits?: number | undefined
 }
 
-export interface CheckAllOptions extends CheckOptions {
+export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
   /** The maximum number of requests in flight; default 4. */
   readonly concurrency?: number | undefined
   /** Called after each batch. If `onProgress` throws, the iteration ends with the thrown error. */
@@ -74,11 +79,14 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
 
   const check: AuthorityMetrics["check"] = async (
     urls,
-    { idempotencyKey = uuid(), signal } = {},
+    { idempotencyKey = uuid(), maxCredits, signal } = {},
   ) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) return Outcomes.unsent(urls)
-    const headers = Request.idempotencyHeader(idempotencyKey)
+    const headers = {
+      ...Request.idempotencyHeader(idempotencyKey),
+      ...(maxCredits !== undefined && { "x-max-credits": String(maxCredits) }),
+    }
     const { answer, body } = await send(
       { path: batchPath, json, headers, signal },
       Bodies.BatchAnswer,

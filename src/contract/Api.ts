@@ -37,9 +37,9 @@ export const BatchRequest = Schema.Struct({
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
-// Accepts any string. The handler validates the idempotency key, so that an invalid key gets the
-// contract's error body.
-const IdempotencyHeaders = Schema.Struct({
+// Accepts any strings. The handler validates them, so that an invalid header gets the contract's
+// error body.
+const BatchHeaders = Schema.Struct({
   "idempotency-key": Schema.optionalWith(
     Schema.String.annotations({
       description:
@@ -47,6 +47,16 @@ const IdempotencyHeaders = Schema.Struct({
         "repeat with the same key and the same body gets the stored answer, without a second " +
         "charge and with the header `idempotent-replayed: true`.",
       examples: ['"9f0e6c1a-list-7"'],
+    }),
+    { exact: true },
+  ),
+  "x-max-credits": Schema.optionalWith(
+    Schema.String.annotations({
+      description:
+        "The most that this request may cost, as a whole number of credits. When the price of all " +
+        "valid URLs is higher, the answer is 402 and nothing is charged. A repeat with the same " +
+        "`Idempotency-Key` gets the stored answer whatever the limit.",
+      examples: ["20"],
     }),
     { exact: true },
   ),
@@ -127,7 +137,7 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .annotate(OpenApi.Description, "The authority of domains and pages.")
   .add(
     HttpApiEndpoint.post("checkBatch", Wire.batchPath)
-      .setHeaders(IdempotencyHeaders)
+      .setHeaders(BatchHeaders)
       .setPayload(BatchRequest)
       .addSuccess(BatchResponse)
       .addError(Envelope.InvalidRequest.body)

@@ -145,7 +145,8 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
     (message) => new PaymentRequired({ message }, true),
     402,
     "PaymentRequired",
-    "The account has fewer credits than the request may cost. Nothing is charged.",
+    "The account has fewer credits than the request may cost, or the request may cost more than " +
+      "its header `x-max-credits` allows. Nothing is charged.",
     "This request needs 2 credits and the account has 1.",
   )
 }

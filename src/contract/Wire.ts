@@ -51,6 +51,12 @@ export const invalidIdempotencyKey = {
   path: [],
 } as const
 
+export const invalidLimit = {
+  code: "invalid_header",
+  message: "The header x-max-credits must be a whole number of credits, 0 or more",
+  path: ["x-max-credits"],
+} as const
+
 /**
  * The start of the message of a 500 when the request may have been charged. The request id follows.
  */

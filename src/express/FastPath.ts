@@ -22,6 +22,7 @@ import * as Body from "../http/Body.ts"
 import type { Call } from "../http/Call.ts"
 import * as errorAnswer from "../http/errorAnswer.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
+import * as LimitHeader from "../http/LimitHeader.ts"
 import { RateLimit } from "../http/RateLimit.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Shortcut } from "../http/Server.ts"
@@ -111,7 +112,10 @@ const finder =
     if (list === undefined) return undefined
     current.list = list
     const idempotencyKey = IdempotencyHeader.fromHeader(headers["idempotency-key"]?.toString())
-    if (Either.isLeft(list) || Either.isLeft(idempotencyKey)) return undefined
+    const limit = LimitHeader.fromHeader(headers["x-max-credits"]?.toString())
+    if (Either.isLeft(list) || Either.isLeft(idempotencyKey) || Either.isLeft(limit)) {
+      return undefined
+    }
     const { targets } = list.right
     if (!Arr.isNonEmptyReadonlyArray(targets)) return undefined
     const known = peekFigures(targets)
@@ -123,6 +127,7 @@ const finder =
       accountId,
       requestId: current.id,
       idempotencyKey: idempotencyKey.right,
+      limit: limit.right,
       outcomes: known.value,
     }
   }

@@ -89,7 +89,7 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
   HttpLayerRouter.cors({
     allowedOrigins,
     allowedMethods: ["GET", "POST"],
-    allowedHeaders: ["content-type", "x-api-key", "idempotency-key"],
+    allowedHeaders: ["content-type", "x-api-key", "idempotency-key", "x-max-credits"],
     exposedHeaders: ["x-request-id", "idempotent-replayed", "retry-after", "ratelimit"],
     maxAge: 3600,
   })

@@ -66,6 +66,7 @@ export const errorOf = (
   const { message } = refusal
   switch (refusal._tag) {
     case "InsufficientCredits":
+    case "LimitExceeded":
       return new Envelope.PaymentRequired({ message })
     case "IdempotencyKeyReused":
       return new Envelope.UnprocessableContent({ message })

@@ -16,6 +16,7 @@ import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import { CurrentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
+import * as LimitHeader from "./LimitHeader.ts"
 import { errorOf, refuse } from "./errorAnswer.ts"
 
 /**
@@ -33,8 +34,9 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
           (error) => refuse(error),
         )
         const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
+        const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
         const { id: requestId, known } = current
-        const asked = { ...list, accountId, requestId, idempotencyKey, known }
+        const asked = { ...list, accountId, requestId, idempotencyKey, limit, known }
         const report = yield* check(asked).pipe(
           // An expired hold is a fault of the service, so it is logged and answered with 500.
           Effect.catchTag("HoldExpired", Effect.die),

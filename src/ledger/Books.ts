@@ -8,7 +8,13 @@ import * as Option from "effect/Option"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Balance from "./Balance.ts"
-import { type Charge, type Hold, HoldExpired, type InsufficientCredits } from "./Hold.ts"
+import {
+  type Charge,
+  type Hold,
+  HoldExpired,
+  type InsufficientCredits,
+  LimitExceeded,
+} from "./Hold.ts"
 import { IdempotencyKeyInUse, IdempotencyKeyReused, retentionMs } from "./IdempotencyKey.ts"
 import type { Credits } from "./Credits.ts"
 import type { LedgerEntry } from "./LedgerEntry.ts"
@@ -39,7 +45,8 @@ export interface KeyRecord {
  * Why a request is refused. A refused request holds no credits, is not charged and does not change
  * the idempotency key.
  */
-export type Refusal = InsufficientCredits | IdempotencyKeyReused | IdempotencyKeyInUse
+export type Refusal =
+  InsufficientCredits | LimitExceeded | IdempotencyKeyReused | IdempotencyKeyInUse
 
 /**
  * Balances, holds and idempotency keys in memory, with the rules that change them. Times are epoch
@@ -108,7 +115,7 @@ export class Books {
     // An earlier commit has already opened the hold of this request, but the database's answer to
     // that commit was lost.
     if (this.holds.has(hold.requestId)) return stored
-    return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (balance) => {
+    return Either.map(this.reserve(hold), (balance) => {
       const opened = { ...hold, expiresAt: now + this.leaseMs }
       this.setBalance(hold.accountId, balance)
       this.holds.set(hold.requestId, opened)
@@ -149,7 +156,7 @@ export class Books {
   ): Either.Either<Option.Option<string>, Refusal> {
     const stored = this.storedAnswer(hold, now)
     if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
-    return Either.map(Balance.hold(this.balance(hold.accountId), hold.amount), (held) => {
+    return Either.map(this.reserve(hold), (held) => {
       const [balance, entry] = Balance.settle(held, hold, charge, now)
       if (entry !== undefined) {
         this.setBalance(hold.accountId, balance)
@@ -216,6 +223,16 @@ export class Books {
     return record.requestId === hold.requestId
       ? nothingStored
       : Either.left(new IdempotencyKeyInUse())
+  }
+
+  private reserve({
+    accountId,
+    amount,
+    limit,
+  }: Hold): Either.Either<Balance.Balance, InsufficientCredits | LimitExceeded> {
+    return limit !== undefined && amount > limit
+      ? Either.left(new LimitExceeded({ required: amount, limit }))
+      : Balance.hold(this.balance(accountId), amount)
   }
 
   private ownsItsKey(hold: Hold): boolean {

@@ -15,6 +15,8 @@ export interface Hold {
   readonly amount: Credits
   /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: IdempotencyKey | undefined
+  /** The most that the client allows the request to cost; absent when the client sets no limit. */
+  readonly limit?: Credits | undefined
 }
 
 /** The final cost of a request. */
@@ -25,13 +27,25 @@ export interface Charge {
   readonly urls: number
 }
 
+const credits = (n: number) => `${n} ${n === 1 ? "credit" : "credits"}`
+
 /** The account has fewer credits than the request may cost. */
 export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")<{
   readonly required: number
   readonly available: number
 }> {
   override get message() {
-    return `This request needs ${this.required} ${this.required === 1 ? "credit" : "credits"} and the account has ${this.available}.`
+    return `This request needs ${credits(this.required)} and the account has ${this.available}.`
+  }
+}
+
+/** The request may cost more than its client allows in the header `x-max-credits`. */
+export class LimitExceeded extends Data.TaggedError("LimitExceeded")<{
+  readonly required: Credits
+  readonly limit: Credits
+}> {
+  override get message() {
+    return `This request needs ${credits(this.required)} and its limit in x-max-credits is ${this.limit}.`
   }
 }
 

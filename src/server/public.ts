@@ -25,7 +25,13 @@ export type { Verification } from "../ledger/Audit.ts"
 export { Funds } from "../ledger/Balance.ts"
 export type { Refusal } from "../ledger/Books.ts"
 export { Credits } from "../ledger/Credits.ts"
-export { type Charge, type Hold, HoldExpired, InsufficientCredits } from "../ledger/Hold.ts"
+export {
+  type Charge,
+  type Hold,
+  HoldExpired,
+  InsufficientCredits,
+  LimitExceeded,
+} from "../ledger/Hold.ts"
 export { type IdempotencyKey, IdempotencyKeyInUse } from "../ledger/IdempotencyKey.ts"
 export { IdempotencyKeyReused } from "../ledger/IdempotencyKey.ts"
 export { StatementEntry } from "../ledger/LedgerEntry.ts"

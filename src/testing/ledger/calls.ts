@@ -30,9 +30,10 @@ export const hold = (account: AccountId, amount: number) =>
     return Effect.as(Effect.catchTags(open(hold), impossibleErrors), hold)
   })
 
-// Errors that `hold` cannot get: they occur only for a request with an idempotency key or a
-// deadline, and `hold` sets neither. If one of these errors occurs nevertheless, `hold` dies.
+// Errors that `hold` cannot get: they occur only for a request with an idempotency key, a
+// limit or a deadline, and `hold` sets none of them. If one of these errors occurs nevertheless, `hold` dies.
 const impossibleErrors = {
+  LimitExceeded: Effect.die,
   IdempotencyKeyReused: Effect.die,
   IdempotencyKeyInUse: Effect.die,
   StoreTimeout: Effect.die,

@@ -7,6 +7,7 @@ import * as Exit from "effect/Exit"
 import * as fc from "effect/FastCheck"
 import type { AccountId } from "../../Account.ts"
 import type { Hold } from "../../ledger/Hold.ts"
+import { creditsOf } from "../../ledger/Credits.ts"
 import { retentionMs } from "../../ledger/IdempotencyKey.ts"
 import {
   atOnce,
@@ -52,6 +53,32 @@ const expectAnswer = (hold: Hold, expected: string) =>
 const anAccount = newAccountWith(100)
 
 const untilAlmost = (time: Duration.Duration) => elapse(Duration.subtract(time, margin))
+
+const limits: ReadonlyArray<Test> = [
+  [
+    "a hold or a charge above its limit is refused, and changes nothing",
+    Effect.gen(function* () {
+      const account = yield* anAccount
+      const limit = creditsOf(4)
+      const above = { ...request(account, { amount: 5 }), limit }
+      const error = yield* refused("LimitExceeded", open(above))
+      assert.equal(error._tag === "LimitExceeded" && error.limit, limit)
+      yield* refused("LimitExceeded", chargeAtOnce(above, 5, "answer"))
+      yield* expectFigures(account, { available: 100, held: 0 })
+      yield* opened({ ...request(account, { amount: 4 }), limit })
+      yield* expectFigures(account, { available: 96, held: 4 })
+    }),
+  ],
+  [
+    "a stored answer is given whatever the limit is",
+    Effect.gen(function* () {
+      const account = yield* anAccount
+      const first = yield* opened(request(account, { amount: 5 }))
+      yield* settle(first, 5, "answer")
+      yield* expectAnswer({ ...request(account, { amount: 5 }), limit: creditsOf(1) }, "answer")
+    }),
+  ],
+]
 
 const taking: ReadonlyArray<Test> = [
   [
@@ -350,4 +377,5 @@ export const tests: ReadonlyArray<Test> = [
   ...released,
   ...answers,
   ...chargesWithAnswers,
+  ...limits,
 ]
