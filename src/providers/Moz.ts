@@ -67,7 +67,7 @@ export const layer = (options: {
     // another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
-    const outcomes = outcomesOf(results, new Set(urls), checked)
+    const outcomes = outcomesOf(results, new Set(urls), checked, http)
     return urls.map(
       (url) => outcomes.get(url) ?? providerFailed("Moz's answer does not contain the target"),
     )
@@ -94,6 +94,7 @@ const outcomesOf = (
   { errors_by_site = [], results_by_site }: typeof Results.Type,
   asked: ReadonlySet<string>,
   checked: (siteMetrics: unknown) => Outcome,
+  { quote }: VendorHttp.VendorHttp,
 ): ReadonlyMap<string, Outcome> => {
   const outcomes = new Map<string, Outcome>()
   const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
@@ -106,7 +107,7 @@ const outcomesOf = (
     }
   }
   add(results_by_site, ({ site_metrics }) => checked(site_metrics))
-  add(errors_by_site, ({ error }) => refused(error))
+  add(errors_by_site, ({ error }) => refused(error, quote))
   return outcomes
 }
 
@@ -122,11 +123,17 @@ export const checkedBy =
       onRight: (figures) => Outcome.Checked({ metrics: read(figures) }),
     })
 
-const refused = (error: unknown): Outcome =>
+const refused = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
   Option.match(decodeRpcError(error), {
     onNone: () => providerFailed("Moz answered with an error"),
-    onSome: ({ code }) => providerFailed(`Moz answered with the error ${code ?? "without a code"}`),
+    onSome: (known) =>
+      providerFailed(
+        `Moz answered with the error ${quote(explain(known))}`,
+        known.code === notFound ? "unknown" : "failed",
+      ),
   })
+
+const notFound = -32655
 
 // Returns the reason why a call failed. Prefers the status in the JSON-RPC error to the HTTP
 // status, because the HTTP status of a failed call may be 200.

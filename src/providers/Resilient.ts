@@ -6,9 +6,11 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import { constant } from "effect/Function"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
-import { type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import type { Outcome } from "../Metrics.ts"
+import { failureOf, type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { Caller, several } from "./Blame.ts"
@@ -30,6 +32,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   const meters = Meters.make(inner.name)
   const { blame } = options
   const breaker = CircuitBreaker.make(options)
+  const record = recorder(meters)
 
   const failure = (reason: ProviderError["reason"], detail: string) =>
     new ProviderError({ provider: inner.name, reason, detail })
@@ -48,10 +51,9 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       }),
       Effect.tapBoth({
         onSuccess: (outcomes) =>
-          Effect.map(MonotonicClock.now, (now) => {
+          Effect.flatMap(MonotonicClock.now, (now) => {
             blame.answered(account, now)
-            const rows = outcomes.filter(({ _tag }) => _tag === "Checked").length
-            meters.outcomes(rows, outcomes.length - rows)
+            return record(targets, outcomes)
           }),
         onFailure: ({ message, reason }) =>
           Effect.flatMap(MonotonicClock.now, (now) => {
@@ -95,10 +97,25 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         Effect.catchTag("CircuitOpen", ({ message }) =>
           failure("Unavailable", `not asked, because ${message}`),
         ),
-        Effect.tapError(() => Effect.sync(() => meters.outcomes(0, targets.length))),
+        Effect.tapError((error) => record(targets, targets.map(constant(failureOf(error))))),
       ),
   }
 }
+
+// Counts the outcomes of targets, and logs the vendor's reason for each failure.
+const recorder =
+  ({ checked, failed }: Meters.Meters) =>
+  (targets: ReadonlyArray<Target>, outcomes: ReadonlyArray<Outcome>) => {
+    const lines = outcomes.flatMap((outcome, i) => {
+      if (outcome._tag === "Checked") return []
+      const { cause, detail } = outcome
+      failed[cause](1)
+      const line = Effect.logDebug("The provider has no figures for a target.", detail)
+      return [Effect.annotateLogs(line, { target: targets[i]?.page, cause })]
+    })
+    checked(outcomes.length - lines.length)
+    return Effect.all(lines, { discard: true })
+  }
 
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 

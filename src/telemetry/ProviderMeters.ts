@@ -2,6 +2,7 @@
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as MetricKey from "effect/MetricKey"
 import * as Meter from "./Meter.ts"
+import type { FailureCause } from "../Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 
 /** One function for each metric. `waiting` sets a gauge; each other function adds to its metric. */
@@ -12,11 +13,9 @@ export interface Meters {
   readonly cacheHits: (count: number) => void
   readonly cacheMisses: (count: number) => void
   readonly coalesced: (count: number) => void
-  /**
-   * Adds the numbers of checked and of failed targets. Counts only targets that were sent to the
-   * vendor.
-   */
-  readonly outcomes: (checked: number, failed: number) => void
+  /** Checked targets. `checked` and `failed` count only targets that were sent to the vendor. */
+  readonly checked: (count: number) => void
+  readonly failed: Readonly<Record<FailureCause, (count: number) => void>>
   readonly waiting: (count: number) => void
 }
 
@@ -32,9 +31,9 @@ export const make = (provider: string): Meters => {
   const waiting = MetricKey.gauge("authority_provider_waiting", {
     description: "targets that wait to be sent",
   })
-  const outcomes = (outcome: "checked" | "failed") =>
-    counter("outcomes", "targets that were sent to the vendor, by outcome", { outcome })
-  const [checked, failed] = [outcomes("checked"), outcomes("failed")]
+  const outcomes = (labels: object) =>
+    counter("outcomes", "targets that were sent to the vendor, by outcome", labels)
+  const failed = (cause: FailureCause) => outcomes({ outcome: "failed", cause })
   return {
     calls: counter("calls", "calls to the vendor, retries included"),
     callSeconds: Meter.series(callSeconds, { provider }),
@@ -43,9 +42,14 @@ export const make = (provider: string): Meters => {
     cacheHits: counter("cache_hits", "targets answered from the cache"),
     cacheMisses: counter("cache_misses", "targets that were not in the cache"),
     coalesced: counter("coalesced", "targets that joined a lookup in progress for the same target"),
-    outcomes: (withFigures, without) => {
-      checked(withFigures)
-      failed(without)
+    checked: outcomes({ outcome: "checked" }),
+    failed: {
+      unknown: failed("unknown"),
+      failed: failed("failed"),
+      timeout: failed("timeout"),
+      exhausted: failed("exhausted"),
+      invalid: failed("invalid"),
+      internal: failed("internal"),
     },
     waiting: Meter.series(waiting, { provider }),
   }

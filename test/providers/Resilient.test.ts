@@ -3,8 +3,13 @@ import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
+import * as Logger from "effect/Logger"
+import * as LogLevel from "effect/LogLevel"
+import * as Metric from "effect/Metric"
+import * as Predicate from "effect/Predicate"
 import * as TestClock from "effect/TestClock"
 import { Deadline } from "../../src/Deadline.ts"
+import { providerFailed } from "../../src/Metrics.ts"
 import { Blame } from "../../src/providers/Blame.ts"
 import * as Resilient from "../../src/providers/Resilient.ts"
 import { targets } from "../support/lookup.ts"
@@ -35,6 +40,60 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
 }
 
 const answered = { _tag: "Right", right: [checked("example.com/")] }
+
+/** Runs the effect, and returns its log lines of level debug as JSON. */
+const debugLinesOf = (effect: Effect.Effect<unknown>) =>
+  Effect.gen(function* () {
+    const lines = new Array<unknown>()
+    const toLines = Logger.map(Logger.structuredLogger, (line) => void lines.push(line))
+    yield* effect.pipe(
+      Logger.withMinimumLogLevel(LogLevel.Debug),
+      Effect.provide(Logger.replace(Logger.defaultLogger, toLines)),
+    )
+    return lines.filter(
+      (line) => Predicate.hasProperty(line, "logLevel") && line.logLevel === "DEBUG",
+    )
+  })
+
+const failedTargets = (cause: string) =>
+  Effect.map(
+    Metric.value(
+      Metric.counter("authority_provider_outcomes", {
+        description: "targets that were sent to the vendor, by outcome",
+        incremental: true,
+      }).pipe(
+        Metric.tagged("provider", "scripted"),
+        Metric.tagged("outcome", "failed"),
+        Metric.tagged("cause", cause),
+      ),
+    ),
+    ({ count }) => count,
+  )
+
+describe("targets without figures", () => {
+  it.effect("each is a line of level debug with the vendor's reason, and counted by cause", () =>
+    Effect.gen(function* () {
+      const { asking, vendor } = setUp({ retries: 0 })
+      const reason = "it is not in the index"
+      const before = yield* Effect.all([failedTargets("unknown"), failedTargets("timeout")])
+      vendor.script(() => Effect.succeed([providerFailed(reason, "unknown")]), fails("Timeout"))
+      assert.containSubset(yield* debugLinesOf(Effect.zip(asking(0), asking(0))), [
+        { message: [noFigures, reason], annotations: { target: "example.com/", cause: "unknown" } },
+        {
+          message: [noFigures, "scripted did not answer in time: as the script says"],
+          annotations: { target: "example.com/", cause: "timeout" },
+        },
+      ])
+      const after = yield* Effect.all([failedTargets("unknown"), failedTargets("timeout")])
+      assert.deepStrictEqual(
+        after,
+        before.map((count) => count + 1),
+      )
+    }),
+  )
+})
+
+const noFigures = "The provider has no figures for a target."
 
 describe("retries of vendor calls", () => {
   for (const reason of ["Unreachable", "Unavailable", "Throttled", "Timeout"] as const) {
