@@ -59,7 +59,7 @@ const load = Verb.make({
         Stream.map((batch) => batch.rows),
         Stream.onEnd(Effect.suspend(() => (rows === 0 ? new EmptyList({ file }) : Effect.void))),
       )
-      yield* rankings.replace(batches)
+      yield* rankings.replace(batches, format)
 
       const seconds = ((yield* MonotonicClock.now) - startedAt) / 1000
       const rowsPerSecond = Math.round(rows / Math.max(seconds, 0.001))

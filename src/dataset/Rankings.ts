@@ -2,6 +2,7 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
+import type * as Option from "effect/Option"
 import type * as Stream from "effect/Stream"
 
 export interface Ranked {
@@ -9,6 +10,14 @@ export interface Ranked {
   readonly name: string
   /** 1 is the best. */
   readonly rank: number
+}
+
+/** The ranking in use. */
+export interface Imported {
+  /** The name that `replace` got; null when an older version of the program imported the ranking. */
+  readonly name: string | null
+  /** In epoch milliseconds; null when `name` is. */
+  readonly at: number | null
 }
 
 /** Every method may die with StoreFailure. */
@@ -21,13 +30,16 @@ export class Rankings extends Context.Tag("authority/Rankings")<
     readonly ranks: (
       names: NonEmptyReadonlyArray<string>,
     ) => Effect.Effect<ReadonlyMap<string, number>>
+    /** Returns what the ranking in use is; none before the first import. */
+    readonly current: Effect.Effect<Option.Option<Imported>>
     /**
-     * Replaces the ranking. The old ranking stays in use until the new ranking is complete. If
+     * Replaces the ranking, and keeps `name` for `current`. The old ranking stays in use until the new ranking is complete. If
      * `rows` fails, `replace` fails with the same error. After a failure or interruption, the old
      * ranking remains. If a name occurs twice, the better rank counts.
      */
     readonly replace: <E, R>(
       rows: Stream.Stream<ReadonlyArray<Ranked>, E, R>,
+      name: string,
     ) => Effect.Effect<void, E, R>
   }
 >() {}

@@ -142,6 +142,13 @@ const origins = Effect.gen(function* () {
   yield* sql`ALTER TABLE figures ADD COLUMN of_domain TEXT`
 })
 
+const imports = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  // Name of the list in use, and when it was imported.
+  yield* sql`ALTER TABLE ranking ADD COLUMN name TEXT`
+  yield* sql`ALTER TABLE ranking ADD COLUMN imported_at BIGINT`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -149,6 +156,7 @@ const migrations = {
   "4_rankings": rankings,
   "5_processes": processes,
   "6_origins": origins,
+  "7_imports": imports,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -57,11 +57,19 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         return free
       }).pipe(sql.withTransaction)
 
-    const finish = (list: List) =>
-      Effect.zipRight(
-        sql`UPDATE ranking SET list = ${list}, importing = NULL`,
-        empty(sql, list === 0 ? 1 : 0),
-      )
+    const finish = (list: List, name: string) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        yield* sql`
+          UPDATE ranking SET list = ${list}, importing = NULL, name = ${name}, imported_at = ${now}`
+        yield* empty(sql, list === 0 ? 1 : 0)
+      })
+
+    const imported = SqlSchema.findOne({
+      Request: Schema.Void,
+      Result: Imported,
+      execute: () => sql`SELECT name, imported_at AS at FROM ranking WHERE list IS NOT NULL`,
+    })
 
     return Rankings.of({
       ranks: Effect.fn("Rankings.ranks")((names) =>
@@ -72,7 +80,9 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
         ),
       ),
 
-      replace: Effect.fn("Rankings.replace")(function* (rows) {
+      current: imported().pipe(retried, Failure.orDie),
+
+      replace: Effect.fn("Rankings.replace")(function* (rows, name) {
         const token = yield* Clock.currentTimeMillis
         const list = yield* orDie(begin(token))
         const write: Write = (statement) =>
@@ -82,7 +92,7 @@ export const layer: Layer.Layer<Rankings, never, SqlClient.SqlClient> = Layer.ef
             orDie,
           )
         yield* load(list, rows, write)
-        yield* write(finish(list))
+        yield* write(finish(list, name))
       }),
     })
   }),
@@ -173,6 +183,11 @@ const pieceSize = 10_000
 // The pause between two statements, so that other processes can write: SQLite allows one writer at
 // a time.
 const pause = Effect.sleep("5 millis")
+
+const Imported = Schema.Struct({
+  name: Schema.NullOr(Schema.String),
+  at: Schema.NullOr(Schema.Int),
+})
 
 const Row = Schema.Struct({
   name: Schema.String,

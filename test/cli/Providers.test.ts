@@ -67,7 +67,7 @@ describe("the provider that the settings name", () => {
         yield* Effect.gen(function* () {
           const provider = yield* MetricsProvider
           const rankings = yield* Rankings
-          yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]))
+          yield* rankings.replace(Stream.make([{ name: "example.org", rank: 100 }]), "tranco")
           assert.deepStrictEqual(yield* provider.lookup(targets("example.org", "example.com")), [
             Outcome.Checked({ metrics: { domainAuthority: 75, pageAuthority: 75 } }),
             Outcome.Checked({ metrics: FakeMoz.figures("example.com/") }),

@@ -1,9 +1,11 @@
 /** The test suite of the port Rankings. It runs over memory and every database. */
 import { assert, describe, it } from "@effect/vitest"
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
 import * as TestClock from "effect/TestClock"
 import * as MemoryRankings from "../../src/memory/Rankings.ts"
@@ -26,7 +28,7 @@ const replace = <E>(rows: Stream.Stream<ReadonlyArray<Ranked>, E>) =>
   Effect.gen(function* () {
     const rankings = yield* Rankings
     yield* TestClock.adjust("1 millis")
-    const importing = yield* Effect.fork(Effect.exit(rankings.replace(rows)))
+    const importing = yield* Effect.fork(Effect.exit(rankings.replace(rows, "tranco")))
     while ((yield* Fiber.poll(importing))._tag === "None") yield* TestClock.adjust("5 millis")
     return yield* Effect.flatten(Fiber.join(importing))
   })
@@ -45,6 +47,21 @@ for (const [name, layer] of stores) {
       "no host name has a rank before the first import",
       Effect.gen(function* () {
         assert.deepStrictEqual(yield* ranks("example.com"), {})
+      }),
+    )
+
+    test(
+      "the current ranking has the name and the time of the last import",
+      Effect.gen(function* () {
+        const { current } = yield* Rankings
+        assert.deepStrictEqual(yield* current, Option.none())
+        yield* replace(Stream.make(list(["a.com", 1])))
+        const now = yield* Clock.currentTimeMillis
+        const imported = yield* Effect.flatten(current)
+        assert.strictEqual(imported.name, "tranco")
+        assert.isTrue(imported.at !== null && imported.at > 0 && imported.at <= now)
+        yield* replace(Stream.fail("the disk is gone")).pipe(Effect.flip)
+        assert.deepStrictEqual(yield* current, Option.some(imported))
       }),
     )
 

@@ -18,6 +18,7 @@ const rankings = Layer.effect(
         { name: "blog.example.com", rank: 1000 },
         { name: "only.example.org", rank: 5 },
       ]),
+      "tranco",
     ),
   ),
 ).pipe(Layer.provide(MemoryRankings.layer), Layer.orDie)
@@ -52,6 +53,7 @@ describe("the provider dataset", () => {
     Effect.gen(function* () {
       const broken = Layer.succeed(Rankings, {
         ranks: () => Effect.die(new StoreFailure({ message: "the disk is full" })),
+        current: Effect.die(new StoreFailure({ message: "the disk is full" })),
         replace: () => Effect.void,
       })
       const layer = Dataset.layer.pipe(Layer.provide(broken))
