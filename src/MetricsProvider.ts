@@ -59,17 +59,28 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
 export const failureOf = ({ message, reason }: ProviderError): Outcome =>
   providerFailed(message, reason === "Timeout" ? "timeout" : "failed")
 
-/** The usage of a subscription in its current period. */
+/** What a subscription still pays for in its current period. */
 export interface Quota {
   /** The unit that is counted, in the vendor's terms, such as `rows`. */
   readonly unit: string
   readonly allotted: number
-  readonly used: number
+  /** At 0 or below, the vendor answers no more lookups, unless `allowsOverage` is true. */
+  readonly left: number
+  /** True when the vendor goes on beyond `allotted` and bills that. */
+  readonly allowsOverage?: boolean | undefined
   /**
    * When the current period of the subscription ends, in epoch milliseconds; null when the vendor
    * does not report it.
    */
   readonly resetsAt: number | null
+}
+
+/** What a vendor answers about itself and the subscription, free of charge. */
+export interface ProviderStatus {
+  /** Absent when the vendor does not report it. */
+  readonly quota?: Quota | undefined
+  /** The vendor's name or date of its index now; absent when the vendor does not report it. */
+  readonly index?: string | undefined
 }
 
 export interface Circuit {
@@ -108,15 +119,10 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
     /**
-     * Asks the vendor for the usage of the subscription, free of charge. Absent when the vendor has
-     * no such call.
+     * Asks the vendor for its state, free of charge. Succeeds when the vendor can be reached and
+     * accepts the credentials. Absent when the vendor has no free call.
      */
-    readonly quota?: Effect.Effect<Quota, ProviderError>
-    /**
-     * Checks the vendor's address and the credentials, free of charge. Absent when the vendor has
-     * no such call.
-     */
-    readonly check?: Effect.Effect<void, ProviderError>
+    readonly status?: Effect.Effect<ProviderStatus, ProviderError>
     /**
      * Returns the circuits of all vendors behind this provider, and calls no vendor. Absent when
      * there are no circuits.

@@ -9,6 +9,9 @@ import { figure } from "./fakeFigure.ts"
 export const login = "login@example.com"
 export const password = "a-password-for-tests"
 
+/** The account's deposits and what is left of them, in USD. */
+export const money = { total: 100, balance: 12.34 }
+
 /** A host that is not in the fake's index. */
 export const unknown = "unknown.com"
 
@@ -17,12 +20,15 @@ export const spamScore = (domain: string) => figure(domain, "spam")
 
 export const make = Effect.gen(function* () {
   const vendor = yield* FakeVendor.make(({ json, url }) => {
+    if (url === "/v3/appendix/user_data") {
+      return { status: 200, body: JSON.stringify(envelope([{ login, money }])) }
+    }
     const [{ targets }] = Schema.decodeUnknownSync(Request)(json)
     const known = targets.filter((target) => !target.includes(unknown))
     const items = url.includes("bulk_ranks")
       ? known.map((target) => ({ target, rank: rank(target) }))
       : known.map((target) => ({ target, spam_score: spamScore(target) }))
-    return { status: 200, body: JSON.stringify(envelope(items)) }
+    return { status: 200, body: JSON.stringify(envelope([{ items_count: items.length, items }])) }
   })
   return Object.assign(vendor, {
     layer: DataForSeo.layer({
@@ -46,7 +52,7 @@ export const failure = (where: "call" | "task", code: number) =>
       : { ...answer, tasks: answer.tasks.map((task) => ({ ...task, ...status, result: null })) }
   })
 
-const envelope = (items: ReadonlyArray<object>) => ({
+const envelope = (result: ReadonlyArray<object>) => ({
   status_code: 20000,
   status_message: "Ok.",
   cost: 0.0203,
@@ -58,7 +64,7 @@ const envelope = (items: ReadonlyArray<object>) => ({
       status_code: 20000,
       status_message: "Ok.",
       cost: 0.0203,
-      result: [{ items_count: items.length, items }],
+      result,
     },
   ],
 })

@@ -9,6 +9,12 @@ import { figure } from "./fakeFigure.ts"
 
 export const token = "a-moz-token-for-tests"
 
+/** The rows of the fake's subscription. */
+export const allotted = 3000
+
+/** The fake's index now. */
+export const index = "tD4grH2TmrmTfXW65xr+tg=="
+
 /** Settings that make the program use the fake at this address. */
 export const settings = (url: string) => ({
   AUTHORITY_PROVIDER: "moz",
@@ -35,9 +41,11 @@ export const make = Effect.gen(function* () {
       return said(401, { error: rpcError(-32651, 401, "auth-failed") })
     }
     if (method === "quota.lookup") {
-      const quota = { path: params.data.path, allotted: 3000, used: rows, period_reset: 1788246000 }
+      const { path } = params.data
+      const quota = { path, allotted, used: rows, overage: false, period_reset: 1788246000 }
       return said(200, { result: { quota } })
     }
+    if (method === "metadata.index.fetch") return said(200, { result: { index_id: index } })
     const queries = params.data.site_queries ?? []
     rows += queries.length
     // Moz does not guarantee that results have the order of the request, so reverse the order.
@@ -71,6 +79,11 @@ export const siteError = (isRefused: (page: string) => boolean) =>
       .filter((item) => isRefused(pageOf(echoOf(item))))
       .map(({ site_query }) => ({ site_query, error: rpcError(-32655, 404, "not-found") })),
   }))
+
+/** A fault: no rows are left. */
+export const exhausted = FakeVendor.rewrite("exhausted", (json) =>
+  JSON.parse(JSON.stringify(json).replace(/"used":\d+/, `"used":${allotted}`)),
+)
 
 /** A fault: replaces figures of pages. An undefined figure is left out. */
 export const metrics = (change: (page: string) => Record<string, unknown>) =>
@@ -156,7 +169,11 @@ type Query = typeof Query.Type
 const Request = Schema.Struct({
   jsonrpc: Schema.Literal("2.0"),
   id: Schema.String.pipe(Schema.minLength(24)),
-  method: Schema.Literal("data.site.metrics.fetch.multiple", "quota.lookup"),
+  method: Schema.Literal(
+    "data.site.metrics.fetch.multiple",
+    "quota.lookup",
+    "metadata.index.fetch",
+  ),
   params: Schema.Struct({
     data: Schema.Struct({
       site_queries: Schema.optional(Schema.Array(Query)),

@@ -10,12 +10,18 @@ export { figures }
 
 export const token = "a-links-token-for-tests"
 
+/** The fake's index now. */
+export const index = "p/z6qTYXg9J/Zp0W7Ei1FA=="
+
 /** The fake refuses the whole call when it contains this target. */
 export const refused = "refused.example.com/"
 
 export const make = Effect.gen(function* () {
   let rows = 0
-  const vendor = yield* FakeVendor.make(({ json }) => {
+  const vendor = yield* FakeVendor.make(({ json, url }) => {
+    if (url === "/v2/index_metadata") {
+      return { status: 200, body: JSON.stringify({ index_id: index }) }
+    }
     const { targets } = Schema.decodeUnknownSync(Request)(json)
     if (targets.includes(refused)) return { status: 400, body: `{"message":"a bad target"}` }
     rows += targets.length

@@ -20,6 +20,10 @@ const verbs: Readonly<Record<string, Entry>> = {
   credits: ["Grant credits, show balances, and verify the ledger", () => import("./credits.ts")],
   check: ["Check a list of URLs, of any length, through the HTTP API", () => import("./check.ts")],
   dataset: ["Import data for the provider dataset", () => import("./dataset.ts")],
+  provider: [
+    "Ask the providers whether they can serve, and what is left of the quota",
+    () => import("./provider.ts"),
+  ],
   doctor: ["Check the settings, database, ledger and provider", () => import("./doctor.ts")],
   backup: [
     "Copy a SQLite database, even while the service uses it, and verify the copy",

@@ -7,6 +7,8 @@ import type { MetricsCache } from "../MetricsCache.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import * as Stores from "../server/Stores.ts"
+import type { NoDatabase } from "../sql/Presence.ts"
+import type { StoreFailure } from "../StoreFailure.ts"
 
 /** A setting that the chosen provider needs is missing. `message` names the setting. */
 export class ProviderNotConfigured extends Data.TaggedError("ProviderNotConfigured")<{
@@ -33,18 +35,14 @@ export const layer = Effect.gen(function* () {
 }).pipe(Layer.unwrapEffect)
 
 /** Builds one provider with its decorators, without the fallback chain. */
-export const named = (name: Settings.ProviderName): ProviderLayer => {
+const named = (name: Settings.ProviderName): ProviderLayer => {
   switch (name) {
     // The sandbox and the dataset are local, so they get no decorators such as a cache. Without a
     // cache, an imported list takes effect at once.
     case "sandbox":
-      return Layer.unwrapEffect(
-        Effect.promise(async () => (await import("../providers/Sandbox.ts")).layer),
-      )
+      return sandbox
     case "dataset":
-      return Layer.unwrapEffect(
-        Effect.promise(async () => (await import("../providers/Dataset.ts")).layer),
-      ).pipe(Layer.provide(Stores.rankings))
+      return Layer.provide(dataset, Stores.rankings)
     default:
       return Effect.gen(function* () {
         const { decorated } = yield* Effect.promise(() => import("../server/decorated.ts"))
@@ -52,6 +50,32 @@ export const named = (name: Settings.ProviderName): ProviderLayer => {
       }).pipe(Layer.unwrapEffect)
   }
 }
+
+/** Builds one provider without decorators: every lookup asks the vendor. */
+export const undecorated = (
+  name: Settings.ProviderName,
+): Layer.Layer<
+  MetricsProvider,
+  ProviderNotConfigured | NoDatabase | StoreFailure,
+  Settings.Settings
+> => {
+  switch (name) {
+    case "sandbox":
+      return sandbox
+    case "dataset":
+      return Layer.provide(dataset, Stores.forVerbs)
+    default:
+      return Layer.unwrapEffect(vendor(name))
+  }
+}
+
+const sandbox = Layer.unwrapEffect(
+  Effect.promise(async () => (await import("../providers/Sandbox.ts")).layer),
+)
+
+const dataset = Layer.unwrapEffect(
+  Effect.promise(async () => (await import("../providers/Dataset.ts")).layer),
+)
 
 // Builds the provider of a vendor without the decorators: cache, queue, timeout, retries and
 // circuit breaker. Loads the vendor's module only when all settings that the vendor needs are

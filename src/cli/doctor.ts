@@ -10,15 +10,14 @@ import * as Schema from "effect/Schema"
 import { ApiKeys } from "../ApiKeys.ts"
 import { counted } from "../text/counted.ts"
 import { Health } from "../Health.ts"
-import { MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as Secrets from "../text/Secrets.ts"
 import * as Settings from "../Settings.ts"
 import * as ConnectionString from "../sql/ConnectionString.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { demoRisk } from "./demo.ts"
 import * as Logging from "./Logging.ts"
-import { print, time } from "./Output.ts"
-import * as Providers from "./Providers.ts"
+import { print } from "./Output.ts"
+import * as ProviderStatus from "./ProviderStatus.ts"
 import * as Stores from "../server/Stores.ts"
 import * as Verb from "./Verb.ts"
 import { verified } from "./verified.ts"
@@ -196,48 +195,6 @@ const tlsOf = (ssl: ConnectionString.ConnectionString["ssl"]) => {
   return `in use, and the certificate of the server or pooler is ${ssl.rejectUnauthorized === false ? "not " : ""}verified`
 }
 
-const providers = Effect.flatMap(Settings.Settings, ({ providers }) =>
-  Effect.forEach(providers, (name) =>
-    Effect.provide(examineProvider, Providers.named(name)).pipe(
-      Effect.provide(Stores.forProviders),
-      Effect.provide(Logging.layer({ stderr: true })),
-      Effect.catchTag("ProviderError", ({ message, reason }) =>
-        Effect.succeed(failure(`provider ${name}`, `${message}; ${fixes[reason]}`)),
-      ),
-      failWithStoreFailure,
-      Effect.catchAll(({ message }) => Effect.succeed(failure(`provider ${name}`, message))),
-    ),
-  ),
+const providers = Effect.map(ProviderStatus.examineAll({ isLive: false }), (all) =>
+  all.map(({ detail, provider, state }) => finding(state)(`provider ${provider}`, detail)),
 )
-
-const fixes: Record<ProviderError["reason"], string> = {
-  Unreachable: "check the provider's address in the settings, and the network",
-  Timeout: "check the provider's address in the settings, and the network",
-  Throttled: "wait, or lower AUTHORITY_PROVIDER_CONCURRENCY",
-  Exhausted: "buy more quota or pay the invoice, or wait until the quota is renewed",
-  Unavailable:
-    "the provider reports that it is unavailable; wait, or add another provider to AUTHORITY_PROVIDER",
-  Refused: "check the token or password in the settings, and the subscription",
-  Rejected: "the provider rejects the call; check the provider's address in the settings",
-  Malformed: "check the provider's address in the settings",
-}
-
-const examineProvider = Effect.gen(function* () {
-  const { check, name, quota } = yield* MetricsProvider
-  const subject = `provider ${name}`
-  if (name === "sandbox")
-    return warning(
-      subject,
-      "its figures are synthetic; for real figures, set AUTHORITY_PROVIDER to another provider, and set the token or password of that provider",
-    )
-  if (quota === undefined) {
-    if (check === undefined) return ok(subject, "configured; it reports no quota")
-    yield* check
-    return ok(subject, "reachable; it reports no quota")
-  }
-  const { allotted, resetsAt, unit, used } = yield* quota
-  const left = Math.max(0, allotted - used)
-  const until = resetsAt === null ? "" : ` until ${time(resetsAt)}`
-  const detail = `reachable; ${left} of ${allotted} ${unit} are left${until}`
-  return left === 0 ? failure(subject, `${detail}; buy more quota, or wait`) : ok(subject, detail)
-})

@@ -11,8 +11,10 @@
 import * as Effect from "effect/Effect"
 import type * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
+import * as ParseResult from "effect/ParseResult"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
@@ -41,9 +43,10 @@ export const layer = ({
     secrets: { authorization: VendorHttp.basic(`${login}:${Redacted.value(password)}`) },
   })
 
-  /** Sends one task and returns its items. Fails when the call or the task has an error status. */
-  const call = Effect.fnUntraced(function* (path: string, task: object) {
-    const response = yield* http.send({ url: `${url}/backlinks/${path}/live`, json: [task] })
+  /** Sends one task and returns its results. Fails when the call or the task has an error status. */
+  const call = Effect.fnUntraced(function* (path: string, task?: object) {
+    const json = task === undefined ? undefined : [task]
+    const response = yield* http.send({ url: `${url}/${path}`, json })
     const answer = yield* http.decode(response, decodeBody)
     const [first] = answer.tasks
     for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
@@ -53,14 +56,17 @@ export const layer = ({
       }
     }
     if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
-    return (first.result ?? []).flatMap(({ items }) => items ?? [])
+    return first.result ?? []
   })
 
   const ranks = (targets: ReadonlyArray<string>) =>
-    Effect.map(call("bulk_ranks", { targets, rank_scale: "one_hundred" }), figures(Rank))
+    Effect.map(
+      call("backlinks/bulk_ranks/live", { targets, rank_scale: "one_hundred" }),
+      figures(Rank),
+    )
 
   const spamScores = (targets: ReadonlyArray<string>) =>
-    Effect.map(call("bulk_spam_score", { targets }), figures(SpamScore))
+    Effect.map(call("backlinks/bulk_spam_score/live", { targets }), figures(SpamScore))
 
   const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
@@ -72,13 +78,15 @@ export const layer = ({
       ],
       { concurrency: 2 },
     )
-    const spamScore = (domain: string) => Option.getOrUndefined(spamScoreOf)?.get(domain)
+    const spamScore = (domain: string) => Option.getOrUndefined(spamScoreOf)?.of.get(domain)
+    const absent =
+      rankOf.misfit === undefined
+        ? providerFailed("DataForSEO has no figures for the target", "unknown")
+        : providerFailed(`DataForSEO's figures cannot be read: ${http.quote(rankOf.misfit)}`)
     return targets.map((target): Outcome => {
-      const domainAuthority = rankOf.get(target.domain)
-      const pageAuthority = rankOf.get(target.url)
-      if (domainAuthority === undefined || pageAuthority === undefined) {
-        return providerFailed("DataForSEO has no figures for the target", "unknown")
-      }
+      const domainAuthority = rankOf.of.get(target.domain)
+      const pageAuthority = rankOf.of.get(target.url)
+      if (domainAuthority === undefined || pageAuthority === undefined) return absent
       return Outcome.Checked({
         metrics: metricsOf(domainAuthority, pageAuthority, spamScore(target.domain)),
         ...(Option.isNone(spamScoreOf) && { isPartial: true }),
@@ -86,10 +94,23 @@ export const layer = ({
     })
   })
 
-  return vendor({ name: "dataforseo", batchSize, lookup })
+  const status = Effect.gen(function* () {
+    const [account] = yield* call("appendix/user_data")
+    const money = account?.money
+    if (money === undefined || money === null) {
+      return yield* http.error("Malformed", "the field money is missing")
+    }
+    return { quota: { unit: "USD", allotted: money.total, left: money.balance, resetsAt: null } }
+  })
+
+  return vendor({ name: "dataforseo", batchSize, lookup, status })
 }
 
-type Figures = ReadonlyMap<string, number>
+interface Figures {
+  /** Keyed by the domain or URL that was sent to the vendor. */
+  readonly of: ReadonlyMap<string, number>
+  readonly misfit: string | undefined
+}
 
 const withoutSpamScores = (error: ProviderError): Effect.Effect<Option.Option<Figures>> =>
   Effect.as(
@@ -100,16 +121,14 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Option.Option<Fi
     Option.none(),
   )
 
-// Returns the figures in the vendor's items, keyed by the domain or URL that was sent to the
-// vendor. Skips items that cannot be decoded.
+// Returns the figures in the vendor's items. Skips items that cannot be decoded.
 const figures = <I>(Item: Schema.Schema<Figure, I>) => {
-  const decode = Schema.decodeUnknownOption(Item)
-  return (items: ReadonlyArray<unknown>): Figures =>
-    new Map(
-      items.flatMap((item) =>
-        Option.toArray(decode(item)).map(({ figure, target }) => [nameOf(target), figure]),
-      ),
-    )
+  const decode = ParseResult.decodeUnknownEither(Item)
+  return (results: ReadonlyArray<Result>): Figures => {
+    const items = results.flatMap(({ items }) => items ?? [])
+    const { misfit, values } = fitting(items, decode)
+    return { misfit, of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])) }
+  }
 }
 
 // Makes the key of a domain or a page in the map of figures. Keys of pages have a scheme and keys
@@ -136,15 +155,20 @@ const Status = {
   status_message: Schema.optionalWith(Schema.String, { nullable: true }),
 }
 
+const Result = Schema.Struct({
+  items: Schema.NullishOr(Schema.Array(Schema.Unknown)),
+  /** Of the account, in USD: what was paid in, and what is left of it. */
+  money: Schema.NullishOr(Schema.Struct({ total: Schema.Number, balance: Schema.Number })),
+})
+type Result = typeof Result.Type
+
 const Body = Schema.Struct({
   ...Status,
   tasks: Schema.optionalWith(
     Schema.Array(
       Schema.Struct({
         ...Status,
-        result: Schema.NullishOr(
-          Schema.Array(Schema.Struct({ items: Schema.NullishOr(Schema.Array(Schema.Unknown)) })),
-        ),
+        result: Schema.NullishOr(Schema.Array(Result)),
       }),
     ),
     { nullable: true, default: () => [] },

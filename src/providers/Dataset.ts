@@ -11,6 +11,7 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import { Outcome, providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
 import { Rankings } from "../dataset/Rankings.ts"
@@ -29,10 +30,7 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
       lookup: Effect.fn("Dataset.lookup")(function* (targets: NonEmptyReadonlyArray<Target>) {
         const [first, ...rest] = targets
         const names = new Set(rest.flatMap(({ domain, host }) => [domain, host]))
-        const ranks = yield* rankings.ranks([first.domain, ...names.add(first.host)]).pipe(
-          failWithStoreFailure,
-          Effect.mapError(({ message }) => unavailable(message)),
-        )
+        const ranks = yield* orUnavailable(rankings.ranks([first.domain, ...names.add(first.host)]))
         return targets.map(({ domain, host }) => {
           const rank = ranks.get(domain)
           if (rank === undefined) {
@@ -46,6 +44,14 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
           })
         })
       }),
+      status: Effect.gen(function* () {
+        const current = yield* orUnavailable(rankings.current)
+        if (Option.isNone(current)) {
+          return yield* unavailable("no list is imported; run 'authority dataset import'")
+        }
+        const { at, name } = current.value
+        return at === null ? {} : { index: `${name}, imported ${new Date(at).toISOString()}` }
+      }),
     }),
   ),
 )
@@ -53,6 +59,12 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
 /** Converts a rank to an authority from 0 to 100 with two decimals. */
 export const authority = (rank: number): number =>
   Math.max(0, Math.round(10_000 - 1250 * Math.log10(rank)) / 100)
+
+const orUnavailable = <A>(read: Effect.Effect<A>) =>
+  read.pipe(
+    failWithStoreFailure,
+    Effect.mapError(({ message }) => unavailable(message)),
+  )
 
 const unavailable = (detail: string) =>
   new ProviderError({ provider: "dataset", reason: "Unavailable", detail })

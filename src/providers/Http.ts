@@ -11,9 +11,9 @@ import * as Schema from "effect/Schema"
 import { Metrics, metricsOf, missing, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
+import { fitting } from "../schema/fitting.ts"
 import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
@@ -31,30 +31,32 @@ export const layer = ({
     secrets: { authorization: Redacted.make(`Bearer ${Redacted.value(token)}`) },
   })
 
-  /** Makes one call and returns the outcomes by URL. A call with an empty list checks the token. */
+  /** Makes one call. An empty list only checks the token. */
   const call = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
     const json = { targets: targets.map(({ domain, host, url }) => ({ url, host, domain })) }
     const { results } = yield* http.decode(yield* http.send({ url, json }), decodeAnswer)
-    return outcomesOf(results, http)
+    const { misfit, values } = fitting(results, named)
+    const absent =
+      misfit === undefined
+        ? missing
+        : providerFailed(`the provider's answer cannot be read: ${http.quote(misfit)}`)
+    const outcomes = outcomesOf(values, http)
+    return targets.map(({ url }) => outcomes.get(url) ?? absent)
   })
 
-  const lookup: Ask = (targets) =>
-    Effect.map(call(targets), (outcomes) => targets.map(({ url }) => outcomes.get(url) ?? missing))
-
-  return vendor({ name: "http", batchSize, lookup, check: Effect.asVoid(call([])) })
+  return vendor({ name: "http", batchSize, lookup: call, status: Effect.as(call([]), {}) })
 }
 
 /** The outcomes by URL. When several results have the same URL, the first one counts. */
 const outcomesOf = (
-  results: ReadonlyArray<unknown>,
+  results: ReadonlyArray<readonly [url: string, result: unknown]>,
   { quote }: VendorHttp.VendorHttp,
 ): ReadonlyMap<string, Outcome> => {
   const outcomes = new Map<string, Outcome>()
-  for (const result of results) {
-    const named = decodeNamed(result)
-    if (Option.isNone(named) || outcomes.has(named.value.url)) continue
+  for (const [url, result] of results) {
+    if (outcomes.has(url)) continue
     outcomes.set(
-      named.value.url,
+      url,
       Option.match(decodeFailure(result), {
         onNone: () => checked(result, quote),
         onSome: ({ error }) => providerFailed(`the provider answered: ${quote(error)}`),
@@ -63,6 +65,9 @@ const outcomesOf = (
   }
   return outcomes
 }
+
+const named = (result: unknown) =>
+  Either.map(decodeNamed(result), ({ url }) => [url, result] as const)
 
 /** Decodes the figures of one target. Invalid figures fail only their own target. */
 const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
@@ -77,7 +82,7 @@ const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcom
 const batchSize = 50
 
 const decodeAnswer = TypeGuard.decoder(Schema.Struct({ results: Schema.Array(Schema.Unknown) }))
-const decodeNamed = Schema.decodeUnknownOption(Schema.Struct({ url: Schema.String }))
+const decodeNamed = TypeGuard.decoder(Schema.Struct({ url: Schema.String }))
 const decodeFailure = Schema.decodeUnknownOption(Schema.Struct({ error: Schema.String }))
 
 /** Many languages encode an absent field as null, so a spam score of null means absent. */

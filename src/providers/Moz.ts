@@ -14,6 +14,7 @@ import * as Option from "effect/Option"
 import type * as Redacted from "effect/Redacted"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
+import { fitting } from "../schema/fitting.ts"
 import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { type Metrics, metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
@@ -67,26 +68,23 @@ export const layer = (options: {
     // another page.
     const site_queries = urls.map((query) => ({ query, scope: "url" }))
     const results = yield* call("data.site.metrics.fetch.multiple", { site_queries }, decodeResults)
-    const outcomes = outcomesOf(results, new Set(urls), checked, http)
-    return urls.map(
-      (url) => outcomes.get(url) ?? providerFailed("Moz's answer does not contain the target"),
+    const { misfit, outcomes } = outcomesOf(results, new Set(urls), checked, http)
+    const absent = providerFailed(
+      misfit === undefined
+        ? "Moz's answer does not contain the target"
+        : `Moz's answer cannot be read: ${http.quote(misfit)}`,
     )
+    return urls.map((url) => outcomes.get(url) ?? absent)
   })
 
-  return vendor({
-    name: "moz",
-    batchSize,
-    lookup,
-    quota: Effect.map(
-      call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota),
-      ({ quota: { allotted, period_reset, used } }) => ({
-        unit: "rows",
-        allotted,
-        used,
-        resetsAt: period_reset === undefined ? null : period_reset * 1000,
-      }),
-    ),
+  const status = Effect.gen(function* () {
+    const { quota } = yield* call("quota.lookup", { path: "api.limits.data.rows" }, decodeQuota)
+    // A free plan allows one call in ten seconds, so this second call may be throttled.
+    const index = yield* Effect.option(call("metadata.index.fetch", {}, decodeIndex))
+    return { quota: quotaOf(quota), index: Option.getOrUndefined(index)?.index_id }
   })
+
+  return vendor({ name: "moz", batchSize, lookup, status })
 }
 
 // The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
@@ -95,20 +93,21 @@ const outcomesOf = (
   asked: ReadonlySet<string>,
   checked: (siteMetrics: unknown) => Outcome,
   { quote }: VendorHttp.VendorHttp,
-): ReadonlyMap<string, Outcome> => {
+): { readonly outcomes: ReadonlyMap<string, Outcome>; readonly misfit: string | undefined } => {
   const outcomes = new Map<string, Outcome>()
   const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
-    for (const item of items) {
-      if (!isItem(item)) continue
+    const { misfit, values } = fitting(items, decodeItem)
+    for (const item of values) {
       const { query } = item.site_query.original_site_query
       // Moz may return the URL in another spelling. In that case, parse the URL to find the target.
       const url = asked.has(query) ? query : Either.getOrUndefined(Target.parse(query))?.url
       if (url !== undefined && !outcomes.has(url)) outcomes.set(url, outcomeOf(item))
     }
+    return misfit
   }
-  add(results_by_site, ({ site_metrics }) => checked(site_metrics))
+  const misfit = add(results_by_site, ({ site_metrics }) => checked(site_metrics))
   add(errors_by_site, ({ error }) => refused(error, quote))
-  return outcomes
+  return { outcomes, misfit }
 }
 
 /**
@@ -195,7 +194,7 @@ const Item = Schema.Struct({
 })
 type Item = typeof Item.Type
 
-const isItem = TypeGuard.make(Item)
+const decodeItem = TypeGuard.decoder(Item)
 
 const SiteMetrics = Schema.Struct({
   page_authority: Score,
@@ -215,13 +214,23 @@ const isScore = TypeGuard.make(Score)
 
 const decodeSiteMetrics = TypeGuard.decoder(SiteMetrics)
 
-const decodeQuota = success(
-  Schema.Struct({
-    quota: Schema.Struct({
-      allotted: Schema.Number,
-      used: Schema.Number,
-      /** Epoch seconds, limited to what a `Date` can hold. */
-      period_reset: maybe(Schema.Number.pipe(Schema.between(0, latestTime / 1000))),
-    }),
-  }),
-)
+const Quota = Schema.Struct({
+  allotted: Schema.Number,
+  used: Schema.Number,
+  /** True when the plan sells rows beyond `allotted`. */
+  overage: maybe(Schema.Boolean),
+  /** Epoch seconds, limited to what a `Date` can hold. */
+  period_reset: maybe(Schema.Number.pipe(Schema.between(0, latestTime / 1000))),
+})
+
+const decodeQuota = success(Schema.Struct({ quota: Quota }))
+
+const quotaOf = ({ allotted, overage, period_reset, used }: typeof Quota.Type) => ({
+  unit: "rows",
+  allotted,
+  left: allotted - used,
+  allowsOverage: overage,
+  resetsAt: period_reset === undefined ? null : period_reset * 1000,
+})
+
+const decodeIndex = success(Schema.Struct({ index_id: Schema.String }))

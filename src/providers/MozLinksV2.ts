@@ -57,7 +57,13 @@ export const layer = (options: {
     return results.map(checked)
   })
 
-  return vendor({ name: "moz-links-v2", batchSize, lookup })
+  const status = Effect.gen(function* () {
+    const response = yield* http.send({ url: `${options.url}/index_metadata`, json: {} })
+    const { index_id } = yield* http.decode(response, decodeIndex)
+    return { index: index_id }
+  })
+
+  return vendor({ name: "moz-links-v2", batchSize, lookup, status })
 }
 
 const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {
@@ -65,11 +71,13 @@ const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted
   return text.includes(":") ? { authorization: VendorHttp.basic(text) } : { "x-moz-token": token }
 }
 
-// Schema of Moz's answer.
+// Schemas of Moz's answers.
 
 const Body = Schema.Struct({ results: Schema.Array(Schema.Unknown) })
 
 const decodeBody = TypeGuard.decoder(Body)
+
+const decodeIndex = TypeGuard.decoder(Schema.Struct({ index_id: Schema.String }))
 
 const decodePage = Schema.decodeUnknownOption(Schema.Struct({ page: Schema.String }))
 

@@ -10,9 +10,10 @@
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
-import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
+import { fitting } from "../schema/fitting.ts"
+import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { checkedFrom, type Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
@@ -45,12 +46,14 @@ export const layer = (options: {
       return yield* http.error("Refused", `HTTP ${response.status}, ${moved}`, response)
     }
     const { as_of, invalid, results } = yield* http.decode(response, decodeBody)
-    const items = new Map(results.flatMap((item) => Option.toArray(named(item))))
+    const { misfit, values } = fitting(results, named)
+    const items = new Map(values)
     const refused = new Set(invalid)
+    const absent = misfit === undefined ? missing : unreadable(http.quote(misfit))
     return targets.map((target) => {
       const item = items.get(target.domain)
       if (item !== undefined) return outcomeOf(target, item, as_of, http)
-      return refused.has(target.domain) ? notADomain : missing
+      return refused.has(target.domain) ? notADomain : absent
     })
   })
 
@@ -63,8 +66,11 @@ const moved =
 const notADomain = providerFailed("Open PageRank does not take the name for a domain", "unknown")
 const missing = providerFailed("Open PageRank's answer does not contain the domain")
 
-const named = (item: unknown): Option.Option<readonly [domain: string, item: unknown]> =>
-  Option.map(decodeNamed(item), ({ domain }) => [domain.toLowerCase(), item])
+const unreadable = (what: string) =>
+  providerFailed(`Open PageRank's answer cannot be read: ${what}`)
+
+const named = (item: unknown) =>
+  Either.map(decodeNamed(item), ({ domain }) => [domain.toLowerCase(), item] as const)
 
 const outcomeOf = (
   { domain, host }: Target,
@@ -72,17 +78,26 @@ const outcomeOf = (
   index: string | undefined,
   { quote }: VendorHttp.VendorHttp,
 ): Outcome =>
-  Either.match(decodeItem(item), {
-    onLeft: ({ message }) =>
-      providerFailed(`Open PageRank's figure cannot be read: ${quote(message)}`),
-    onRight: (answer) => {
-      if (!answer.found) return providerFailed("Open PageRank does not know the domain", "unknown")
+  Either.match(rankOf(item), {
+    onLeft: (issue) => unreadable(quote(misfit(issue))),
+    onRight: (rank) => {
+      if (rank === undefined) {
+        return providerFailed("Open PageRank does not know the domain", "unknown")
+      }
       // Ten times 5.77 is 57.699999999999996, so round to the vendor's two decimals.
-      const authority = Math.round(answer.open_page_rank * 1000) / 100
+      const authority = Math.round(rank * 1000) / 100
       const metrics = { domainAuthority: authority, pageAuthority: authority }
       return checkedFrom(metrics, { index, of: domain === host ? undefined : domain })
     },
   })
+
+// Every figure of a domain that was not found is null.
+const rankOf = (item: unknown) =>
+  Either.flatMap(decodeFound(item), ({ found }) =>
+    found
+      ? Either.map(decodeRank(item), ({ open_page_rank }) => open_page_rank)
+      : Either.right(undefined),
+  )
 
 // Schemas of Open PageRank's answers.
 
@@ -94,15 +109,10 @@ const Body = Schema.Struct({
 
 const decodeBody = TypeGuard.decoder(Body)
 
-const decodeNamed = Schema.decodeUnknownOption(Schema.Struct({ domain: Schema.String }))
+const decodeNamed = TypeGuard.decoder(Schema.Struct({ domain: Schema.String }))
 
-// Every figure of a domain that was not found is null.
-const decodeItem = Schema.decodeUnknownEither(
-  Schema.Union(
-    Schema.Struct({ found: Schema.Literal(false) }),
-    Schema.Struct({
-      found: Schema.Literal(true),
-      open_page_rank: Schema.Number.pipe(Schema.between(0, 10)),
-    }),
-  ),
+const decodeFound = TypeGuard.decoder(Schema.Struct({ found: Schema.Boolean }))
+
+const decodeRank = TypeGuard.decoder(
+  Schema.Struct({ open_page_rank: Schema.Number.pipe(Schema.between(0, 10)) }),
 )

@@ -196,9 +196,11 @@ const longestPauseMs = 3_600_000
 
 const explain = ({ json, status }: VendorResponse): string =>
   Option.match(Option.flatMap(json, decodeComplaint), {
-    onNone: () => `HTTP ${status}`,
+    onNone: () => (isRedirect(status) ? `HTTP ${status}, a redirect` : `HTTP ${status}`),
     onSome: ({ message }) => `HTTP ${status}, ${message}`,
   })
+
+const isRedirect = (status: number) => status >= 300 && status < 400
 
 const decodeComplaint = Schema.decodeUnknownOption(Schema.Struct({ message: Schema.String }))
 

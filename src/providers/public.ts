@@ -10,6 +10,7 @@ export {
   MetricsProvider,
   nothingKnown,
   ProviderError,
+  type ProviderStatus,
   type Quota,
 } from "../MetricsProvider.ts"
 export {

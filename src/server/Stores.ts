@@ -184,20 +184,3 @@ export const forVerbs = Layer.provideMerge(ofVerbs, existing)
 
 /** For verbs that create a missing database and print its location on stderr. */
 export const forCreatingVerbs = Layer.provideMerge(ofVerbs, existingOrNew)
-
-/**
- * The cache in the database, or in an empty database in memory when the database cannot be opened,
- * so that `authority doctor` can still check the providers.
- */
-export const forProviders = Layer.suspend(() =>
-  Layer.provideMerge(
-    metricsCache,
-    Layer.catchAll(existing, () => emptyDatabase),
-  ),
-)
-
-const emptyDatabase = Effect.promise(async () => {
-  const Migrations = await import("../sql/Migrations.ts")
-  const Sqlite = await import("../sql/Sqlite.ts")
-  return Layer.provideMerge(Migrations.layer, Sqlite.layer(":memory:"))
-}).pipe(Layer.unwrapEffect)

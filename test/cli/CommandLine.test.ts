@@ -5,7 +5,7 @@ import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
 const verbs =
-  `serve, migrate, doctor, backup, restore, openapi, check, dataset import, account create,
+  `serve, migrate, doctor, backup, restore, openapi, check, dataset import, provider status, account create,
 account list, key create, key list, key rotate, key revoke, credits grant, credits balance,
 credits statement, credits verify`.split(/,\s/)
 

@@ -13,9 +13,8 @@ import * as Schema from "effect/Schema"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
 import { Outcome, providerFailed } from "../../src/Metrics.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Http from "../../src/providers/Http.ts"
-import { lookup, tags } from "../support/lookup.ts"
+import { lookup, status, tags } from "../support/lookup.ts"
 
 const token = "an-http-token-for-tests"
 
@@ -198,11 +197,10 @@ it.scoped(
 it.scoped("the http provider checks its token with a call without targets", () =>
   Effect.gen(function* () {
     const vendor = yield* make
-    const check = Effect.flatMap(MetricsProvider, ({ check }) => check ?? Effect.die("absent"))
-    yield* Effect.provide(check, vendor.layer)
+    assert.deepStrictEqual(yield* status(vendor), {})
     assert.deepStrictEqual(vendor.calls[0]?.json, { targets: [] })
     vendor.script(FakeVendor.answer(401, ""))
-    const error = yield* Effect.flip(Effect.provide(check, vendor.layer))
+    const error = yield* Effect.flip(status(vendor))
     assert.strictEqual(error.reason, "Refused")
   }),
 )

@@ -13,11 +13,10 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Tracer from "effect/Tracer"
 import { Outcome } from "../../src/Metrics.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Moz from "../../src/providers/Moz.ts"
 import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { lookup, tags, targets } from "../support/lookup.ts"
+import { lookup, status, tags, targets } from "../support/lookup.ts"
 
 const inspect = (value: unknown) => nodeInspect(value, { depth: 20, showHidden: false })
 
@@ -97,23 +96,25 @@ describe("requests to Moz", () => {
         apply: (response, { body }) =>
           void response.end(body.replace(/"period_reset":\d+/, '"period_reset":1e300')),
       })
-      const { quota } = yield* Effect.provide(MetricsProvider, moz.layer)
-      const error = yield* Effect.flip(quota ?? Effect.dieMessage("no quota"))
+      const error = yield* Effect.flip(status(moz))
       assert.strictEqual(error.reason, "Malformed")
     }),
   )
 
-  it.scoped("the Moz quota lookup returns the quota of rows and costs no row", () =>
+  it.scoped("the status of Moz has the quota and the index, and costs no row", () =>
     Effect.gen(function* () {
       const moz = yield* FakeMoz.make
       yield* lookup(moz, "example.com", "example.org")
-      const { quota } = yield* Effect.provide(MetricsProvider, moz.layer)
-      assert.deepStrictEqual(yield* quota ?? Effect.dieMessage("no quota"), {
+      const quota = {
         unit: "rows",
         allotted: 3000,
-        used: 2,
+        left: 2998,
+        allowsOverage: false,
         resetsAt: 1788246000000,
-      })
+      }
+      assert.deepStrictEqual(yield* status(moz), { quota, index: FakeMoz.index })
+      moz.script(FakeVendor.none, FakeVendor.throttled("10"))
+      assert.deepStrictEqual(yield* status(moz), { quota, index: undefined })
       assert.strictEqual(moz.rows(), 2)
     }),
   )

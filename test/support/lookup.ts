@@ -23,5 +23,11 @@ export const lookup = (
     Effect.provide(layer),
   )
 
+/** Builds the provider, asks it for its status, and closes it. Dies when it has none. */
+export const status = ({ layer }: { readonly layer: Layer.Layer<MetricsProvider> }) =>
+  Effect.flatMap(MetricsProvider, ({ status }) => status ?? Effect.dieMessage("no status")).pipe(
+    Effect.provide(layer),
+  )
+
 export const tags = (outcomes: ReadonlyArray<Outcome>) =>
   outcomes.map((outcome) => (outcome._tag === "Checked" ? "ok" : outcome.reason))

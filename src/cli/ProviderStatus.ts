@@ -1,0 +1,185 @@
+/**
+ * Asks the providers of the settings for their state, from outside of a serving process, and says
+ * how to fix each failure.
+ */
+import * as Console from "effect/Console"
+import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
+import { missing, type Outcome } from "../Metrics.ts"
+import { MetricsProvider, ProviderError, type Quota } from "../MetricsProvider.ts"
+import * as Settings from "../Settings.ts"
+import { failWithStoreFailure } from "../StoreFailure.ts"
+import { Target } from "../Target.ts"
+import * as Logging from "./Logging.ts"
+import { time } from "./Output.ts"
+import * as Providers from "./Providers.ts"
+
+/** The state of one provider. `detail` is for people and contains everything. */
+export interface Finding {
+  readonly provider: Settings.ProviderName
+  /** A provider with `failure` cannot serve now. */
+  readonly state: "ok" | "warning" | "failure"
+  readonly detail: string
+  readonly reason: ProviderError["reason"] | null
+  readonly quota: {
+    readonly unit: string
+    readonly allotted: number
+    readonly left: number
+    readonly resetsAt: string | null
+  } | null
+  readonly index: string | null
+  /** The lookup that `isLive` buys; null when it was not made. */
+  readonly live: { readonly url: string; readonly unexpected: string | null } | null
+}
+
+/**
+ * Asks each provider once, free of charge. With `isLive`, also buys the figures of one well-known
+ * domain from each vendor that can serve, and prints the price on stderr before.
+ */
+export const examineAll = (options: { readonly isLive: boolean }) =>
+  Effect.flatMap(Settings.Settings, ({ providers }) =>
+    Effect.forEach(providers, (name) =>
+      Effect.provide(examine(name, options), Providers.undecorated(name)).pipe(
+        Effect.provide(Logging.layer({ stderr: true })),
+        failWithStoreFailure,
+        Effect.catchAll(({ message }) =>
+          Effect.succeed<Finding>({ ...unasked(name), state: "failure", detail: message }),
+        ),
+      ),
+    ),
+  )
+
+const unasked = (provider: Settings.ProviderName) => ({
+  provider,
+  reason: null,
+  quota: null,
+  index: null,
+  live: null,
+})
+
+const examine = Effect.fnUntraced(function* (
+  name: Settings.ProviderName,
+  { isLive }: { readonly isLive: boolean },
+): Effect.fn.Return<Finding, never, MetricsProvider | Settings.Settings> {
+  if (name === "sandbox") return { ...unasked(name), state: "warning", detail: synthetic }
+  const { lookup, status } = yield* MetricsProvider
+  const { providerTimeout: duration } = yield* Settings.Settings
+  const inTime = Effect.timeoutFail({
+    duration,
+    onTimeout: () =>
+      new ProviderError({ provider: name, reason: "Timeout", detail: "no answer in time" }),
+  })
+
+  const asking: NonNullable<typeof status> = status ?? Effect.succeed({})
+  const answer = yield* Effect.either(inTime(asking))
+  if (Either.isLeft(answer)) return failureOf(unasked(name), [], answer.left)
+  const { index = null, quota } = answer.right
+  const known = { ...unasked(name), index, quota: quota === undefined ? null : shown(quota) }
+  const said = [
+    ...(status === undefined ? [] : [name === "dataset" ? "a list is imported" : reached]),
+    ...(quota === undefined ? [] : [leftOf(quota)]),
+    ...(index === null ? [] : [`index ${index}`]),
+  ]
+  if (quota !== undefined && quota.left <= 0 && quota.allowsOverage !== true) {
+    const detail = [...said, fixes.Exhausted].join("; ")
+    return { ...known, state: "failure", reason: "Exhausted", detail }
+  }
+  const price = prices[name]
+  if (price === undefined) return { ...known, state: "ok", detail: said.join("; ") }
+  if (!isLive) {
+    return status === undefined
+      ? { ...known, state: "warning", detail: notAsked(name, price) }
+      : { ...known, state: "ok", detail: said.join("; ") }
+  }
+  yield* Console.error(`buying the figures of ${wellKnown.domain} from ${name}: ${price}`)
+  return yield* Effect.match(inTime(lookup([wellKnown])), {
+    onFailure: (error) => failureOf(known, said, error),
+    onSuccess: ([outcome = missing]) => judged(known, said, outcome),
+  })
+})
+
+const judged = (
+  known: Omit<Finding, "state" | "detail">,
+  said: ReadonlyArray<string>,
+  outcome: Outcome,
+): Finding => {
+  const unexpected = misfitOf(known.provider, outcome)
+  const index = outcome._tag === "Checked" ? (outcome.index ?? null) : null
+  return {
+    ...known,
+    index: known.index ?? index,
+    live: { url: wellKnown.url, unexpected },
+    state: unexpected === null ? "ok" : "failure",
+    detail: [
+      ...(said.length === 0 && unexpected === null ? [reached] : said),
+      ...(known.index === null && index !== null ? [`index ${index}`] : []),
+      unexpected === null ? "answer as expected" : `unexpected answer: ${unexpected}`,
+    ].join("; "),
+  }
+}
+
+/** What is not as expected in the answer for the well-known domain; null when nothing is. */
+const misfitOf = (name: Settings.ProviderName, outcome: Outcome): string | null => {
+  if (outcome._tag === "Failed") return outcome.detail
+  return outcome.metrics.spamScore === undefined && withSpamScore.has(name)
+    ? "the field spam_score is missing"
+    : null
+}
+
+const failureOf = (
+  known: Omit<Finding, "state" | "detail">,
+  said: ReadonlyArray<string>,
+  { message, reason }: ProviderError,
+): Finding => ({
+  ...known,
+  state: "failure",
+  reason,
+  detail: [...said, message, ...(known.provider === "dataset" ? [] : [fixes[reason]])].join("; "),
+})
+
+const reached = "reachable, key accepted"
+
+const wellKnown = Either.getOrThrow(Target.parse("wikipedia.org"))
+
+/** What a vendor charges for the figures of one domain. */
+const prices: Partial<Record<Settings.ProviderName, string>> = {
+  moz: "one row",
+  "moz-links-v2": "one row",
+  "open-page-rank": "one domain of the quota",
+  dataforseo: "two billed calls",
+  http: "one target",
+}
+
+const withSpamScore = new Set<Settings.ProviderName>(["moz", "moz-links-v2", "dataforseo"])
+
+const synthetic =
+  "its figures are synthetic; for real figures, set AUTHORITY_PROVIDER to another provider, and set the token or password of that provider"
+
+const notAsked = (name: string, price: string) =>
+  `not asked: ${name} has no free call; 'authority provider status --live' asks for ${price}`
+
+const shown = ({ allotted, left, resetsAt, unit }: Quota) => ({
+  unit,
+  allotted,
+  left,
+  resetsAt: time(resetsAt),
+})
+
+const leftOf = ({ allotted, allowsOverage, left, resetsAt, unit }: Quota) =>
+  [
+    `${Math.max(0, left)} of ${allotted} ${unit} are left`,
+    resetsAt === null ? "" : ` until ${time(resetsAt)}`,
+    allowsOverage === true ? ", and more are billed" : "",
+  ].join("")
+
+const fixes: Record<ProviderError["reason"], string> = {
+  Unreachable: "check the provider's address in the settings, and the network",
+  Timeout: "check the provider's address in the settings, and the network",
+  Throttled: "wait, or lower AUTHORITY_PROVIDER_CONCURRENCY",
+  Exhausted: "buy more quota or pay the invoice, or wait until the quota is renewed",
+  Unavailable:
+    "the provider reports that it is unavailable; wait, or add another provider to AUTHORITY_PROVIDER",
+  Refused: "check the token or password and the address in the settings, and the subscription",
+  Rejected: "the provider rejects the call; check the provider's address in the settings",
+  Malformed: "check the provider's address in the settings",
+}

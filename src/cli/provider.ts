@@ -1,0 +1,41 @@
+import * as Data from "effect/Data"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as Settings from "../Settings.ts"
+import { print } from "./Output.ts"
+import * as ProviderStatus from "./ProviderStatus.ts"
+import * as Verb from "./Verb.ts"
+
+const status = Verb.make({
+  examples: ["authority provider status", "authority provider status --live --json"],
+  declare: (command) => command.option("--live", "also buy one figure of each vendor (costs rows)"),
+  options: Schema.Struct({
+    live: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+    json: Verb.json,
+  }),
+  run: ({ json, live }) =>
+    Effect.gen(function* () {
+      const providers = yield* ProviderStatus.examineAll({ isLive: live })
+      yield* print(
+        json,
+        { providers },
+        providers
+          .map(({ detail, provider, state }) => `${state.padEnd(7)}  ${provider}: ${detail}`)
+          .join("\n"),
+      )
+      const unable = providers.filter(({ state }) => state === "failure")
+      if (unable.length > 0) return yield* new CannotServe({ unable })
+    }).pipe(Effect.provide(Settings.layer)),
+})
+
+export const verb = Verb.group({
+  status: ["Ask each provider of the settings; exit with 1 when one cannot serve", status],
+})
+
+class CannotServe extends Data.TaggedError("CannotServe")<{
+  readonly unable: ReadonlyArray<ProviderStatus.Finding>
+}> {
+  override get message() {
+    return `these providers cannot serve: ${this.unable.map(({ provider }) => provider).join(", ")}; the output says how to fix them`
+  }
+}

@@ -1,0 +1,335 @@
+/** `authority provider status`, with fake vendors on real ports. */
+import { assert, describe, it } from "@effect/vitest"
+import { writeFileSync } from "node:fs"
+import { join } from "node:path"
+import * as Effect from "effect/Effect"
+import * as Schema from "effect/Schema"
+import * as FakeDataForSeo from "../../scripts/support/FakeDataForSeo.ts"
+import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
+import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
+import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
+import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import { temporaryFolder } from "../support/temporaryFolder.ts"
+import { verb } from "../support/Verb.ts"
+
+const status = (settings: Record<string, string>, ...options: ReadonlyArray<string>) =>
+  Effect.flatMap(temporaryFolder, (cwd) => verb(cwd, ["provider", "status", ...options], settings))
+
+const Document = Schema.parseJson(Schema.Struct({ providers: Schema.Array(Schema.Unknown) }))
+
+const secrets = [
+  FakeMoz.token,
+  FakeMozLinksV2.token,
+  FakeDataForSeo.password,
+  FakeOpenPageRank.key,
+  "an-http-token-for-tests",
+]
+
+const moz = Effect.map(FakeMoz.make, (vendor) => ({
+  vendor,
+  settings: FakeMoz.settings(vendor.url),
+}))
+
+const links = Effect.map(FakeMozLinksV2.make, (vendor) => ({
+  vendor,
+  settings: {
+    AUTHORITY_PROVIDER: "moz-links-v2",
+    AUTHORITY_MOZ_LINKS_V2_URL: `${vendor.address}/v2`,
+    AUTHORITY_MOZ_LINKS_V2_TOKEN: FakeMozLinksV2.token,
+  },
+}))
+
+const dataforseo = Effect.map(FakeDataForSeo.make, (vendor) => ({
+  vendor,
+  settings: {
+    AUTHORITY_PROVIDER: "dataforseo",
+    AUTHORITY_DATAFORSEO_URL: `${vendor.address}/v3`,
+    AUTHORITY_DATAFORSEO_LOGIN: FakeDataForSeo.login,
+    AUTHORITY_DATAFORSEO_PASSWORD: FakeDataForSeo.password,
+  },
+}))
+
+const openPageRank = Effect.map(FakeOpenPageRank.make, (vendor) => ({
+  vendor,
+  settings: {
+    AUTHORITY_PROVIDER: "open-page-rank",
+    AUTHORITY_OPEN_PAGE_RANK_URL: vendor.url,
+    AUTHORITY_OPEN_PAGE_RANK_KEY: FakeOpenPageRank.key,
+  },
+}))
+
+const Question = Schema.Struct({ targets: Schema.Array(Schema.Struct({ url: Schema.String })) })
+
+const http = Effect.map(
+  FakeVendor.make(({ json }) => {
+    const { targets } = Schema.decodeUnknownSync(Question)(json)
+    const figures = { domainAuthority: 91, pageAuthority: 74.5 }
+    const results = targets.map(({ url }) => ({ url, ...figures }))
+    return { status: 200, body: JSON.stringify({ results }) }
+  }),
+  (vendor) => ({
+    vendor,
+    settings: {
+      AUTHORITY_PROVIDER: "http",
+      AUTHORITY_HTTP_URL: vendor.address,
+      AUTHORITY_HTTP_TOKEN: "an-http-token-for-tests",
+    },
+  }),
+)
+
+/** A fault: renames a field of every answer, also inside of lists. */
+const renamed = (field: string) =>
+  FakeVendor.rewrite(`${field} renamed`, (json) =>
+    JSON.parse(JSON.stringify(json).replaceAll(`"${field}":`, '"renamed":')),
+  )
+
+const quota =
+  "reachable, key accepted; 3000 of 3000 rows are left until 2026-09-01T07:00:00.000Z; index tD4g"
+
+const vendors = [
+  {
+    name: "moz",
+    make: moz,
+    well: quota,
+    price: "one row",
+    exhausted: FakeMoz.exhausted,
+    left: /; 0 of 3000 rows are left until 2026.*; buy more quota/,
+    throttled: FakeVendor.throttled("7"),
+    fields: { results_by_site: "result.results_by_site", site_query: "site_query" },
+  },
+  {
+    name: "moz-links-v2",
+    make: links,
+    well: "reachable, key accepted; index p/z6qTYXg9J",
+    price: "one row",
+    exhausted: FakeVendor.answer(402, `{"message":"no rows are left"}`),
+    left: /its quota is used up: HTTP 402, no rows are left; buy more quota/,
+    throttled: FakeVendor.throttled("7"),
+    fields: { results: "results", page_authority: "page_authority" },
+  },
+  {
+    name: "open-page-rank",
+    make: openPageRank,
+    well: "not asked: open-page-rank has no free call; 'authority provider status --live' asks for",
+    price: "one domain of the quota",
+    exhausted: FakeVendor.answer(402, `{"message":"no domains are left"}`),
+    left: /its quota is used up: HTTP 402, no domains are left; buy more quota/,
+    throttled: FakeVendor.throttled("7"),
+    fields: { results: "results", domain: "domain", open_page_rank: "open_page_rank" },
+  },
+  {
+    name: "dataforseo",
+    make: dataforseo,
+    well: "reachable, key accepted; 12.34 of 100 USD are left",
+    price: "two billed calls",
+    exhausted: FakeVendor.rewrite("nothing left", (json) =>
+      JSON.parse(JSON.stringify(json).replace("12.34", "0")),
+    ),
+    left: /; 0 of 100 USD are left; buy more quota/,
+    throttled: FakeDataForSeo.failure("call", 40202),
+    fields: { rank: "rank", spam_score: "spam_score" },
+  },
+  {
+    name: "http",
+    make: http,
+    well: "reachable, key accepted",
+    price: "one target",
+    exhausted: FakeVendor.answer(402, `{"message":"the subscription is spent"}`),
+    left: /its quota is used up: HTTP 402, the subscription is spent; buy more quota/,
+    throttled: FakeVendor.throttled("7"),
+    fields: { url: "url", domainAuthority: "domainAuthority" },
+  },
+] as const
+
+for (const { exhausted, fields, left, make, name, price, throttled, well } of vendors) {
+  describe(`the status of ${name}`, () => {
+    it.scopedLive("without --live, a healthy vendor is asked only for what is free", () =>
+      Effect.gen(function* () {
+        const { settings, vendor } = yield* make
+        const { code, stderr, stdout } = yield* status(settings)
+        assert.include(stdout, `${name}: ${well}`)
+        assert.notInclude(stdout, "answer as expected")
+        assert.deepStrictEqual([code, stderr], [0, ""])
+        for (const { url } of vendor.calls) assert.notMatch(url, /url_metrics|backlinks/)
+      }),
+    )
+
+    it.scopedLive(
+      "with --live, a healthy vendor gives an answer as expected, at the price that is printed before",
+      () =>
+        Effect.gen(function* () {
+          const { settings, vendor } = yield* make
+          const { code, stderr, stdout } = yield* status(settings, "--live", "--json")
+          assert.strictEqual(
+            stderr,
+            `authority: buying the figures of wikipedia.org from ${name}: ${price}\n`,
+          )
+          const { providers } = yield* Schema.decode(Document)(stdout)
+          assert.containSubset(providers, [
+            { provider: name, state: "ok", reason: null, live: { unexpected: null } },
+          ])
+          assert.strictEqual(code, 0)
+          assert.include(JSON.stringify(vendor.calls.at(-1)), "wikipedia.org")
+        }),
+    )
+
+    for (const [state, fault, words] of [
+      ["has nothing left", exhausted, left],
+      ["is throttling", throttled, /limits the rate of calls: .+; wait, or lower/],
+      ["refuses the key", FakeVendor.none, /key <redacted>; check the token/],
+      [
+        "has another address now",
+        FakeVendor.answer(404, "<h1>gone</h1>"),
+        /HTTP 404; .*check the provider's address/,
+      ],
+      [
+        "redirects to another address",
+        FakeVendor.answer(301, "", { location: "https://example.com" }),
+        /HTTP 301, a redirect; check .+ the address/,
+      ],
+      ["cannot be reached", FakeVendor.reset, /cannot be reached: ECONNRESET; check/],
+    ] as const) {
+      it.scopedLive(
+        `a vendor that ${state} cannot serve, and a free call finds that out if there is one`,
+        () =>
+          Effect.gen(function* () {
+            const { settings, vendor } = yield* make
+            vendor.always(
+              state === "refuses the key"
+                ? FakeVendor.answer(403, JSON.stringify({ message: `key ${keyOf(settings)}` }))
+                : fault,
+            )
+            const { code, stderr, stdout } = yield* status(settings, "--live")
+            assert.strictEqual(code, 1)
+            assert.match(stdout, words)
+            assert.match(stdout, new RegExp(`^failure  ${name}: `))
+            const buying = name === "open-page-rank" ? /^.*buying.*\n/ : /^/
+            assert.strictEqual(
+              stderr.replace(buying, ""),
+              `authority: these providers cannot serve: ${name}; the output says how to fix them\n`,
+            )
+            for (const secret of secrets) assert.notInclude(stdout, secret)
+          }),
+      )
+    }
+
+    for (const [field, path] of Object.entries(fields)) {
+      it.scopedLive(`--live names the field ${path} when the vendor renames it`, () =>
+        Effect.gen(function* () {
+          const { settings, vendor } = yield* make
+          yield* status(settings)
+          // The free calls are answered as before, so that the live call is made.
+          vendor.script(...vendor.calls.map(() => FakeVendor.none))
+          vendor.always(renamed(field))
+          const { code, stdout } = yield* status(settings, "--live")
+          assert.strictEqual(code, 1)
+          assert.match(
+            stdout,
+            new RegExp(`the field (\\S+\\.)?${path.split(".").at(-1)} is missing`),
+          )
+        }),
+      )
+    }
+  })
+}
+
+for (const former of [{ url: "/api/v1.0/getPageRank" }, { key: "a-former-key" }]) {
+  it.scopedLive(
+    `with the former ${Object.keys(former)} of Open PageRank, --live says where to get a key`,
+    () =>
+      Effect.gen(function* () {
+        const { settings, vendor } = yield* openPageRank
+        const { url = new URL(vendor.url).pathname, key = FakeOpenPageRank.key } = former
+        const { code, stdout } = yield* status(
+          {
+            ...settings,
+            AUTHORITY_OPEN_PAGE_RANK_URL: vendor.address + url,
+            AUTHORITY_OPEN_PAGE_RANK_KEY: key,
+          },
+          "--live",
+        )
+        assert.strictEqual(code, 1)
+        assert.match(stdout, /HTTP 403, Open PageRank moved: get a key at https:\/\//)
+      }),
+  )
+}
+
+describe("the status of several providers", () => {
+  it.scopedLive(
+    "each provider of the chain is asked, and one that cannot serve makes the exit code 1",
+    () =>
+      Effect.gen(function* () {
+        const { settings, vendor } = yield* moz
+        const chain = { ...settings, AUTHORITY_PROVIDER: "moz,dataforseo,dataset,sandbox" }
+        const { code, stderr, stdout } = yield* status(chain)
+        const lines = stdout.trim().split("\n")
+        for (const [i, words] of [
+          /^ok {7}moz: reachable, key accepted; 3000 /,
+          /^failure {2}dataforseo: AUTHORITY_DATAFORSEO_LOGIN is not set/,
+          /^failure {2}dataset: there is no database at /,
+          /^warning {2}sandbox: its figures are synthetic/,
+        ].entries()) {
+          assert.match(lines[i] ?? "", words)
+        }
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /these providers cannot serve: dataforseo, dataset; /)
+        assert.lengthOf(vendor.calls, 2)
+      }),
+  )
+
+  it.scopedLive(
+    "the dataset cannot serve before an import, and names its list and its date afterwards",
+    () =>
+      Effect.gen(function* () {
+        const cwd = yield* temporaryFolder
+        const settings = { AUTHORITY_PROVIDER: "dataset" }
+        yield* verb(cwd, ["account", "create", "acme"])
+        const before = yield* verb(cwd, ["provider", "status"], settings)
+        assert.match(
+          before.stdout,
+          /failure {2}dataset: .*no list is imported; run 'authority dataset import'\n$/,
+        )
+        assert.strictEqual(before.code, 1)
+        writeFileSync(join(cwd, "list.csv"), "1,example.com\n")
+        yield* verb(cwd, ["dataset", "import", "list.csv", "--format", "tranco"])
+        const after = yield* verb(cwd, ["provider", "status", "--live"], settings)
+        assert.match(
+          after.stdout,
+          /^ok {7}dataset: a list is imported; index tranco, imported 20\d\d-/,
+        )
+        assert.deepStrictEqual([after.code, after.stderr], [0, ""])
+      }),
+  )
+
+  it.scopedLive("a vendor that never answers has the time of AUTHORITY_PROVIDER_TIMEOUT", () =>
+    Effect.gen(function* () {
+      const { settings, vendor } = yield* moz
+      vendor.always(FakeVendor.hang)
+      const timeout = { AUTHORITY_PROVIDER_TIMEOUT: "100ms" }
+      const { code, stdout } = yield* status({ ...settings, ...timeout })
+      assert.match(stdout, /failure {2}moz: moz did not answer in time/)
+      assert.strictEqual(code, 1)
+    }),
+  )
+
+  it.scopedLive("a plan whose rows are used up can serve when it allows overage", () =>
+    Effect.gen(function* () {
+      const { settings, vendor } = yield* moz
+      vendor.script(
+        FakeVendor.rewrite("overage", (json) =>
+          JSON.parse(
+            JSON.stringify(json).replace('"used":0,"overage":false', '"used":3001,"overage":true'),
+          ),
+        ),
+      )
+      const { code, stdout } = yield* status(settings)
+      assert.match(stdout, /ok {7}moz: .*; 0 of 3000 rows are left until .*, and more are billed/)
+      assert.strictEqual(code, 0)
+    }),
+  )
+})
+
+const keyOf = (settings: object) =>
+  Object.entries(settings)
+    .filter(([name]) => /TOKEN|PASSWORD|KEY/.test(name))
+    .map(([, value]) => String(value))[0]
