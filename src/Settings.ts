@@ -246,9 +246,9 @@ export const all = {
   ),
   providerConcurrency: setting(
     "AUTHORITY_PROVIDER_CONCURRENCY",
-    "4",
+    "32",
     whole(1, 1000),
-    "maximum concurrent calls to one provider",
+    "upper limit of concurrent calls to one provider; the service finds how many the provider bears",
   ),
   cacheTtl: setting(
     "AUTHORITY_CACHE_TTL",

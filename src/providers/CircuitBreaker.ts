@@ -9,6 +9,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type { ProviderError } from "../MetricsProvider.ts"
 import type { Blame } from "./Blame.ts"
+import type { Limit } from "./Limit.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
 export interface Options {
@@ -21,9 +22,15 @@ export interface Options {
   readonly cooldown: Duration.DurationInput
   /**
    * Keeps the circuit open while at least `max` calls have failed with a 4xx status
-   * within the time `per`, counted back from now.
+   * within the time `per`, counted back from now. Calls in flight may be refused too: with them,
+   * there are never more than `tolerated`.
    */
-  readonly refusals?: { readonly max: number; readonly per: Duration.DurationInput }
+  readonly refusals?: {
+    readonly max: number
+    readonly tolerated: number
+    readonly per: Duration.DurationInput
+  }
+  readonly limit: Limit
   /** Failures of one account do not open the circuit while the vendor answers others. */
   readonly blame: Blame
 }
@@ -50,6 +57,7 @@ export interface CircuitBreaker {
 export const make = (options: Options): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
+    tolerated: options.refusals?.tolerated ?? Number.POSITIVE_INFINITY,
     per: Duration.decode(options.refusals?.per ?? 0),
     /**
      * The times at which the vendor refused or throttled calls, oldest first. They are times of
@@ -60,12 +68,14 @@ export const make = (options: Options): CircuitBreaker => {
   let failures = 0
   let nextTrialAt = Number.NEGATIVE_INFINITY
   let isTrying = false
+  let inFlight = 0
 
   // Returns why the circuit is open at the time `now`, or undefined when a call may go through.
   // `now` is a time of `MonotonicClock.now`, in milliseconds.
   const openReason = (now: number): string | undefined => {
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
       refusals.times.shift()
+    options.limit.tolerate(refusals.tolerated - refusals.times.length)
     if (refusals.times.length >= refusals.max) {
       return `the provider refused ${refusals.times.length} calls in the last ${Duration.format(refusals.per)}`
     }
@@ -82,12 +92,18 @@ export const make = (options: Options): CircuitBreaker => {
     if (isRefusal.has(error.reason)) refusals.times.push(now)
   }
 
+  const tooMany = () =>
+    refusals.times.length + inFlight < refusals.tolerated
+      ? undefined
+      : `the provider refused ${refusals.times.length} calls and ${inFlight} are in flight`
+
   const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call, targets) {
     const now = yield* MonotonicClock.now
-    const message = openReason(now)
+    const message = openReason(now) ?? tooMany()
     if (message !== undefined) return yield* new CircuitOpen({ message })
     const isTrial = failures >= options.failures
     if (isTrial) isTrying = true
+    inFlight += 1
     return yield* call.pipe(
       Effect.tapBoth({
         onSuccess: () => Effect.sync(() => void (failures = 0)),
@@ -95,6 +111,7 @@ export const make = (options: Options): CircuitBreaker => {
       }),
       Effect.ensuring(
         Effect.sync(() => {
+          inFlight -= 1
           if (isTrial) isTrying = false
         }),
       ),

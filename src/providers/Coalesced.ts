@@ -17,6 +17,7 @@ import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import type { Blame } from "./Blame.ts"
+import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as Sending from "./Sending.ts"
 import { Tickets, type WaitingLookup } from "./Tickets.ts"
@@ -24,8 +25,8 @@ import { Tickets, type WaitingLookup } from "./Tickets.ts"
 export interface Options {
   /** How long the first target of a call waits for more targets. A full call is sent at once. */
   readonly window: Duration.DurationInput
-  /** Maximum number of concurrent calls to the vendor, for all accounts together. */
-  readonly concurrency: number
+  /** How many calls to the vendor may be in flight, for all accounts together. */
+  readonly limit: Limit
   /** Maximum number of unsent targets for one account. Further targets fail with SERVER_ERROR. */
   readonly lineCapacity: number
   /** Whose fault the failed calls are. */
@@ -78,7 +79,7 @@ export const make = (
     return { ...inner, lookup }
   })
 
-// Sends queued targets in the background, in at most `concurrency` calls at a time. Returns a
+// Sends queued targets in the background, in at most `limit.calls` calls at a time. Returns a
 // function to call when the queue has changed.
 const dispatching = Effect.fnUntraced(function* (
   inner: MetricsProvider["Type"],
@@ -90,7 +91,8 @@ const dispatching = Effect.fnUntraced(function* (
   const batchSize = inner.batchSize ?? Number.POSITIVE_INFINITY
   const hasWork = yield* Effect.makeLatch(false)
   const hasFullCall = yield* Effect.makeLatch(false)
-  const slots = yield* Effect.makeSemaphore(options.concurrency)
+  const hasRoom = yield* Effect.makeLatch(true)
+  const { limit } = options
   const send = Sending.make(inner, { ...options, tickets })
 
   const queueChanged = () => {
@@ -101,26 +103,35 @@ const dispatching = Effect.fnUntraced(function* (
     else hasFullCall.unsafeClose()
   }
 
+  const limitChanged = () => {
+    meters.callsInFlight(limit.inFlight, limit.calls)
+    if (limit.hasRoom) hasRoom.unsafeOpen()
+    else hasRoom.unsafeClose()
+  }
+  limitChanged()
+
   const dispatch = Effect.gen(function* () {
     yield* hasWork.await
     if (tickets.queued < batchSize) {
       yield* Effect.timeoutOption(hasFullCall.await, options.window)
     }
-    // Wait until fewer than `concurrency` calls to the vendor are in flight. Take targets from the
-    // queue only then, so that targets that arrive during the wait are sent in the same call.
-    yield* slots.take(1)
+    // Take targets from the queue only when a call can be sent, so that targets that arrive during
+    // the wait are sent in the same call.
+    yield* hasRoom.await
     const { end, items, owners } = tickets.take(batchSize, yield* MonotonicClock.now)
     queueChanged()
     if (!Arr.isNonEmptyReadonlyArray(items)) {
       // All accounts in the queue are apart and busy. The end of a call opens this latch again.
       hasWork.unsafeClose()
-      yield* slots.release(1)
       return
     }
-    const ended = Effect.suspend(() => {
+    limit.take()
+    limitChanged()
+    const ended = Effect.sync(() => {
       end()
       queueChanged()
-      return slots.release(1)
+      limit.release()
+      limitChanged()
     })
     yield* Effect.forkIn(Effect.ensuring(send(items, owners), ended), scope)
   })

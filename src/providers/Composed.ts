@@ -29,6 +29,7 @@ import { Blame } from "./Blame.ts"
 import * as Cached from "./Cached.ts"
 import * as Coalesced from "./Coalesced.ts"
 import * as Fallback from "./Fallback.ts"
+import { Limit } from "./Limit.ts"
 import * as Resilient from "./Resilient.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -36,7 +37,7 @@ type Provider = MetricsProvider["Type"]
 export interface Options {
   /** Timeout of one call to a vendor. */
   readonly timeout: Duration.DurationInput
-  /** Maximum number of concurrent calls to one vendor. */
+  /** Upper limit of concurrent calls to one vendor. `Limit` finds how many the vendor bears. */
   readonly concurrency: number
   /** A `ttl` of zero turns the cache off. */
   readonly cache: Cached.Options
@@ -65,9 +66,9 @@ export const decorated = <E, R>(
     const provider = yield* MetricsProvider
     const { writeThrough, readThrough } = yield* memoryOf(provider, options)
     const { concurrency, timeout } = options
-    const blame = new Blame()
-    const resilient = Resilient.make(provider, { ...resilience, timeout, blame })
-    const queue = { ...queueing, concurrency, blame }
+    const shared = { blame: new Blame(), limit: new Limit(concurrency) }
+    const resilient = Resilient.make(provider, { ...resilience, timeout, ...shared })
+    const queue = { ...queueing, ...shared }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
@@ -88,6 +89,6 @@ const resilience = {
   failures: 5,
   cooldown: Duration.seconds(15),
   // Moz throttles an account after more than 50 refused calls in five minutes. So the circuit
-  // opens, and calls stop, after 40 refused calls. The limit of 40 also suits other vendors.
-  refusals: { max: 40, per: Duration.minutes(5) },
+  // opens, and calls stop, after 40 refused calls. These limits also suit other vendors.
+  refusals: { max: 40, tolerated: 50, per: Duration.minutes(5) },
 }

@@ -15,6 +15,7 @@ import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { Caller, several } from "./Blame.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
+import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 
 export interface Options extends CircuitBreaker.Options {
@@ -65,6 +66,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
             return blame.failed(account, now) ? Effect.zipRight(warning, blocked(account)) : warning
           }),
       }),
+      (call) => observed(call, options.limit),
       (call) => breaker.guard(call, targets.length),
     )
 
@@ -116,6 +118,19 @@ const recorder =
     checked(outcomes.length - lines.length)
     return Effect.all(lines, { discard: true })
   }
+
+/** Shows the limit of concurrent calls how long the vendor took, and whether it throttled. */
+const observed = <A>(call: Effect.Effect<A, ProviderError>, limit: Limit) =>
+  Effect.flatMap(MonotonicClock.now, (startedAt) =>
+    Effect.tapBoth(call, {
+      onSuccess: () => Effect.map(MonotonicClock.now, (now) => limit.answered(startedAt, now)),
+      onFailure: ({ reason }) =>
+        Effect.map(MonotonicClock.now, (now) => {
+          if (reason === "Throttled") limit.throttled(startedAt, now)
+          if (reason === "Timeout") limit.answered(startedAt, now)
+        }),
+    }),
+  )
 
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 

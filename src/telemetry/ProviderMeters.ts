@@ -5,10 +5,11 @@ import * as Meter from "./Meter.ts"
 import type { FailureCause } from "../Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 
-/** One function for each metric. `waiting` sets a gauge; each other function adds to its metric. */
+/** `waiting` and `callsInFlight` set gauges; each other function adds to its metric. */
 export interface Meters {
   readonly calls: (count: number) => void
   readonly callSeconds: (seconds: number) => void
+  readonly callsInFlight: (count: number, limit: number) => void
   readonly failedCalls: (reason: ProviderError["reason"]) => void
   readonly cacheHits: (count: number) => void
   readonly cacheMisses: (count: number) => void
@@ -28,15 +29,23 @@ export const make = (provider: string): Meters => {
     const key = MetricKey.counter(`authority_provider_${name}`, { description, incremental: true })
     return Meter.series(key, { provider, ...labels })
   }
-  const waiting = MetricKey.gauge("authority_provider_waiting", {
-    description: "targets that wait to be sent",
-  })
+  const gauge = (name: string, description: string) =>
+    Meter.series(MetricKey.gauge(`authority_provider_${name}`, { description }), { provider })
+  const inFlight = gauge(
+    "calls_in_flight",
+    "calls to the vendor that are in flight or wait for their retry",
+  )
+  const limit = gauge("call_limit", "calls to the vendor that may be in flight now")
   const outcomes = (labels: object) =>
     counter("outcomes", "targets that were sent to the vendor, by outcome", labels)
   const failed = (cause: FailureCause) => outcomes({ outcome: "failed", cause })
   return {
     calls: counter("calls", "calls to the vendor, retries included"),
     callSeconds: Meter.series(callSeconds, { provider }),
+    callsInFlight: (count, allowed) => {
+      inFlight(count)
+      limit(allowed)
+    },
     failedCalls: (reason) =>
       counter("failed_calls", "calls to the vendor that failed", { reason })(1),
     cacheHits: counter("cache_hits", "targets answered from the cache"),
@@ -51,7 +60,7 @@ export const make = (provider: string): Meters => {
       invalid: failed("invalid"),
       internal: failed("internal"),
     },
-    waiting: Meter.series(waiting, { provider }),
+    waiting: gauge("waiting", "targets that wait to be sent"),
   }
 }
 

@@ -7,6 +7,7 @@ import * as TestClock from "effect/TestClock"
 import { AccountId, CurrentAccount } from "../../src/Account.ts"
 import { Deadline } from "../../src/Deadline.ts"
 import { Blame } from "../../src/providers/Blame.ts"
+import { Limit } from "../../src/providers/Limit.ts"
 import * as Coalesced from "../../src/providers/Coalesced.ts"
 import { tags, targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
@@ -19,7 +20,7 @@ const setUp = (options: Partial<Coalesced.Options> & { readonly batchSize?: numb
     const vendor = ScriptedVendor.make({ batchSize: options.batchSize ?? 50 })
     const provider = yield* Coalesced.make(vendor.provider, {
       window: "2 millis",
-      concurrency: 4,
+      limit: new Limit(4),
       lineCapacity: 100,
       blame: new Blame(),
       ...options,
@@ -70,7 +71,7 @@ describe("sharing vendor calls", () => {
 
   it.scoped("vendor calls respect the limits for concurrent calls and for targets per call", () =>
     Effect.gen(function* () {
-      const { ask, vendor } = yield* setUp({ batchSize: 10, concurrency: 2 })
+      const { ask, vendor } = yield* setUp({ batchSize: 10, limit: new Limit(2) })
       vendor.always(after("1 second"))
       const asking = yield* ask(...pages("a", 35))
       yield* TestClock.adjust("900 millis")
@@ -106,7 +107,7 @@ describe("interruption, deadline and closing", () => {
     "a queued target is not sent to the vendor if no request waits for the target any more",
     () =>
       Effect.gen(function* () {
-        const { ask, vendor } = yield* setUp({ concurrency: 1 })
+        const { ask, vendor } = yield* setUp({ limit: new Limit(1) })
         vendor.always(after("1 second"))
         const first = yield* ask("example.com")
         yield* TestClock.adjust("10 millis")
@@ -163,7 +164,7 @@ describe("interruption, deadline and closing", () => {
     Effect.gen(function* () {
       const asking = yield* Effect.scoped(
         Effect.gen(function* () {
-          const { provider, vendor } = yield* setUp({ concurrency: 1, batchSize: 1 })
+          const { provider, vendor } = yield* setUp({ limit: new Limit(1), batchSize: 1 })
           vendor.always(ScriptedVendor.hang)
           const fiber = yield* Effect.forkDaemon(
             provider.lookup(targets("example.com", "example.org")),
@@ -238,7 +239,7 @@ describe("fairness between accounts", () => {
     "a large request of one account does not delay a small request of another account",
     () =>
       Effect.gen(function* () {
-        const { provider, vendor } = yield* setUp({ batchSize: 4, concurrency: 1 })
+        const { provider, vendor } = yield* setUp({ batchSize: 4, limit: new Limit(1) })
         vendor.always(after("1 second"))
         const greedy = yield* Effect.fork(provider.lookup(targets(...pages("a", 40))).pipe(on("a")))
         yield* TestClock.adjust("10 millis")

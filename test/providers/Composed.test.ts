@@ -150,6 +150,41 @@ describe("a composed provider over real HTTP", () => {
   }
 })
 
+it.scoped(
+  "more calls are in flight while the vendor answers evenly, and fewer when it throttles",
+  () =>
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make({ batchSize: 1 })
+      let inFlight = 0
+      const step =
+        (outcome: ScriptedVendor.Step) => (targets: Parameters<ScriptedVendor.Step>[0]) =>
+          Effect.sync(() => inFlight++).pipe(
+            Effect.zipRight(ScriptedVendor.after("120 millis", outcome)(targets)),
+            Effect.ensuring(Effect.sync(() => inFlight--)),
+          )
+      vendor.always(step(ScriptedVendor.right))
+      const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
+        ...options,
+        concurrency: 16,
+      })
+      const provider = Context.get(
+        yield* Layer.build(Layer.provide(layer, MemoryMetricsCache.layer)),
+        MetricsProvider,
+      )
+      const urls = Arr.makeBy(1000, (i) => `host-${i}.example.com`)
+      const fiber = yield* Effect.fork(provider.lookup(targets(...urls)))
+      yield* TestClock.adjust("100 millis")
+      assert.strictEqual(inFlight, 4)
+      yield* TestClock.adjust("1 second")
+      assert.strictEqual(inFlight, 16)
+      vendor.script(step(ScriptedVendor.fails("Throttled")))
+      yield* TestClock.adjust("1 second")
+      assert.isBelow(inFlight, 16)
+      yield* TestClock.adjust("10 seconds")
+      assert.lengthOf(yield* fiber, 1000)
+    }),
+)
+
 describe("a chain of vendors", () => {
   it.scoped("a chain of vendors caches the figures of each vendor separately", () =>
     Effect.gen(function* () {

@@ -11,12 +11,13 @@ import * as TestClock from "effect/TestClock"
 import { Deadline } from "../../src/Deadline.ts"
 import { providerFailed } from "../../src/Metrics.ts"
 import { Blame } from "../../src/providers/Blame.ts"
+import { Limit } from "../../src/providers/Limit.ts"
 import * as Resilient from "../../src/providers/Resilient.ts"
 import { targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 import { settable } from "../support/SettableClock.ts"
 
-const { checked, fails, hang } = ScriptedVendor
+const { checked, fails, hang, right } = ScriptedVendor
 
 const setUp = (options: Partial<Resilient.Options> = {}) => {
   const vendor = ScriptedVendor.make()
@@ -26,6 +27,7 @@ const setUp = (options: Partial<Resilient.Options> = {}) => {
     failures: 100,
     cooldown: "15 seconds",
     blame: new Blame(),
+    limit: new Limit(4),
     ...options,
   })
   const lookup = provider.lookup(targets("example.com"))
@@ -270,7 +272,7 @@ describe("the circuit breaker", () => {
 
   it.effect("vendor calls stop after the maximum number of refused calls in a time span", () =>
     Effect.gen(function* () {
-      const refusals = { max: 10, per: "5 minutes" } as const
+      const refusals = { max: 10, tolerated: 12, per: "5 minutes" } as const
       const { asking, circuits, vendor } = setUp({ retries: 0, refusals })
       for (let i = 0; i < 50; i++) {
         vendor.script(fails("Refused"))
@@ -283,5 +285,26 @@ describe("the circuit breaker", () => {
       yield* TestClock.adjust("5 minutes")
       assert.containSubset(yield* asking(0), { left: { reason: "Refused" } })
     }),
+  )
+
+  it.effect(
+    "refused calls and calls in flight together are never more than the vendor tolerates",
+    () =>
+      Effect.gen(function* () {
+        const refusals = { max: 10, tolerated: 12, per: "5 minutes" } as const
+        const { lookup, vendor } = setUp({ retries: 3, refusals })
+        let calls = 0
+        // The vendor answers every third call, so the calls in a row that fail do not open the circuit.
+        vendor.always((targets) =>
+          ScriptedVendor.after("1 second", ++calls % 3 === 0 ? right : fails("Throttled"))(targets),
+        )
+        for (let i = 0; i < 30; i++) {
+          yield* Effect.fork(lookup)
+          yield* TestClock.adjust("100 millis")
+        }
+        yield* TestClock.adjust("1 minute")
+        assert.isAtMost(calls - Math.floor(calls / 3), 12)
+        assert.isAtLeast(calls, 12)
+      }),
   )
 })

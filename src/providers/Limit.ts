@@ -1,0 +1,127 @@
+/**
+ * How many calls to one vendor may be in flight: additive increase, multiplicative decrease, as in
+ * TCP and Netflix's concurrency-limits. The limit starts at 4. It grows while it is used up and the
+ * vendor's latency stays level. It halves when the vendor throttles or slows down.
+ */
+
+/** The median latency of so many answers is compared with the lowest median so far. */
+const samplesPerMedian = 32
+
+/** Up to this factor above the lowest median, the latency is level. Above `slow`, the limit halves. */
+const level = 1.5
+const slow = 2
+
+/** A vendor that is slow for its own reasons would be slower still with fewer calls than these. */
+const initial = 4
+
+/** A latency that stays raised for so long is measured anew, at half the limit. */
+const raisedMs = 30_000
+
+/** The limit stays below the calls that the vendor throttled, for so long and so many answers. */
+const calmMs = 30_000
+const calmAnswers = 100
+
+/** All times are milliseconds of the monotonic clock. */
+export class Limit {
+  private readonly max: number
+  private limit: number
+  private taken = 0
+  /** Until the limit is lowered for the first time, it grows by half in each round of calls. */
+  private isStarting = true
+  /** Calls that started until this time say nothing about the present limit. */
+  private loweredAt = Number.NEGATIVE_INFINITY
+
+  private latencies: Array<number> = []
+  private lowestMedian = Number.POSITIVE_INFINITY
+  private isLevel = true
+  private raisedAt = Number.POSITIVE_INFINITY
+
+  private ceiling = Number.POSITIVE_INFINITY
+  private throttledAt = Number.NEGATIVE_INFINITY
+  private answersSince = 0
+  private refusalsLeft = Number.POSITIVE_INFINITY
+
+  /** `max` is the upper limit. */
+  constructor(max: number) {
+    this.max = max
+    this.limit = Math.min(initial, max)
+  }
+
+  /** The number of calls that may be in flight now. */
+  get calls(): number {
+    return Math.max(1, Math.min(Math.floor(this.limit), this.refusalsLeft))
+  }
+
+  get inFlight(): number {
+    return this.taken
+  }
+
+  get hasRoom(): boolean {
+    return this.taken < this.calls
+  }
+
+  take(): void {
+    this.taken += 1
+  }
+
+  release(): void {
+    this.taken -= 1
+  }
+
+  /** The vendor answered an attempt, or did not answer it in time. */
+  answered(startedAt: number, now: number): void {
+    this.answersSince += 1
+    if (startedAt > this.loweredAt) this.latencies.push(now - startedAt)
+    if (this.latencies.length >= samplesPerMedian) this.judge(medianOf(this.latencies), now)
+    if (this.isLevel && this.taken >= Math.floor(this.limit)) this.grow(now)
+  }
+
+  /** The vendor throttled an attempt. Throttled calls of one round lower the limit once. */
+  throttled(startedAt: number, now: number): void {
+    this.throttledAt = now
+    this.answersSince = 0
+    if (startedAt <= this.loweredAt) return
+    const used = Math.min(Math.floor(this.limit), this.taken)
+    // A call that was alone is not throttled for the number of calls.
+    if (used < 2) return
+    this.ceiling = used - 1
+    this.lower(Math.floor(used / 2), now)
+  }
+
+  /** Keeps the calls in flight below the number of refusals that the vendor still tolerates. */
+  tolerate(refusals: number): void {
+    this.refusalsLeft = refusals
+  }
+
+  private judge(median: number, now: number): void {
+    this.latencies = []
+    this.isLevel = median <= level * this.lowestMedian
+    if (this.isLevel) {
+      this.lowestMedian = Math.min(this.lowestMedian, median)
+      this.raisedAt = Number.POSITIVE_INFINITY
+      return
+    }
+    this.raisedAt = Math.min(this.raisedAt, now)
+    const isLasting = now - this.raisedAt >= raisedMs
+    if (isLasting || median > slow * this.lowestMedian) {
+      this.lower(Math.max(Math.min(initial, this.limit), Math.floor(this.limit / 2)), now)
+    }
+    if (isLasting) this.lowestMedian = Number.POSITIVE_INFINITY
+  }
+
+  private grow(now: number): void {
+    const isCalm = this.answersSince >= calmAnswers && now - this.throttledAt >= calmMs
+    const max = isCalm ? this.max : Math.min(this.max, this.ceiling)
+    this.limit = Math.min(max, this.limit + (this.isStarting ? 1 / 2 : 1 / this.limit))
+  }
+
+  private lower(limit: number, now: number): void {
+    this.limit = limit
+    this.isStarting = false
+    this.loweredAt = now
+    this.latencies = []
+  }
+}
+
+const medianOf = (numbers: ReadonlyArray<number>) =>
+  numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? 0
