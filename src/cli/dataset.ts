@@ -21,7 +21,10 @@ const load = Verb.make({
   examples: ["authority dataset import tranco.csv.gz --format tranco --top 100000"],
   declare: (command) =>
     command
-      .argument("<FILE>", "ranking file, as downloaded from its publisher (plain text or gzip)")
+      .argument(
+        "<FILE>",
+        "ranking file, as downloaded from its publisher (plain text, gzip or zip)",
+      )
       .addOption(
         new Option("--format <FORMAT>", "publisher of the list")
           .choices(RankList.Format.literals)
@@ -104,21 +107,20 @@ const unreadable = (file: string) => (cause: unknown) =>
 const examine = (file: string) =>
   Effect.gen(function* () {
     const { size } = yield* Effect.tryPromise({ try: () => stat(file), catch: unreadable(file) })
-    const isGzip = yield* Effect.try({ try: () => startsAsGzip(file), catch: unreadable(file) })
-    return { size, isGzip }
+    const packing = yield* Effect.try({ try: () => packingOf(file), catch: unreadable(file) })
+    return { size, packing }
   })
 
-// Opens a file, and decompresses it when it is gzip. `size` is the size of the file and `read` the
+// Opens a file, and decompresses it when it is gzip or zip. `size` is the size of the file and `read` the
 // number of bytes read so far, both before decompression.
 const open = (file: string) =>
-  Effect.map(examine(file), ({ isGzip, size }) => {
-    const source = Fs.createReadStream(file, { highWaterMark: pieceSize })
+  Effect.map(examine(file), ({ packing: { start, unpack }, size }) => {
+    const source = Fs.createReadStream(file, { highWaterMark: pieceSize, start })
     const bytes = NodeStream.fromReadable<UnreadableFile, Uint8Array>(() => {
-      if (!isGzip) return source
-      const gunzip = Zlib.createGunzip({ chunkSize: pieceSize })
-      // When `source` or `gunzip` fails, `pipeline` destroys both streams. The code that reads from
-      // `gunzip` gets the error, so the callback of `pipeline` need not handle it.
-      return pipeline(source, gunzip, () => {})
+      if (unpack === undefined) return source
+      // When one of the streams fails, `pipeline` destroys both. The code that reads from the last
+      // stream gets the error, so the callback of `pipeline` need not handle it.
+      return pipeline(source, unpack({ chunkSize: pieceSize }), () => {})
     }, unreadable(file))
     return { size, bytes, read: () => source.bytesRead }
   })
@@ -126,13 +128,33 @@ const open = (file: string) =>
 /** Number of bytes that one read returns: about two thousand rows. */
 const pieceSize = 64 * 1024
 
-const startsAsGzip = (file: string): boolean => {
+interface Packing {
+  /** Where the data begins, in bytes. */
+  readonly start: number
+  readonly unpack: typeof Zlib.createGunzip | undefined
+}
+
+const packingOf = (file: string): Packing => {
   const descriptor = Fs.openSync(file, "r")
   try {
-    const start = Buffer.alloc(2)
-    Fs.readSync(descriptor, start)
-    return start.readUInt16BE() === 0x1f8b
+    const head = Buffer.alloc(zipHeadSize)
+    Fs.readSync(descriptor, head)
+    if (head.readUInt16BE() === 0x1f8b) return { start: 0, unpack: Zlib.createGunzip }
+    return head.readUInt32BE() === 0x504b0304 ? zipPacking(head) : { start: 0, unpack: undefined }
   } finally {
     Fs.closeSync(descriptor)
   }
+}
+
+/** The size of the header of a file in a zip archive, without name and extra field. */
+const zipHeadSize = 30
+
+// Only the first file of the archive is read.
+const zipPacking = (head: Buffer): Packing => {
+  const [flags, method] = [head.readUInt16LE(6), head.readUInt16LE(8)]
+  if ((flags & 1) !== 0 || method !== 8) {
+    throw new Error("the zip archive is encrypted or not compressed by deflate; unzip it first")
+  }
+  const start = zipHeadSize + head.readUInt16LE(26) + head.readUInt16LE(28)
+  return { start, unpack: Zlib.createInflateRaw }
 }

@@ -6,6 +6,8 @@
  *   column, names are reversed (`com.example`)
  * - Majestic Million: comma-separated, with header; the global rank is the first column
  * - Tranco: comma-separated, without header; the rank is the first column
+ * - Open PageRank: comma-separated, with header; the rank is the first column, and the name may be
+ *   in two columns (`example` and `com`)
  */
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
@@ -14,7 +16,7 @@ import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
 import type { Ranked } from "./Rankings.ts"
 
-export const Format = Schema.Literal("common-crawl", "majestic", "tranco")
+export const Format = Schema.Literal("common-crawl", "majestic", "open-page-rank", "tranco")
 export type Format = typeof Format.Type
 
 /**
@@ -38,10 +40,10 @@ export const read = <E, R>(
   bytes: Stream.Stream<Uint8Array, E, R>,
   options: { readonly format: Format; readonly top: number },
 ): Stream.Stream<Batch, E | WrongFormat, R> => {
-  const { columns, first, name } = formats[options.format]
+  const { cellsOf, first, name } = formats[options.format]
 
   const rowOf = (line: string): Option.Option<Ranked> => {
-    const cells = line.split(columns)
+    const cells = cellsOf(line)
     const rank = Number(cells[0])
     const host = name(cells)
     return Number.isSafeInteger(rank) && rank > 0 && host !== undefined && isName.test(host)
@@ -94,26 +96,35 @@ const maxLineLength = 100_000
 
 const isName = /^(?=.{1,253}$)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})+$/
 
-const isHeader = /^(?:#|[A-Za-z])/
+// `ï»¿` is a byte order mark, read as latin1.
+const isHeader = /^(?:ï»¿)?"?(?:#|[A-Za-z])/
+
+const unquoted = (cell: string) => cell.trim().replace(/^"(.*)"$/, "$1")
 
 const lower = (name: string | undefined) => name?.toLowerCase()
 
-// For each format: the pattern of the file's first line, the column separator, and a function that
-// returns the host or domain name from the cells of a line.
+// For each format: the pattern of the file's first line, a function that splits a
+// line into cells, and a function that returns the host or domain name from the cells of a line.
 const formats = {
   "common-crawl": {
     first: /^#harmonicc_pos\s+#harmonicc_val\s+#pr_pos\s+#pr_val\s+#host_rev/,
-    columns: "\t",
+    cellsOf: (line: string) => line.split("\t"),
     name: (cells: ReadonlyArray<string>) => lower(cells[4]?.split(".").reverse().join(".")),
   },
   majestic: {
     first: /^GlobalRank,TldRank,Domain,TLD,/,
-    columns: ",",
+    cellsOf: (line: string) => line.split(","),
     name: (cells: ReadonlyArray<string>) => lower(cells[2]),
+  },
+  "open-page-rank": {
+    first: /^(?:ï»¿)?"?Rank"?, *"?Domain"?, *"?Extension"?,/,
+    cellsOf: (line: string) => line.split(",").map(unquoted),
+    name: ([, domain = "", extension = ""]: ReadonlyArray<string>) =>
+      lower(domain.endsWith(`.${extension}`) ? domain : `${domain}.${extension}`),
   },
   tranco: {
     first: /^\d+,[^,]+\r?$/,
-    columns: ",",
+    cellsOf: (line: string) => line.split(","),
     name: (cells: ReadonlyArray<string>) => lower(cells[1]),
   },
 } as const

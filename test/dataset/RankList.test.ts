@@ -34,6 +34,13 @@ const majestic = [
   "2,1,xn--fa-hia.de,de,1,1,faß.de,de,2",
 ].join("\n")
 
+const openPageRank = [
+  "Rank, Domain, Extension, Open Page Rank, Referring Domains",
+  "1, facebook.com, com, 10.00, 1000",
+  '"2","BBC","co.uk","9.8","2,000"',
+  "3, com, com, 9.7, 1",
+].join("\r\n")
+
 const tranco = "1,google.com\r\n2,Example.ORG\r\n"
 
 describe("RankList", () => {
@@ -57,6 +64,23 @@ describe("RankList", () => {
         { name: "xn--fa-hia.de", rank: 2 },
       ])
     }),
+  )
+
+  it.effect(
+    "Open PageRank's names are read from one column or from two, with or without quotes",
+    () =>
+      Effect.gen(function* () {
+        const rows = [
+          { name: "facebook.com", rank: 1 },
+          { name: "bbc.co.uk", rank: 2 },
+          { name: "com.com", rank: 3 },
+        ]
+        assert.deepStrictEqual(yield* read(openPageRank, "open-page-rank"), { rows, broken: [] })
+        assert.deepStrictEqual(yield* read(`\ufeff${openPageRank}`, "open-page-rank"), {
+          rows,
+          broken: [],
+        })
+      }),
   )
 
   it.effect("a Tranco list has no header line, so its first line is read as data", () =>
@@ -96,6 +120,7 @@ describe("RankList", () => {
   const files = {
     "common-crawl": commonCrawl,
     majestic,
+    "open-page-rank": openPageRank,
     tranco,
     html: "<!doctype html>",
     empty: "",
