@@ -24,6 +24,7 @@ import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import { failed, type Outcome, unanswered } from "./Metrics.ts"
 import { failureOf, MetricsProvider } from "./MetricsProvider.ts"
+import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 import type { Target } from "./Target.ts"
@@ -41,6 +42,8 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
     readonly check: (
       batch: Batch.Batch,
     ) => Effect.Effect<Report.Report, Refusal | HoldExpired | StoreTimeout>
+    /** Says what a check of the URLs would do and cost. Asks no vendor, and holds nothing. */
+    readonly preview: (list: Batch.UrlList) => Effect.Effect<Preview.Preview>
   }
 >() {}
 
@@ -106,11 +109,25 @@ export const layer = ({
         return yield* buy(hold, urls, restore(lookup))
       })
 
+      const preview = ({ targets, ...list }: Batch.UrlList) =>
+        Effect.map(
+          Arr.isNonEmptyReadonlyArray(targets) ? areKnown(provider, targets) : Effect.succeed([]),
+          (known) => Preview.make({ ...list, targets }, known, price),
+        )
+
       return {
+        preview,
         check: (batch) => Effect.uninterruptibleMask((restore) => check(batch, restore)),
       }
     }),
   )
+
+const areKnown = (
+  provider: MetricsProvider["Type"],
+  targets: Arr.NonEmptyReadonlyArray<Target>,
+): Effect.Effect<ReadonlyArray<boolean>> =>
+  provider.areKnown?.(targets) ??
+  Effect.map(provider.known(targets), (known) => targets.map(() => Option.isSome(known)))
 
 const lookUp = (
   provider: MetricsProvider["Type"],

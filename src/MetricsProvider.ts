@@ -116,6 +116,13 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
       [targets: NonEmptyReadonlyArray<Target>],
       Option.Option<ReadonlyArray<Outcome>>
     >
+    /**
+     * Says for each target, in order, whether a lookup would ask no vendor. Counts no cache hit.
+     * Absent when `known` alone says it.
+     */
+    readonly areKnown?: (
+      targets: NonEmptyReadonlyArray<Target>,
+    ) => Effect.Effect<ReadonlyArray<boolean>>
     /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
     /**

@@ -21,6 +21,37 @@ export const BatchAnswer: Schema<Wire.BatchAnswer> = v.object({
   quota: v.object({ creditsUsed: v.number() }),
 })
 
+const PreviewEntry = v.variant("valid", [
+  v.object({
+    url: v.string(),
+    valid: v.literal(true),
+    target: v.string(),
+    duplicateOf: v.nullable(v.number()),
+    known: v.boolean(),
+  }),
+  v.object({ url: v.string(), valid: v.literal(false), problem: v.string() }),
+])
+
+export const PreviewAnswer: Schema<Wire.PreviewAnswer> = v.object({
+  success: v.literal(true),
+  data: v.object({
+    entries: v.array(PreviewEntry),
+    summary: v.object({
+      total: v.number(),
+      valid: v.number(),
+      invalid: v.number(),
+      duplicates: v.number(),
+      known: v.number(),
+      toBuy: v.number(),
+    }),
+  }),
+  quota: v.object({
+    maxCredits: v.number(),
+    availableCredits: v.number(),
+    affordable: v.boolean(),
+  }),
+})
+
 export const CreditsAnswer: Schema<Wire.CreditsAnswer> = v.object({
   success: v.literal(true),
   data: v.object({ availableCredits: v.number() }),

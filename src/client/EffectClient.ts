@@ -11,10 +11,12 @@ import { v4 as uuid } from "uuid"
 import { maxUrls } from "../contract/Limits.ts"
 import * as ClientError from "./ClientError.ts"
 import type * as Outcomes from "./Outcomes.ts"
+import type { Preview } from "./Preview.ts"
 import * as PromiseClient from "./PromiseClient.ts"
 
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
+export type { Preview, PreviewEntry } from "./Preview.ts"
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
@@ -53,6 +55,10 @@ export interface Client {
       readonly concurrency?: number | undefined
     },
   ) => Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R>
+  /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
+  readonly preview: (
+    urls: ReadonlyArray<string>,
+  ) => Effect.Effect<Preview, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
 }
@@ -111,6 +117,7 @@ export const make = ({
     return {
       check,
       checkAll,
+      preview: (urls) => called((signal) => client.preview(urls, { signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
     }
   })

@@ -1,19 +1,21 @@
 /** The client for programs that do not use Effect: promises, `AbortSignal` and error classes. */
 import { v4 as uuid } from "uuid"
 import { maxUrls } from "../contract/Limits.ts"
-import { batchPath, creditsPath } from "../contract/Wire.ts"
+import { batchPath, creditsPath, previewPath } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
 import * as ClientError from "./ClientError.ts"
 import { exchange } from "./Exchange.ts"
 import { mapInOrder } from "./mapInOrder.ts"
 import type { Options } from "./Options.ts"
 import * as Outcomes from "./Outcomes.ts"
+import * as Preview from "./Preview.ts"
 import * as Request from "./Request.ts"
 import * as Signal from "./Signal.ts"
 
 export * from "./ClientError.ts"
 export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
+export type { Preview, PreviewEntry } from "./Preview.ts"
 
 export interface CallOptions {
   /** Cancels the call, which then rejects with the signal's reason. */
@@ -66,6 +68,8 @@ export interface AuthorityMetrics {
     urls: Iterable<string> | AsyncIterable<string>,
     options?: CheckAllOptions,
   ) => AsyncIterable<Outcomes.CheckResult>
+  /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
+  readonly preview: (urls: ReadonlyArray<string>, options?: CallOptions) => Promise<Preview.Preview>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
 }
@@ -126,7 +130,16 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return body.data.availableCredits
   }
 
-  return { check, checkAll, availableCredits }
+  const preview: AuthorityMetrics["preview"] = async (urls, { signal } = {}) => {
+    const json = { urls: urls.filter(Outcomes.isAdmissible) }
+    if (urls.length > 0 && json.urls.length === 0) {
+      return Preview.previewOf(urls, Preview.emptyAnswer(await availableCredits({ signal })))
+    }
+    const { body } = await send({ path: previewPath, json, signal }, Bodies.PreviewAnswer)
+    return Preview.previewOf(urls, body)
+  }
+
+  return { check, checkAll, preview, availableCredits }
 }
 
 async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {

@@ -105,6 +105,95 @@ export const BatchResponse = Schema.Struct({
   ],
 })
 
+const ValidEntry = Schema.Struct({
+  url,
+  valid: Schema.Literal(true),
+  target: Schema.String.annotations({
+    description: "Host, path and query of the URL in canonical form. URLs with one target are one.",
+  }),
+  duplicateOf: Schema.NullOr(Count).annotations({
+    description: "The index of the first URL with the same target; null for that first URL.",
+  }),
+  known: Schema.Boolean.annotations({
+    description: "True when the service has the figures and asks no provider.",
+  }),
+}).annotations({
+  identifier: "ValidEntry",
+  description: "A URL that can be checked.",
+  examples: [
+    { url: "Example.com", valid: true, target: "example.com/", duplicateOf: null, known: true },
+  ],
+})
+
+const InvalidEntry = Schema.Struct({
+  url,
+  valid: Schema.Literal(false),
+  problem: Schema.String.annotations({ description: "Why the URL cannot be checked." }),
+}).annotations({
+  identifier: "InvalidEntry",
+  description: "A URL that cannot be checked.",
+  examples: [
+    { url: "localhost", valid: false, problem: "its host is not under a public domain ending" },
+  ],
+})
+
+export const PreviewResponse = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    entries: Schema.Array(Schema.Union(ValidEntry, InvalidEntry)).annotations({
+      description: "One entry for each URL, in order.",
+    }),
+    summary: Schema.Struct({
+      total: Count,
+      valid: Count,
+      invalid: Count,
+      duplicates: Count,
+      known: Count,
+      toBuy: Count.annotations({
+        description: "Distinct targets that a provider would be asked for.",
+      }),
+    }).annotations({
+      description:
+        "`valid` and `invalid` add up to `total`. `known` and `toBuy` add up to `valid` without `duplicates`.",
+    }),
+  }),
+  quota: Schema.Struct({
+    maxCredits: Count.annotations({
+      description: "The price of the batch when every valid URL is checked successfully.",
+    }),
+    availableCredits: Count.annotations({ description: "What the account can still spend." }),
+    affordable: Schema.Boolean.annotations({
+      description: "True when `availableCredits` covers `maxCredits`.",
+    }),
+  }),
+}).annotations({
+  identifier: "PreviewResponse",
+  description: "What a batch would do and cost.",
+  examples: [
+    {
+      success: true,
+      data: {
+        entries: [
+          {
+            url: "Example.com",
+            valid: true,
+            target: "example.com/",
+            duplicateOf: null,
+            known: true,
+          },
+          {
+            url: "localhost",
+            valid: false,
+            problem: "its host is not under a public domain ending",
+          },
+        ],
+        summary: { total: 2, valid: 1, invalid: 1, duplicates: 0, known: 1, toBuy: 0 },
+      },
+      quota: { maxCredits: 1, availableCredits: 998, affordable: true },
+    },
+  ],
+})
+
 export const CreditsResponse = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({
@@ -133,6 +222,19 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
   },
 }) {}
 
+const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
+  .setPayload(BatchRequest)
+  .addSuccess(PreviewResponse)
+  .addError(Envelope.InvalidRequest.body)
+  .addError(Envelope.PayloadTooLarge.body)
+  .addError(Envelope.TooManyRequests.body)
+  .annotate(OpenApi.Summary, "What a batch would do and cost, free of charge")
+  .annotate(
+    OpenApi.Description,
+    "Says of each URL whether it can be checked, whether it is a duplicate, and whether its figures " +
+      "are known. Asks no provider, holds no credits and charges nothing.",
+  )
+
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .annotate(OpenApi.Description, "The authority of domains and pages.")
   .add(
@@ -154,6 +256,7 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
           "charged.",
       ),
   )
+  .add(preview)
 
 const quota = HttpApiGroup.make("quota", { topLevel: true })
   .annotate(OpenApi.Description, "The account that owns the API key.")

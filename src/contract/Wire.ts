@@ -4,6 +4,7 @@
  */
 
 export const batchPath = "/v1/metrics/da-pa/batch"
+export const previewPath = "/v1/metrics/da-pa/preview"
 export const creditsPath = "/v1/quota/available-credits"
 
 /** The figures of one URL, each from 0 to 100. */
@@ -29,6 +30,38 @@ export interface BatchAnswer {
     readonly failedUrls: ReadonlyArray<Failure>
   }
   readonly quota: { readonly creditsUsed: number }
+}
+
+/** What a check would do with one submitted URL. */
+export type PreviewEntry =
+  | {
+      readonly url: string
+      readonly valid: true
+      readonly target: string
+      readonly duplicateOf: number | null
+      readonly known: boolean
+    }
+  | { readonly url: string; readonly valid: false; readonly problem: string }
+
+/** The body of the answer to a preview. */
+export interface PreviewAnswer {
+  readonly success: true
+  readonly data: {
+    readonly entries: ReadonlyArray<PreviewEntry>
+    readonly summary: {
+      readonly total: number
+      readonly valid: number
+      readonly invalid: number
+      readonly duplicates: number
+      readonly known: number
+      readonly toBuy: number
+    }
+  }
+  readonly quota: {
+    readonly maxCredits: number
+    readonly availableCredits: number
+    readonly affordable: boolean
+  }
 }
 
 /** The body of the answer about the account's credits. */

@@ -3,18 +3,20 @@
  * `AuthorityCheck` and `CreditLedger`, and the results to HTTP answers.
  */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { CurrentAccount } from "../Account.ts"
+import { type AccountId, CurrentAccount } from "../Account.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api } from "../contract/Api.ts"
+import { Api, type PreviewResponse } from "../contract/Api.ts"
 import { ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
-import { CurrentRequest } from "./Call.ts"
+import { type Current, CurrentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import { errorOf, refuse } from "./errorAnswer.ts"
@@ -24,44 +26,64 @@ import { errorOf, refuse } from "./errorAnswer.ts"
  * violation and accepts content types other than JSON.
  */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
-  Effect.map(AuthorityCheck, ({ check }) =>
-    handlers.handleRaw("checkBatch", ({ headers, request }) =>
-      Effect.gen(function* () {
-        const current = yield* CurrentRequest
-        const accountId = yield* CurrentAccount
-        const list = yield* Effect.catchAll(
-          current.list ?? Body.batch.whole(request.source, accountId),
-          (error) => refuse(error),
-        )
-        const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
-        const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
-        const { id: requestId, known } = current
-        const asked = { ...list, accountId, requestId, idempotencyKey, limit, known }
-        const report = yield* check(asked).pipe(
-          // An expired hold is a fault of the service, so it is logged and answered with 500.
-          Effect.catchTag("HoldExpired", Effect.die),
-          Effect.catchAll((refusal) => refuse(errorOf(refusal, asked))),
-        )
-        current.report = report
-        CheckMeters.count(report)
-        return BatchAnswer.response(report)
-      }),
-    ),
+  Effect.map(Effect.all([AuthorityCheck, CreditLedger]), ([{ check, preview }, ledger]) =>
+    handlers
+      .handleRaw("checkBatch", ({ headers, request }) =>
+        Effect.gen(function* () {
+          const current = yield* CurrentRequest
+          const accountId = yield* CurrentAccount
+          const list = yield* listOf(request, current, accountId)
+          const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
+          const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
+          const { id: requestId, known } = current
+          const asked = { ...list, accountId, requestId, idempotencyKey, limit, known }
+          const report = yield* check(asked).pipe(
+            // An expired hold is a fault of the service, so it is logged and answered with 500.
+            Effect.catchTag("HoldExpired", Effect.die),
+            Effect.catchAll((refusal) => refuse(errorOf(refusal, asked))),
+          )
+          current.report = report
+          CheckMeters.count(report)
+          return BatchAnswer.response(report)
+        }),
+      )
+      .handleRaw("previewBatch", ({ request }) =>
+        Effect.gen(function* () {
+          const accountId = yield* CurrentAccount
+          const list = yield* listOf(request, yield* CurrentRequest, accountId)
+          const { entries, maxCredits, summary } = yield* preview(list)
+          const availableCredits = yield* availableCreditsOf(ledger, accountId)
+          const affordable = maxCredits <= availableCredits
+          const answer: typeof PreviewResponse.Encoded = {
+            success: true,
+            data: { entries, summary },
+            quota: { maxCredits, availableCredits, affordable },
+          }
+          return HttpServerResponse.unsafeJson(answer)
+        }),
+      ),
   ),
 )
+
+const listOf = (
+  { source }: HttpServerRequest.HttpServerRequest,
+  current: Current,
+  accountId: AccountId,
+) => Effect.catchAll(current.list ?? Body.batch.whole(source, accountId), (error) => refuse(error))
+
+const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) =>
+  ledger.balance(accountId).pipe(
+    Effect.catchAll(() => refuse(new ServiceUnavailable({ message: unavailableMessage }))),
+    // A negative balance is a defect of the ledger: `creditsOf` throws and the answer is 500.
+    Effect.map((balance) => creditsOf(Balance.available(balance))),
+  )
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(CreditLedger, (ledger) =>
     handlers.handle("availableCredits", () =>
       Effect.gen(function* () {
-        const balance = yield* Effect.catchAll(ledger.balance(yield* CurrentAccount), () =>
-          refuse(new ServiceUnavailable({ message: unavailableMessage })),
-        )
-        return {
-          success: true as const,
-          // A negative balance is a defect of the ledger: `creditsOf` throws and the answer is 500.
-          data: { availableCredits: creditsOf(Balance.available(balance)) },
-        }
+        const availableCredits = yield* availableCreditsOf(ledger, yield* CurrentAccount)
+        return { success: true as const, data: { availableCredits } }
       }),
     ),
   ),

@@ -74,6 +74,14 @@ export const make = (
     const readThrough = (inner: Provider): Provider => ({
       ...inner,
       known: peekable(recallAll, nothingKnown),
+      areKnown: Effect.fnUntraced(function* (targets) {
+        const now = yield* Clock.currentTimeMillis
+        const isMissing = (target: Target) => memory.recall(target, now) === undefined
+        const pages = targets.filter(isMissing).map(({ page }) => page)
+        const stored = Arr.isNonEmptyArray(pages) ? yield* store.get(pages, now) : []
+        for (const found of stored) memory.learn(found)
+        return targets.map((target) => !isMissing(target))
+      }),
       lookup: Effect.fnUntraced(function* (targets) {
         const now = yield* Clock.currentTimeMillis
         const known = targets.map((target) => memory.recall(target, now))

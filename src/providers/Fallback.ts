@@ -29,6 +29,7 @@ const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
 const orElse = (former: Provider, latter: Provider): Provider => ({
   name: `${former.name},${latter.name}`,
   known: Direct.map(former.known, Option.filter(haveFigures)),
+  ...(former.areKnown !== undefined && { areKnown: former.areKnown }),
   lookup: (targets) =>
     Effect.gen(function* () {
       const outcomes = yield* withHalfTheTime(former.lookup)(targets)

@@ -9,8 +9,9 @@ import { CreditLedger } from "../CreditLedger.ts"
 
 export const authorityCheck: Layer.Layer<AuthorityCheck, never, AuthorityCheck> = Layer.effect(
   AuthorityCheck,
-  Effect.map(AuthorityCheck, ({ check }) =>
+  Effect.map(AuthorityCheck, ({ check, preview }) =>
     AuthorityCheck.of({
+      preview: (list) => Effect.withSpan(preview(list), "AuthorityCheck.preview"),
       check: (request) => Effect.withSpan(check(request), "AuthorityCheck.check"),
     }),
   ),

@@ -5,7 +5,7 @@ import * as fc from "effect/FastCheck"
 import * as Schema from "effect/Schema"
 import type { GenericSchema } from "valibot"
 import * as Bodies from "../../src/client/Bodies.ts"
-import { BatchResponse, CreditsResponse } from "../../src/contract/Api.ts"
+import { BatchResponse, CreditsResponse, PreviewResponse } from "../../src/contract/Api.ts"
 import * as Envelope from "../../src/contract/Envelope.ts"
 import type * as Wire from "../../src/contract/Wire.ts"
 import { runs } from "../support/properties.ts"
@@ -15,9 +15,10 @@ type Same<A, B> = [A, B] extends [B, A] ? true : false
 /** Fails to compile when a type of the promise client differs from the contract's type. */
 const areSame: [
   Same<Wire.BatchAnswer, typeof BatchResponse.Encoded>,
+  Same<Wire.PreviewAnswer, typeof PreviewResponse.Encoded>,
   Same<Wire.CreditsAnswer, typeof CreditsResponse.Encoded>,
   Same<Wire.Refusal, typeof Envelope.Unauthorized.body.Encoded>,
-] = [true, true, true]
+] = [true, true, true, true]
 
 const isRead = <A>(contract: Schema.Schema<A>, client: GenericSchema<unknown, unknown>) =>
   fc.assert(
@@ -32,6 +33,7 @@ describe("the bodies of the promise client", () => {
   it("the promise client reads every answer of the contract unchanged", () => {
     assert.notInclude(areSame, false)
     isRead(Schema.typeSchema(BatchResponse), Bodies.BatchAnswer)
+    isRead(Schema.typeSchema(PreviewResponse), Bodies.PreviewAnswer)
     isRead(Schema.typeSchema(CreditsResponse), Bodies.CreditsAnswer)
     isRead(Schema.encodedSchema(Envelope.Unauthorized.body), Bodies.Refusal)
   })

@@ -8,6 +8,7 @@ import * as Redacted from "effect/Redacted"
 import { AccountName } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as ApiKey from "../../src/ApiKey.ts"
+import { previewPath } from "../../src/contract/Wire.ts"
 import { CreditLedger } from "../../src/CreditLedger.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
@@ -570,6 +571,7 @@ describe("status 404", () => {
 describe("status 405", () => {
   for (const [path, allow] of [
     [batchPath, "POST"],
+    [previewPath, "POST"],
     [creditsPath, "GET"],
     ["/openapi.json", "GET"],
   ] as const) {

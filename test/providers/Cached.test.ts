@@ -29,6 +29,8 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
     return {
       vendor,
       lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)),
+      areKnown: (...urls: ReadonlyArray<string>) =>
+        provider.areKnown?.(targets(...urls)) ?? Effect.dieMessage("the method is absent"),
       known: (...urls: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const found = yield* provider.known(targets(...urls))
@@ -54,6 +56,18 @@ describe("Cached", () => {
       yield* TestClock.adjust("1 minute")
       yield* lookup("example.com", "example.org")
       assert.deepStrictEqual(vendor.calls, [["example.com/"], ["example.org/"], ["example.com/"]])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("figures that only the store has are known, until their lifetime is over", () =>
+    Effect.gen(function* () {
+      yield* Effect.scoped(Effect.flatMap(setUp(), ({ lookup }) => lookup("example.com")))
+      const { areKnown, known, vendor } = yield* setUp()
+      assert.deepStrictEqual(yield* areKnown("example.org", "example.com"), [false, true])
+      assert.isDefined(yield* known("example.com"))
+      yield* TestClock.adjust("24 hours")
+      assert.deepStrictEqual(yield* areKnown("example.com"), [false])
+      assert.lengthOf(vendor.calls, 0)
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
