@@ -1,5 +1,5 @@
 /** The health endpoints for load balancers and operators. They need no API key. */
-import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
+import { makeRoute } from "@effect/platform/HttpRouter"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import { errorBody } from "../contract/Envelope.ts"
@@ -21,20 +21,20 @@ const [working, done, listening] = ["working", "done", "listening"]
 const notReady = "The service is not ready for requests; the field 'parts' of this answer says why."
 
 /**
- * Adds two routes. `/health/live` answers 200 while the process runs. `/health/ready` reports the
+ * Makes two routes. `/health/live` answers 200 while the process runs. `/health/ready` reports the
  * state of each part, with 200 when this process can serve requests and 503 when it cannot.
  */
-export const add = (router: HttpLayerRouter.HttpRouter) =>
-  Effect.gen(function* () {
-    const health = yield* Health
-    const listener = yield* Listener
-    const { circuits = Effect.succeed([]) } = yield* MetricsProvider
-    yield* router.add(
+export const make = Effect.gen(function* () {
+  const health = yield* Health
+  const listener = yield* Listener
+  const { circuits = Effect.succeed([]) } = yield* MetricsProvider
+  return [
+    makeRoute(
       "GET",
       "/health/live",
       Effect.sync(() => HttpServerResponse.unsafeJson({ success: true, status: "live" })),
-    )
-    yield* router.add(
+    ),
+    makeRoute(
       "GET",
       "/health/ready",
       Effect.gen(function* () {
@@ -56,5 +56,6 @@ export const add = (router: HttpLayerRouter.HttpRouter) =>
           ? HttpServerResponse.unsafeJson({ success: true, status: "ready", parts })
           : HttpServerResponse.unsafeJson({ ...errorBody(notReady), parts }, { status: 503 })
       }),
-    )
-  })
+    ),
+  ]
+})

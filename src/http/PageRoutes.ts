@@ -1,6 +1,6 @@
 /** Serves the HTML pages: the console, the API reference and the guide. */
-import type * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
-import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
+import { makeRoute } from "@effect/platform/HttpRouter"
+import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { Page } from "./BuiltPage.ts"
@@ -17,37 +17,36 @@ export interface Options {
 /** The root path. It has no page of its own: it redirects to one of the pages. */
 export const rootPath = "/"
 
-export const add = (router: HttpLayerRouter.HttpRouter, options: Options) =>
-  Effect.zipRight(router.add("GET", rootPath, root), addPages(router, options))
+export const make = (options: Options) => [
+  makeRoute("GET", rootPath, root),
+  ...paths.map((path) => makeRoute("GET", path, pageAt(path, options))),
+]
 
-const root = (request: HttpServerRequest.HttpServerRequest) => {
+const root = Effect.map(HttpServerRequest, (request) => {
   const isBrowser = request.headers["accept"]?.includes("text/html") === true
-  return Effect.succeed(
-    HttpServerResponse.empty({
-      status: 302,
-      headers: {
-        location: isBrowser ? "console" : "docs",
-        link: '<openapi.json>; rel="service-desc", <docs>; rel="service-doc"',
-        vary: "accept",
-      },
-    }),
+  return HttpServerResponse.empty({
+    status: 302,
+    headers: {
+      location: isBrowser ? "console" : "docs",
+      link: '<openapi.json>; rel="service-desc", <docs>; rel="service-doc"',
+      vary: "accept",
+    },
+  })
+})
+
+const pageAt = (path: PagePath, options: Options) => {
+  const page = loader(path, options)
+  return Effect.flatMap(HttpServerRequest, (request) =>
+    // The links of a page are relative, so that a proxy can serve the page under any path. With a
+    // slash at the end of the path the links would be wrong, so the browser is redirected.
+    /\/(\?|$)/.test(request.url)
+      ? Effect.succeed(withoutSlash(path))
+      : Effect.match(Effect.tryPromise(page), {
+          onFailure: () => notBuilt,
+          onSuccess: (page) => responseOf(page, request),
+        }),
   )
 }
-
-const addPages = (router: HttpLayerRouter.HttpRouter, options: Options) =>
-  Effect.forEach(paths, (path) => {
-    const page = loader(path, options)
-    return router.add("GET", path, (request: HttpServerRequest.HttpServerRequest) =>
-      // The links of a page are relative, so that a proxy can serve the page under any path. With a
-      // slash at the end of the path the links would be wrong, so the browser is redirected.
-      /\/(\?|$)/.test(request.url)
-        ? Effect.succeed(withoutSlash(path))
-        : Effect.match(Effect.tryPromise(page), {
-            onFailure: () => notBuilt,
-            onSuccess: (page) => responseOf(page, request),
-          }),
-    )
-  })
 
 // Redirects to the page's path without the slash at its end. `location` is relative to the path
 // with the slash.
@@ -68,7 +67,7 @@ const loader = (path: PagePath, options: Options) => {
   }
 }
 
-const responseOf = (page: Page, request: HttpServerRequest.HttpServerRequest) => {
+const responseOf = (page: Page, request: HttpServerRequest) => {
   const headers = { ...safeguards, "content-security-policy": page.policy, etag: page.etag }
   if (request.headers["if-none-match"]?.includes(page.etag)) {
     return HttpServerResponse.empty({ status: 304, headers })

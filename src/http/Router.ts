@@ -1,16 +1,21 @@
-/** Puts all routes of the service on one router. */
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
-import * as HttpServer from "@effect/platform/HttpServer"
+/** Collects all routes of the service, and finds the route of a request. */
+import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
+import { makeRoute } from "@effect/platform/HttpRouter"
+import { toResponse } from "@effect/platform/HttpServerRespondable"
+import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
+import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import { identity } from "effect/Function"
 import * as Layer from "effect/Layer"
-import * as Scope from "effect/Scope"
 import { ApiKeys } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import { Api } from "../contract/Api.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as Authorization from "./Authorization.ts"
+import { failure } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
 import * as pages from "./PageRoutes.ts"
@@ -23,48 +28,54 @@ export interface Options extends pages.Options {
   readonly corsOrigins: ReadonlyArray<string>
 }
 
-export const layer = (options: Options) =>
-  Layer.mergeAll(
-    contract,
-    others(options),
-    options.corsOrigins.length === 0 ? Layer.empty : cors(options.corsOrigins),
-  )
+/** Returns a function that finds the handler of a request. */
+export const make = (options: Options) =>
+  Effect.gen(function* () {
+    const withCors = options.corsOrigins.length === 0 ? identity : cors(options.corsOrigins)
+    const matches = new Map(
+      [...(yield* contract), ...(yield* others(options))].map((route) => [
+        `${route.method} ${route.path}`,
+        { route, app: withCors(Effect.flatMap(route.handler, toResponse)) },
+      ]),
+    )
+    const noMatch = { route: undefined, app: withCors(answerNoRoute) }
+    return (method: string, url: string) =>
+      matches.get(`${method === "HEAD" ? "GET" : method} ${routes.of(url)?.path}`) ?? noMatch
+  })
 
-type Needed =
-  ApiKeys | AuthorityCheck | CreditLedger | HttpLayerRouter.HttpRouter | RateLimit | Scope.Scope
+type Needed = ApiKeys | AuthorityCheck | CreditLedger | RateLimit
 
 // The contract's routes. They get only the services that their handlers need. The framework copies
-// the services of a route several times per request, so each further service would cost time.
-const contract = Layer.scopedContext(
-  Effect.mapInputContext(
-    Layer.build(
-      HttpLayerRouter.addHttpApi(Api).pipe(
-        Layer.provide([handlers.metrics, handlers.quota]),
-        Layer.provide(Authorization.layer),
-        Layer.provide(HttpServer.layerContext),
-      ),
+// the services of a route per request, so each further service would cost time.
+const contract = Effect.gen(function* () {
+  const { routes } = yield* HttpApiBuilder.Router.router
+  const withMiddleware = yield* HttpApiBuilder.buildMiddleware(Api)
+  return Chunk.map(routes, ({ handler, method, path }) => {
+    // The type of the middleware leaves out the services that `Runner` provides.
+    const app = handler as Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
+    return makeRoute(method, path, withMiddleware(app))
+  })
+}).pipe(
+  Effect.provide(
+    Layer.merge(handlers.metrics, handlers.quota).pipe(
+      Layer.provideMerge(Layer.merge(Authorization.layer, HttpApiBuilder.Router.Live)),
     ),
-    (context: Context.Context<Needed>) =>
-      Context.pick(
-        ApiKeys,
-        AuthorityCheck,
-        CreditLedger,
-        HttpLayerRouter.HttpRouter,
-        RateLimit,
-        Scope.Scope,
-      )(context),
+  ),
+  Effect.mapInputContext((context: Context.Context<Needed>) =>
+    Context.pick(ApiKeys, AuthorityCheck, CreditLedger, RateLimit)(context),
   ),
 )
 
+/** The routes that the contract does not declare. */
 const others = (options: Options) =>
-  HttpLayerRouter.use((router) =>
-    Effect.gen(function* () {
-      yield* HealthRoutes.add(router)
-      yield* pages.add(router, options)
-      yield* router.add("GET", metricsPath, yield* metrics)
-      yield* router.add("GET", openApiPath, yield* openApi)
-    }),
-  )
+  Effect.gen(function* () {
+    return [
+      ...(yield* HealthRoutes.make),
+      ...pages.make(options),
+      makeRoute("GET", metricsPath, yield* metrics),
+      makeRoute("GET", openApiPath, yield* openApi),
+    ]
+  })
 
 const metricsPath = "/metrics"
 
@@ -86,7 +97,7 @@ const openApi = Effect.cached(
 )
 
 const cors = (allowedOrigins: ReadonlyArray<string>) =>
-  HttpLayerRouter.cors({
+  HttpMiddleware.cors({
     allowedOrigins,
     allowedMethods: ["GET", "POST"],
     allowedHeaders: ["content-type", "x-api-key", "idempotency-key", "x-max-credits"],
@@ -104,3 +115,17 @@ export const routes = Routes.make([openApiPath, ...operatorPaths, pages.rootPath
  */
 export const isTraced = (url: string) =>
   routes.of(url)?.path === url && !operatorPaths.includes(url)
+
+const answerNoRoute = Effect.map(HttpServerRequest, ({ method, url }) => noRoute(method, url))
+
+/** The answer 404 or 405 to a request without a route. */
+export const noRoute = (method: string, url: string) => {
+  const route = routes.of(url)
+  if (route === undefined) return failure(404, "There is nothing at this path.")
+  const allow = route.methods.join(", ")
+  return HttpServerResponse.setHeader(
+    failure(405, `This path takes ${allow}, not ${method}.`),
+    "allow",
+    allow,
+  )
+}

@@ -6,6 +6,7 @@
 import * as HttpApp from "@effect/platform/HttpApp"
 import type { HttpBody } from "@effect/platform/HttpBody"
 import { isHttpMethod } from "@effect/platform/HttpMethod"
+import * as HttpRouter from "@effect/platform/HttpRouter"
 import * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Cause from "effect/Cause"
@@ -24,7 +25,7 @@ import { Deadline } from "../Deadline.ts"
 import { type Call, CurrentRequest, mergeNames } from "./Call.ts"
 import { failure } from "./errorAnswer.ts"
 import * as RequestLog from "./RequestLog.ts"
-import type { Routes } from "./Routes.ts"
+import * as Router from "./Router.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 
 export interface Runner {
@@ -37,16 +38,11 @@ export interface Runner {
 }
 
 export const make = (
-  router: HttpApp.Default<unknown, Scope.Scope>,
-  routes: Routes,
+  router: Effect.Effect.Success<ReturnType<typeof Router.make>>,
 ): Effect.Effect<Runner> =>
   Effect.gen(function* () {
     const runtime = yield* Effect.runtime()
     const scope = yield* noScope
-    const app = Effect.flatMap(
-      Effect.catchAllCause(router, (cause) => answerFailure(cause, routes)),
-      completed,
-    )
     let running = 0
     let isCutOff = false
     const left = new Set<Fiber.RuntimeFiber<unknown, unknown>>()
@@ -54,20 +50,24 @@ export const make = (
     const run: Runner["run"] = (call) => {
       const { current, request, response, span } = call
       const { method = "", url = "" } = request
-      if (!isHttpMethod(method)) return answer(call, noRoute(method, url, routes))
+      if (!isHttpMethod(method)) return answer(call, Router.noRoute(method, url))
+      const { app, route } = router(method, url)
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
         // Sets the Deadline that the use case, the providers and the ledger read.
         [Deadline.key, current.deadline],
         [Scope.Scope.key, scope],
+        // No endpoint has parameters in its path or in its query.
+        [HttpRouter.RouteContext.key, { route, params: {} }],
+        [HttpServerRequest.ParsedSearchParams.key, {}],
       ])
       if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)
-      const context = Context.unsafeMake<HttpServerRequest.HttpServerRequest | Scope.Scope>(
-        services,
-      )
+      const context = Context.unsafeMake<Effect.Effect.Context<typeof app>>(services)
       running++
-      const fiber = Runtime.runFork(Runtime.make({ ...runtime, context }))(app)
+      const fiber = Runtime.runFork(Runtime.make({ ...runtime, context }))(
+        Effect.flatMap(Effect.catchAllCause(app, answerFailure), completed),
+      )
       fiber.addObserver((exit) => {
         running--
         left.delete(fiber)
@@ -131,28 +131,11 @@ const restoreVary = (response: HttpServerResponse.HttpServerResponse, vary: stri
     ? response
     : HttpServerResponse.setHeader(response, "vary", mergeNames(response.headers["vary"], vary))
 
-// Answers 404 or 405 when no route matches, and 500 on a defect. The contract's errors do not reach
-// this function, because the routes encode them.
-const answerFailure = (cause: Cause.Cause<unknown>, routes: Routes) => {
-  // The client hung up.
-  if (Cause.isInterruptedOnly(cause)) return Effect.interrupt
-  if (Predicate.isTagged(Option.getOrUndefined(Cause.failureOption(cause)), "RouteNotFound")) {
-    return Effect.map(HttpServerRequest.HttpServerRequest, ({ method, url }) =>
-      noRoute(method, url, routes),
-    )
-  }
-  return Effect.flatMap(CurrentRequest, ({ id }) =>
-    Effect.as(RequestLog.logFailure(cause, id), failure(500, internalErrorMessage)),
-  )
-}
-
-const noRoute = (method: string, url: string, routes: Routes) => {
-  const route = routes.of(url)
-  if (route === undefined) return failure(404, "There is nothing at this path.")
-  const allow = route.methods.join(", ")
-  return HttpServerResponse.setHeader(
-    failure(405, `This path takes ${allow}, not ${method}.`),
-    "allow",
-    allow,
-  )
-}
+// Answers 500 on a defect. The contract's errors do not reach this function, because the routes
+// encode them.
+const answerFailure = (cause: Cause.Cause<unknown>) =>
+  Cause.isInterruptedOnly(cause)
+    ? Effect.interrupt
+    : Effect.flatMap(CurrentRequest, ({ id }) =>
+        Effect.as(RequestLog.logFailure(cause, id), failure(500, internalErrorMessage)),
+      )

@@ -4,7 +4,6 @@
  */
 import type { ServerResponse } from "node:http"
 import { setImmediate } from "node:timers"
-import * as HttpLayerRouter from "@effect/platform/HttpLayerRouter"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -49,10 +48,10 @@ export const layer = <R = never>(options: Options, shortcut?: ShortcutOptions<R>
   Layer.scopedDiscard(
     Effect.gen(function* () {
       const { isEnding, server } = yield* NodeServer.Listener
-      const router = yield* HttpLayerRouter.toHttpEffect(Router.layer(options))
+      const router = yield* Router.make(options)
       const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
       const begin = yield* Call.make(Router.routes, startSpan, options)
-      const { cutOff, run, running } = yield* Runner.make(router, Router.routes)
+      const { cutOff, run, running } = yield* Runner.make(router)
       const takeShortcut = yield* shortcutOf(options, shortcut)
       const answer = (request: Request, response: ServerResponse) => {
         // The connection closes after the answer to an earlier request, so this request gets no
