@@ -43,19 +43,28 @@ export const layer = ({
     secrets: { authorization: VendorHttp.basic(`${login}:${Redacted.value(password)}`) },
   })
 
+  /** Fails when the answer, or the task in it, has an error status. */
+  const verify = (response: VendorHttp.VendorResponse, part: Option.Option<unknown>) =>
+    Option.match(Option.flatMap(part, decodeStatus), {
+      onNone: () => Effect.void,
+      onSome: ({ status_code, status_message }) => {
+        const text = status_message ?? "without a message"
+        return status_code === ok
+          ? Effect.void
+          : http.error(reasonOf(status_code, text), `status ${status_code}, ${text}`, response)
+      },
+    })
+
   /** Sends one task and returns its results. Fails when the call or the task has an error status. */
   const call = Effect.fnUntraced(function* (path: string, task?: object) {
     const json = task === undefined ? undefined : [task]
     const response = yield* http.send({ url: `${url}/${path}`, json })
-    const answer = yield* http.decode(response, decodeBody)
-    const [first] = answer.tasks
-    for (const { status_code, status_message } of [answer, ...(first ? [first] : [])]) {
-      if (status_code !== ok) {
-        const detail = `status ${status_code}, ${status_message ?? "without a message"}`
-        return yield* http.error(reasonOf(status_code), detail, response)
-      }
-    }
+    // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
+    yield* verify(response, response.json)
+    const { tasks } = yield* http.decode(response, decodeBody)
+    const [first] = tasks
     if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
+    yield* verify(response, Option.some(first))
     return first.result ?? []
   })
 
@@ -144,9 +153,14 @@ const nameOf = (target: string): string =>
 const ok = 20000
 
 // The first three digits of `code` are an HTTP status. 40202 and 40209 are rate and concurrency
-// limits.
-const reasonOf = (code: number): ProviderError["reason"] =>
-  code === 40202 || code === 40209 ? "Throttled" : VendorHttp.reasonOf(Math.floor(code / 100))
+// limits. 40200, 40203 and 40210 mean that a payment, the daily cost limit or the balance is at
+// fault. Every other 402xx refuses the caller.
+const reasonOf = (code: number, text: string): ProviderError["reason"] => {
+  if (code === 40202 || code === 40209) return "Throttled"
+  if (code === 40200 || code === 40203 || code === 40210) return "Exhausted"
+  const status = Math.floor(code / 100)
+  return status === 402 ? "Refused" : VendorHttp.reasonOf(status, text)
+}
 
 // Schemas of DataForSEO's answers.
 
@@ -176,6 +190,7 @@ const Body = Schema.Struct({
 })
 
 const decodeBody = TypeGuard.decoder(Body)
+const decodeStatus = Schema.decodeUnknownOption(Schema.Struct(Status))
 
 interface Figure {
   readonly target: string

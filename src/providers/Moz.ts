@@ -134,11 +134,15 @@ const refused = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome
 
 const notFound = -32655
 
-// Returns the reason why a call failed. Prefers the status in the JSON-RPC error to the HTTP
+// Returns the reason why a call failed. Moz documents no status for a used-up quota, so its text
+// decides for every 4xx but 429, and for an error without a status. Otherwise the status in the
+// JSON-RPC error decides, before the HTTP
 // status, because the HTTP status of a failed call may be 200.
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
-  if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status)
+  const text = explain(error)
+  if (status !== 429 && (status ?? 400) < 500 && VendorHttp.saysExhausted(text)) return "Exhausted"
+  if (status !== undefined && status >= 400) return VendorHttp.reasonOf(status, text)
   return isServersFault(error.code) ? "Unavailable" : "Rejected"
 }
 

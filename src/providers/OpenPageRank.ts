@@ -34,6 +34,8 @@ export const layer = (options: {
     provider: "open-page-rank",
     url: options.url,
     secrets: { authorization: Redacted.make(`Bearer ${key}`) },
+    // Its only limit is the monthly quota.
+    reasonOf429: "Exhausted",
   })
   // The former service answers 403 to every key, and the new service refuses the former keys.
   const isFormer = /\/getPageRank\/?$/i.test(options.url) || !key.startsWith("opr_live_")

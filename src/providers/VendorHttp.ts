@@ -30,6 +30,8 @@ export interface VendorResponse {
   readonly status: number
   /** None when the body is not JSON, or is nested deeper than `maxDepth`. */
   readonly json: Option.Option<unknown>
+  /** The start of the body. */
+  readonly text: string
   readonly retryAfter: Option.Option<Duration.Duration>
 }
 
@@ -61,17 +63,28 @@ export interface VendorHttp {
 }
 
 /**
- * Returns the reason of a ProviderError for an HTTP status. Use it only when the vendor's answer
- * contains no error code that is more exact than the status.
+ * Returns the reason of a ProviderError for an HTTP status and the vendor's text. Use it only when
+ * the vendor's answer contains no error code that is more exact than the status.
  */
-export const reasonOf = (status: number): ProviderError["reason"] => {
+export const reasonOf = (status: number, text = ""): ProviderError["reason"] => {
   if (status === 402) return "Exhausted"
-  if (status === 429) return "Throttled"
+  if (status === 429) return contains(text, quotaWord) ? "Exhausted" : "Throttled"
+  if ((status === 401 || status === 403) && saysExhausted(text)) return "Exhausted"
   if (status === 408) return "Timeout"
   if (status >= 500) return "Unavailable"
   if (status >= 400) return callerStatuses.has(status) ? "Refused" : "Rejected"
   return status >= 300 ? "Refused" : "Malformed"
 }
+
+/** True when a refusal with this text means that the quota or the balance is used up. */
+export const saysExhausted = (text: string): boolean =>
+  contains(text, quotaWord) || contains(text, /exhausted/i)
+
+const quotaWord = /quota|balance(?!r)|credit|payment|billing/i
+
+// Words with a dot inside are ignored: they may be a target that the vendor's text names.
+const contains = (text: string, word: RegExp): boolean =>
+  text.split(/[\s"<>]+/).some((part) => word.test(part) && !/\.[a-z]/i.test(part))
 
 /** The statuses with which a vendor refuses the caller, whatever the call is. */
 const callerStatuses = new Set([401, 403, 407])
@@ -84,6 +97,8 @@ export const make = (options: {
   readonly provider: string
   readonly url: string
   readonly secrets: Readonly<Record<string, Redacted.Redacted>>
+  /** The reason of a 429 without `Retry-After`; default `Throttled`. */
+  readonly reasonOf429?: ProviderError["reason"]
 }): VendorHttp => {
   const secrets = Record.map(options.secrets, (secret) => Redacted.value(secret))
   // Some vendors refuse requests without a User-Agent.
@@ -106,7 +121,12 @@ export const make = (options: {
       detail: quote(detail),
       ...Option.match(response?.retryAfter ?? Option.none(), {
         onNone: () => ({}),
-        onSome: (retryAfter) => ({ retryAfter }),
+        onSome: (retryAfter) => ({
+          retryAfter: Duration.min(
+            retryAfter,
+            reason === "Exhausted" ? longestPeriod : longestPause,
+          ),
+        }),
       }),
     })
 
@@ -131,9 +151,16 @@ export const make = (options: {
     )
   }
 
+  const failureOf = (response: VendorResponse) => {
+    const isBare429 = response.status === 429 && Option.isNone(response.retryAfter)
+    const usual = reasonOf(response.status, response.text)
+    const reason = isBare429 ? (options.reasonOf429 ?? usual) : usual
+    return error(reason, explain(response), response)
+  }
+
   const decode: VendorHttp["decode"] = (response, decoder) => {
     const { json, status } = response
-    if (status !== 200) return Either.left(error(reasonOf(status), explain(response), response))
+    if (status !== 200) return Either.left(failureOf(response))
     if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is not JSON"))
     return Either.mapLeft(decoder(json.value), (issue) => error("Malformed", misfit(issue)))
   }
@@ -185,14 +212,17 @@ const responseOf = ({
   Effect.map(Clock.currentTimeMillis, (now) => ({
     status,
     json: parseJson(body),
-    retryAfter: Option.map(Option.fromNullable(retryAfterMs(headers["retry-after"], now)), (ms) =>
-      Duration.millis(Math.min(ms, longestPauseMs)),
+    text: body.slice(0, maxReadLength),
+    retryAfter: Option.map(
+      Option.fromNullable(retryAfterMs(headers["retry-after"], now)),
+      Duration.millis,
     ),
   }))
 
-// Upper limit for `Retry-After`, in milliseconds. Otherwise, a wrong date could block the vendor
-// for years.
-const longestPauseMs = 3_600_000
+// Upper limits for `Retry-After`, the second one for a used-up quota. Otherwise, a wrong date could
+// block the vendor for years.
+const longestPause = Duration.hours(1)
+const longestPeriod = Duration.days(32)
 
 const explain = ({ json, status }: VendorResponse): string =>
   Option.match(Option.flatMap(json, decodeComplaint), {

@@ -150,7 +150,14 @@ for (const change of [{ spamScore: null }, { spamScore: undefined }]) {
 for (const [reason, fault] of [
   ...FakeVendor.failures,
   ["Refused", FakeVendor.answer(401, `{"message":"the token is wrong"}`)],
+  ["Refused", FakeVendor.answer(403, "the load balancer knows no credit-union.example.com")],
+  ["Exhausted", FakeVendor.answer(401, "No credits are left")],
   ["Exhausted", FakeVendor.answer(402, `{"message":"the subscription is spent"}`)],
+  ["Exhausted", FakeVendor.answer(403, `{"error":{"type":"insufficient_quota"}}`)],
+  ["Exhausted", FakeVendor.answer(403, `{"message":"Your plan is exhausted."}`)],
+  ["Exhausted", FakeVendor.answer(429, `{"message":"Monthly quota exceeded"}`)],
+  ["Throttled", FakeVendor.answer(429, `{"message":"resource exhausted, slow down"}`)],
+  ["Rejected", FakeVendor.answer(400, `{"message":"the quota is no target"}`)],
   ["Malformed", FakeVendor.answer(200, `{"results":{}}`)],
 ] as const) {
   it.scoped(
@@ -165,6 +172,22 @@ for (const [reason, fault] of [
       }),
   )
 }
+
+it.scoped(
+  "the http provider's Retry-After may be a month if its quota is used up, else an hour",
+  () =>
+    Effect.gen(function* () {
+      const vendor = yield* make
+      for (const status of [402, 429]) {
+        vendor.script(FakeVendor.answer(status, "", { "retry-after": "2000000" }))
+      }
+      const errors = yield* Effect.replicateEffect(Effect.flip(lookup(vendor, a)), 2)
+      assert.deepStrictEqual(
+        errors.map(({ retryAfter }) => retryAfter),
+        [Duration.seconds(2_000_000), Duration.hours(1)],
+      )
+    }),
+)
 
 it.scoped("the error of the http provider has the Retry-After of a 429 or a 503", () =>
   Effect.gen(function* () {

@@ -106,7 +106,10 @@ it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding er
   }),
 )
 
-for (const [reason, fault] of FakeVendor.failures) {
+for (const [reason, fault] of [
+  ...FakeVendor.failures,
+  ["Exhausted", FakeVendor.answer(429, "")],
+] as const) {
   it.scoped(
     `the Open PageRank fault "${fault.name}" is reported as ${reason}, and the next call works`,
     () =>
