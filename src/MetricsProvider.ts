@@ -9,7 +9,7 @@ import * as Effect from "effect/Effect"
 import type * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { Peekable } from "./Direct.ts"
-import { type Outcome, providerFailed } from "./Metrics.ts"
+import { type Outcome, type ProviderCause, providerFailed } from "./Metrics.ts"
 import type { Target } from "./Target.ts"
 
 /**
@@ -57,7 +57,12 @@ const happened: Readonly<Record<ProviderError["reason"], string>> = {
 
 /** The outcome of a target whose call to the provider failed as a whole. */
 export const failureOf = ({ message, reason }: ProviderError): Outcome =>
-  providerFailed(message, reason === "Timeout" ? "timeout" : "failed")
+  providerFailed(message, causes[reason] ?? "failed")
+
+const causes: Readonly<Partial<Record<ProviderError["reason"], ProviderCause>>> = {
+  Timeout: "timeout",
+  Exhausted: "exhausted",
+}
 
 /** What a subscription still pays for in its current period. */
 export interface Quota {
@@ -88,6 +93,8 @@ export interface Circuit {
   readonly provider: string
   /** Why the circuit is open; undefined when it is closed. */
   readonly openReason: string | undefined
+  /** True when the circuit is open because the vendor's quota is used up. */
+  readonly isExhausted?: boolean
 }
 
 /** The method `known` of a provider without a cache: it always returns none. */

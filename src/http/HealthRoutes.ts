@@ -11,9 +11,9 @@ export const paths = ["/health/live", "/health/ready"] as const
 
 // Reports an open circuit, which does not cause a 503. With a 503, the load balancer would take
 // every replica out of service, although cached figures and the chain's next provider still work.
-const stateOf = ({ openReason, provider }: Circuit) => [
+const stateOf = ({ isExhausted, openReason, provider }: Circuit) => [
   provider,
-  openReason === undefined ? "closed" : `open: ${openReason}`,
+  openReason === undefined ? "closed" : `${isExhausted ? "exhausted" : "open"}: ${openReason}`,
 ]
 
 const [working, done, listening] = ["working", "done", "listening"]

@@ -3,11 +3,15 @@
  * at once. After the cooldown, one trial call goes through. If the trial call succeeds, the circuit
  * closes. The circuit also opens when the vendor has refused too many calls within a certain time,
  * because some vendors then throttle the whole account.
+ *
+ * A provider whose quota is used up is exhausted. It is not asked until the period that it names
+ * ends, or for ten minutes. Then one trial call goes through.
  */
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type { ProviderError } from "../MetricsProvider.ts"
+import * as Option from "effect/Option"
+import type { Circuit, ProviderError } from "../MetricsProvider.ts"
 import type { Blame } from "./Blame.ts"
 import type { Limit } from "./Limit.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -35,8 +39,20 @@ export interface Options {
   readonly blame: Blame
 }
 
+export interface Vendor {
+  readonly name: string
+  /**
+   * Asks the vendor, free of charge, in how many milliseconds a used-up quota is renewed. None when
+   * the vendor does not say, or when its quota is not used up.
+   */
+  readonly renewalMs: Effect.Effect<Option.Option<number>>
+}
+
 /** The circuit is open, so no call was made. `message` says why. */
-export class CircuitOpen extends Data.TaggedError("CircuitOpen")<{ readonly message: string }> {}
+export class CircuitOpen extends Data.TaggedError("CircuitOpen")<{
+  readonly message: string
+  readonly isExhausted: boolean
+}> {}
 
 export interface CircuitBreaker {
   /**
@@ -47,14 +63,13 @@ export interface CircuitBreaker {
     call: Effect.Effect<A, ProviderError>,
     targets: number,
   ) => Effect.Effect<A, ProviderError | CircuitOpen>
-  /** Why the circuit is open now; undefined when the next call goes through. */
-  readonly openReason: Effect.Effect<string | undefined>
+  readonly state: Effect.Effect<Pick<Circuit, "openReason" | "isExhausted">>
 }
 
 /**
  * Makes a breaker with a closed circuit. The state is in memory: each process has its own circuit.
  */
-export const make = (options: Options): CircuitBreaker => {
+export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
   const refusals = {
     max: options.refusals?.max ?? Number.POSITIVE_INFINITY,
     tolerated: options.refusals?.tolerated ?? Number.POSITIVE_INFINITY,
@@ -66,6 +81,7 @@ export const make = (options: Options): CircuitBreaker => {
     times: new Array<number>(),
   }
   let failures = 0
+  let isExhausted = false
   let nextTrialAt = Number.NEGATIVE_INFINITY
   let isTrying = false
   let inFlight = 0
@@ -73,6 +89,8 @@ export const make = (options: Options): CircuitBreaker => {
   // Returns why the circuit is open at the time `now`, or undefined when a call may go through.
   // `now` is a time of `MonotonicClock.now`, in milliseconds.
   const openReason = (now: number): string | undefined => {
+    const isClosed = now >= nextTrialAt && !isTrying
+    if (isExhausted && !isClosed) return "its quota is used up"
     while ((refusals.times[0] ?? now) < now - Duration.toMillis(refusals.per))
       refusals.times.shift()
     options.limit.tolerate(refusals.tolerated - refusals.times.length)
@@ -80,16 +98,52 @@ export const make = (options: Options): CircuitBreaker => {
       return `the provider refused ${refusals.times.length} calls in the last ${Duration.format(refusals.per)}`
     }
     if (failures < options.failures || !options.blame.isVendors(now)) return undefined
-    return now < nextTrialAt || isTrying ? `${failures} calls in a row have failed` : undefined
+    return isClosed ? undefined : `${failures} calls in a row have failed`
   }
 
-  const failed = (error: ProviderError, targets: number, now: number) => {
+  const askForRenewal = Effect.flatMap(vendor.renewalMs, (renewal) =>
+    Effect.map(MonotonicClock.now, (now) => {
+      if (isExhausted && Option.isSome(renewal)) nextTrialAt = now + renewal.value
+    }),
+  )
+
+  const exhausted = ({ message, retryAfter }: ProviderError, now: number) => {
+    const named = Duration.toMillis(retryAfter ?? 0)
+    const isNew = !isExhausted
+    isExhausted = true
+    nextTrialAt = now + (named > 0 ? named : exhaustedMs)
+    return Effect.zipRight(
+      isNew
+        ? Effect.logWarning(
+            "A provider is exhausted: its quota is used up, or a payment is due. For some time the provider is not asked, and URLs get PROVIDER_ERROR, unless another provider answers. To continue at once, pay or buy more, and restart the service.",
+            message,
+          )
+        : Effect.void,
+      named > 0 ? Effect.void : Effect.forkDaemon(askForRenewal),
+    )
+  }
+
+  const failed = (error: ProviderError, targets: number, now: number, isTrial: boolean) => {
+    if (isRefusal.has(error.reason)) refusals.times.push(now)
+    // A call that began before the provider was exhausted says nothing new.
+    if (isExhausted && !isTrial) return Effect.void
+    if (error.reason === "Exhausted") return exhausted(error, now)
     // One target of the call may be at fault. The calls for its halves find that out.
     if (error.reason !== "Rejected" || targets === 1) failures += 1
     const pauses = [options.cooldown, error.retryAfter ?? 0].map((_) => Duration.toMillis(_))
     nextTrialAt = now + Math.max(...pauses)
     if (failures >= options.failures && options.blame.isVendors(now)) options.blame.forget()
-    if (isRefusal.has(error.reason)) refusals.times.push(now)
+    return Effect.void
+  }
+
+  const succeeded = (isTrial: boolean) => {
+    if (isExhausted && !isTrial) return Effect.void
+    const isRenewed = isExhausted
+    failures = 0
+    isExhausted = false
+    return isRenewed
+      ? Effect.logInfo("The exhausted provider answers again.", vendor.name)
+      : Effect.void
   }
 
   const tooMany = () =>
@@ -100,14 +154,15 @@ export const make = (options: Options): CircuitBreaker => {
   const guard: CircuitBreaker["guard"] = Effect.fnUntraced(function* (call, targets) {
     const now = yield* MonotonicClock.now
     const message = openReason(now) ?? tooMany()
-    if (message !== undefined) return yield* new CircuitOpen({ message })
-    const isTrial = failures >= options.failures
+    if (message !== undefined) return yield* new CircuitOpen({ message, isExhausted })
+    const isTrial = isExhausted || failures >= options.failures
     if (isTrial) isTrying = true
     inFlight += 1
     return yield* call.pipe(
       Effect.tapBoth({
-        onSuccess: () => Effect.sync(() => void (failures = 0)),
-        onFailure: (error) => Effect.map(MonotonicClock.now, (now) => failed(error, targets, now)),
+        onSuccess: () => Effect.suspend(() => succeeded(isTrial)),
+        onFailure: (error) =>
+          Effect.flatMap(MonotonicClock.now, (now) => failed(error, targets, now, isTrial)),
       }),
       Effect.ensuring(
         Effect.sync(() => {
@@ -118,8 +173,21 @@ export const make = (options: Options): CircuitBreaker => {
     )
   })
 
-  return { guard, openReason: Effect.map(MonotonicClock.now, openReason) }
+  const state = Effect.map(MonotonicClock.now, (now) => {
+    const reason = openReason(now)
+    return { openReason: reason, isExhausted: isExhausted && reason !== undefined }
+  })
+
+  return { guard, state }
 }
 
+/** How long an exhausted provider is not asked when nobody says when its quota is renewed. */
+const exhaustedMs = 600_000
+
 /** The reasons of failed calls that count towards a vendor's limit on answers with a 4xx status. */
-const isRefusal = new Set<ProviderError["reason"]>(["Refused", "Rejected", "Throttled"])
+const isRefusal = new Set<ProviderError["reason"]>([
+  "Exhausted",
+  "Refused",
+  "Rejected",
+  "Throttled",
+])

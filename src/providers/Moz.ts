@@ -136,8 +136,7 @@ const notFound = -32655
 
 // Returns the reason why a call failed. Moz documents no status for a used-up quota, so its text
 // decides for every 4xx but 429, and for an error without a status. Otherwise the status in the
-// JSON-RPC error decides, before the HTTP
-// status, because the HTTP status of a failed call may be 200.
+// JSON-RPC error decides before the HTTP status, which may be 200 for a failed call.
 const reasonOf = (error: RpcError, httpStatus: number): ProviderError["reason"] => {
   const status = error.status ?? error.httpStatus ?? (httpStatus >= 400 ? httpStatus : undefined)
   const text = explain(error)

@@ -4,9 +4,11 @@
  * long as the vendor's `Retry-After`.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { constant } from "effect/Function"
+import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
@@ -27,12 +29,15 @@ export interface Options extends CircuitBreaker.Options {
 
 /**
  * Returns the vendor with timeout, retries and circuit breaker. While the circuit is open, `lookup`
- * fails at once with Unavailable.
+ * fails at once with Unavailable, or with Exhausted when the vendor's quota is used up.
  */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
   const { blame } = options
-  const breaker = CircuitBreaker.make(options)
+  const breaker = CircuitBreaker.make(options, {
+    name: inner.name,
+    renewalMs: renewalMs(inner, options.timeout),
+  })
   const record = recorder(meters)
 
   const failure = (reason: ProviderError["reason"], detail: string) =>
@@ -59,6 +64,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         onFailure: ({ message, reason }) =>
           Effect.flatMap(MonotonicClock.now, (now) => {
             meters.failedCalls(reason)
+            // Nobody is blamed for a used-up quota, and the circuit breaker logs it once.
+            if (reason === "Exhausted") return Effect.void
             const warning = Effect.logWarning(
               "A call to the provider failed. If this message repeats, run 'authority doctor'.",
               message,
@@ -90,14 +97,12 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
   return {
     ...inner,
-    circuits: Effect.map(breaker.openReason, (openReason) => [
-      { provider: inner.name, openReason },
-    ]),
+    circuits: Effect.map(breaker.state, (state) => [{ provider: inner.name, ...state }]),
     lookup: (targets) =>
       Effect.all([MonotonicClock.now, Deadline.remainingMs, Caller]).pipe(
         Effect.flatMap(([now, ms, { account }]) => callUntil(targets, now + ms, account)),
-        Effect.catchTag("CircuitOpen", ({ message }) =>
-          failure("Unavailable", `not asked, because ${message}`),
+        Effect.catchTag("CircuitOpen", ({ isExhausted, message }) =>
+          failure(isExhausted ? "Exhausted" : "Unavailable", `not asked, because ${message}`),
         ),
         Effect.tapError((error) => record(targets, targets.map(constant(failureOf(error))))),
       ),
@@ -131,6 +136,20 @@ const observed = <A>(call: Effect.Effect<A, ProviderError>, limit: Limit) =>
         }),
     }),
   )
+
+const renewalMs = (
+  { status }: MetricsProvider["Type"],
+  timeout: Duration.DurationInput,
+): Effect.Effect<Option.Option<number>> =>
+  status === undefined
+    ? Effect.succeedNone
+    : Effect.zipWith(status, Clock.currentTimeMillis, ({ quota }, now) => {
+        const ms = (quota?.resetsAt ?? now) - now
+        return quota !== undefined && quota.left <= 0 && ms > 0 ? Option.some(ms) : Option.none()
+      }).pipe(
+        Effect.timeout(timeout),
+        Effect.catchAll(() => Effect.succeedNone),
+      )
 
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 

@@ -64,8 +64,11 @@ export const make = (
     const asking =
       owners.size === 1
         ? ask(batch, account)
-        : Effect.catchAll(call(batch, several), () =>
+        : Effect.catchAll(call(batch, several), (error) =>
             Effect.map(MonotonicClock.now, (now) => {
+              if (error.reason === "Exhausted") {
+                return tickets.answerAll(batch, failureOf(error))
+              }
               blame.separate(owners, now)
               tickets.putBack(batch)
             }),

@@ -61,7 +61,15 @@ const circuitGauges = Effect.map(MetricsProvider, ({ circuits = Effect.succeed([
       : gauge(
           "authority_provider_circuit_open",
           "1 while the provider is not asked because its calls failed, else 0",
-          all.map(({ openReason, provider }) => [{ provider }, openReason === undefined ? 0 : 1]),
+          all.map(({ isExhausted, openReason, provider }) => [
+            { provider },
+            openReason === undefined || isExhausted ? 0 : 1,
+          ]),
+        ) +
+        gauge(
+          "authority_provider_exhausted",
+          "1 while the provider is not asked because its quota is used up, else 0",
+          all.map(({ isExhausted, provider }) => [{ provider }, isExhausted ? 1 : 0]),
         ),
   ),
 )

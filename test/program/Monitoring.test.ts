@@ -116,7 +116,7 @@ describe("a running service", () => {
         assert.deepStrictEqual(counted("authority_provider_calls_total"), [{ value: "2", labels }])
         assert.deepStrictEqual(counted("authority_provider_outcomes_total"), [
           { value: "1", labels: { ...labels, outcome: "checked" } },
-          { value: "1", labels: { ...labels, outcome: "failed" } },
+          { value: "1", labels: { ...labels, outcome: "failed", cause: "failed" } },
         ])
         assert.deepStrictEqual(counted("authority_provider_cache_misses_total"), [
           { value: "2", labels },

@@ -168,6 +168,33 @@ describe("a vendor that fails for everybody", () => {
     }).pipe(Effect.provide(layer))
   })
 
+  it.scoped("nobody is blamed for a used-up quota", () => {
+    const vendor = ScriptedVendor.make({ batchSize: 50 })
+    const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {
+      timeout: "10 seconds",
+      concurrency: 4,
+      cache: { ttl: Duration.hours(24), capacity: 1000 },
+    }).pipe(Layer.provide(MemoryMetricsCache.layer))
+    const both = Effect.gen(function* () {
+      const a = yield* Effect.fork(ask("a", "a.example.org"))
+      const b = yield* Effect.fork(ask("b", "b.example.org"))
+      yield* TestClock.adjust("1 second")
+      return [...tags(yield* a), ...tags(yield* b)]
+    })
+    return Effect.gen(function* () {
+      for (const account of ["a", "b"]) yield* asked("1 second", account, "example.org")
+      vendor.always(fails("Exhausted"))
+      for (let i = 0; i < 30; i++) {
+        assert.deepStrictEqual(yield* both, ["PROVIDER_ERROR", "PROVIDER_ERROR"])
+      }
+      vendor.always(right)
+      yield* TestClock.adjust("10 minutes")
+      assert.deepStrictEqual(yield* both, ["ok", "ok"])
+      // The accounts still share a call, because none was set apart.
+      assert.deepStrictEqual(vendor.calls.at(-1), ["a.example.org/", "b.example.org/"])
+    }).pipe(Effect.provide(layer))
+  })
+
   it.scoped("the circuit opens when one account is the only one", () => {
     const vendor = ScriptedVendor.make({ batchSize: 50 })
     const layer = Composed.decorated(Layer.succeed(MetricsProvider, vendor.provider), {

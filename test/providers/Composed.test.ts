@@ -210,6 +210,28 @@ describe("a chain of vendors", () => {
   )
 })
 
+it.scoped("a target fails with the cause exhausted when the quota of every vendor is used up", () =>
+  Effect.gen(function* () {
+    const vendors = ["first", "second"].map((name) => ScriptedVendor.make({ name }))
+    vendors.forEach(({ always }) => always(ScriptedVendor.fails("Exhausted")))
+    const [first, second] = vendors.map(({ provider }) => bought(provider))
+    const chain = first && second ? Composed.chain([first, second]) : assert.fail()
+    const { lookup } = Context.get(
+      yield* Layer.build(Layer.provide(chain, MemoryMetricsCache.layer)),
+      MetricsProvider,
+    )
+    for (let i = 0; i < 3; i++) {
+      const asking = yield* Effect.fork(lookup(targets("example.com")))
+      yield* TestClock.adjust("1 second")
+      assert.containSubset(yield* asking, [{ reason: "PROVIDER_ERROR", cause: "exhausted" }])
+    }
+    assert.deepStrictEqual(
+      vendors.map(({ calls }) => calls.length),
+      [1, 1],
+    )
+  }),
+)
+
 it.scoped("a cache time to live of zero turns the cache off", () =>
   Effect.gen(function* () {
     const vendor = ScriptedVendor.make()

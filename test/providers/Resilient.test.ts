@@ -10,6 +10,7 @@ import * as Predicate from "effect/Predicate"
 import * as TestClock from "effect/TestClock"
 import { Deadline } from "../../src/Deadline.ts"
 import { providerFailed } from "../../src/Metrics.ts"
+import type { MetricsProvider, Quota } from "../../src/MetricsProvider.ts"
 import { Blame } from "../../src/providers/Blame.ts"
 import { Limit } from "../../src/providers/Limit.ts"
 import * as Resilient from "../../src/providers/Resilient.ts"
@@ -19,17 +20,23 @@ import { settable } from "../support/SettableClock.ts"
 
 const { checked, fails, hang, right } = ScriptedVendor
 
-const setUp = (options: Partial<Resilient.Options> = {}) => {
+const setUp = (
+  options: Partial<Resilient.Options> = {},
+  more: Partial<MetricsProvider["Type"]> = {},
+) => {
   const vendor = ScriptedVendor.make()
-  const provider = Resilient.make(vendor.provider, {
-    timeout: "10 seconds",
-    retries: 3,
-    failures: 100,
-    cooldown: "15 seconds",
-    blame: new Blame(),
-    limit: new Limit(4),
-    ...options,
-  })
+  const provider = Resilient.make(
+    { ...vendor.provider, ...more },
+    {
+      timeout: "10 seconds",
+      retries: 3,
+      failures: 100,
+      cooldown: "15 seconds",
+      blame: new Blame(),
+      limit: new Limit(4),
+      ...options,
+    },
+  )
   const lookup = provider.lookup(targets("example.com"))
   /** Starts a lookup, advances the clock by `time` and returns the result. */
   const asking = (time: Duration.DurationInput) =>
@@ -220,13 +227,14 @@ describe("the circuit breaker", () => {
       vendor.always(fails("Unreachable"))
       const provider = vendor.provider.name
       for (let i = 0; i < 2; i++) yield* asking(0)
-      assert.deepStrictEqual(yield* circuits, [{ provider, openReason: undefined }])
+      const closed = { provider, openReason: undefined, isExhausted: false }
+      assert.deepStrictEqual(yield* circuits, [closed])
       yield* asking(0)
       assert.deepStrictEqual(yield* circuits, [
-        { provider, openReason: "3 calls in a row have failed" },
+        { ...closed, openReason: "3 calls in a row have failed" },
       ])
       yield* TestClock.adjust("15 seconds")
-      assert.deepStrictEqual(yield* circuits, [{ provider, openReason: undefined }])
+      assert.deepStrictEqual(yield* circuits, [closed])
       assert.lengthOf(vendor.calls, 3)
     }),
   )
@@ -306,5 +314,124 @@ describe("the circuit breaker", () => {
         assert.isAtMost(calls - Math.floor(calls / 3), 12)
         assert.isAtLeast(calls, 12)
       }),
+  )
+})
+
+describe("an exhausted provider", () => {
+  /** Asks once a second during `time`. Returns the number of calls that reached the vendor. */
+  const callsDuring = (
+    { asking, vendor }: ReturnType<typeof setUp>,
+    time: Duration.DurationInput,
+    minSeconds = 1,
+  ) =>
+    Effect.gen(function* () {
+      const before = vendor.calls.length
+      const times = Duration.toSeconds(time) / minSeconds
+      for (let i = 0; i < times; i++) {
+        assert.containSubset(yield* asking(Duration.seconds(minSeconds)), {
+          left: { reason: "Exhausted" },
+        })
+      }
+      return vendor.calls.length - before
+    })
+
+  it.effect("an exhausted provider is asked once every ten minutes, and logged once", () => {
+    const log: Array<string> = []
+    const logger = Logger.make(({ message }) => void log.push(String(message)))
+    return Effect.gen(function* () {
+      const all = setUp()
+      all.vendor.always(fails("Exhausted"))
+      assert.strictEqual(yield* callsDuring(all, "10 minutes", 30), 1)
+      assert.containSubset(yield* all.circuits, [{ openReason: undefined }])
+      assert.strictEqual(yield* callsDuring(all, "20 minutes", 30), 2)
+      assert.lengthOf(log, 1)
+      assert.match(String(log[0]), /A provider is exhausted.*as the script says/)
+
+      all.vendor.always(ScriptedVendor.right)
+      assert.containSubset(yield* all.asking(0), answered)
+      assert.deepStrictEqual(log.slice(1), ["The exhausted provider answers again.,scripted"])
+      assert.containSubset(yield* all.asking(0), answered)
+    }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
+  })
+
+  it.effect("an exhausted provider is left alone until the Retry-After ends", () =>
+    Effect.gen(function* () {
+      const all = setUp()
+      all.vendor.script(fails("Exhausted", Duration.days(30)))
+      yield* all.asking(0)
+      assert.containSubset(yield* all.circuits, [
+        { openReason: "its quota is used up", isExhausted: true },
+      ])
+      assert.strictEqual(yield* callsDuring(all, "30 days", 86_400), 0)
+      assert.containSubset(yield* all.asking(0), answered)
+    }),
+  )
+
+  const rows: Quota = { unit: "rows", allotted: 3000, left: 0, resetsAt: null }
+
+  for (const [title, quota, time] of [
+    ["for the hour until its quota is renewed", { ...rows, resetsAt: 3_600_000 }, "1 hour"],
+    ["for the minute until its quota is renewed", { ...rows, resetsAt: 60_000 }, "1 minute"],
+    ["for ten minutes if the period of its quota is over", { ...rows, resetsAt: 0 }, "10 minutes"],
+    [
+      "for ten minutes if rows are left, because then something else is at fault",
+      { ...rows, left: 2999, resetsAt: 3_600_000 },
+      "10 minutes",
+    ],
+  ] as const) {
+    it.effect(`an exhausted provider is left alone ${title}`, () =>
+      Effect.gen(function* () {
+        const all = setUp({}, { status: Effect.succeed({ quota }) })
+        all.vendor.script(fails("Exhausted"))
+        yield* all.asking(0)
+        assert.strictEqual(yield* callsDuring(all, time, 30), 0)
+        assert.containSubset(yield* all.asking(0), answered)
+      }),
+    )
+  }
+
+  it.effect("the calls in flight when a provider is exhausted change nothing", () =>
+    Effect.gen(function* () {
+      const all = setUp({ failures: 3, retries: 0 })
+      for (const step of [ScriptedVendor.right, fails("Unreachable"), fails("Exhausted")]) {
+        all.vendor.script(ScriptedVendor.after("1 second", step))
+        yield* Effect.fork(Effect.either(all.lookup))
+      }
+      all.vendor.always(fails("Exhausted"))
+      yield* all.asking(0)
+      assert.strictEqual(yield* callsDuring(all, "10 minutes", 30), 0)
+      yield* all.asking(0)
+      assert.lengthOf(all.vendor.calls, 5)
+    }),
+  )
+
+  it.effect("one trial call at a time asks an exhausted provider", () =>
+    Effect.gen(function* () {
+      const all = setUp({ retries: 0 })
+      all.vendor.script(fails("Exhausted"))
+      yield* all.asking("10 minutes")
+      all.vendor.script(ScriptedVendor.after("1 second", fails("Unavailable")))
+      const trial = yield* Effect.fork(Effect.either(all.lookup))
+      yield* callsDuring(all, "16 seconds")
+      yield* trial
+      assert.lengthOf(all.vendor.calls, 2)
+      assert.containSubset(yield* all.asking(0), answered)
+    }),
+  )
+
+  it.effect("the period of an exhausted provider does not change with the wall clock", () =>
+    Effect.gen(function* () {
+      const { adjust, clock, putBack } = yield* settable
+      yield* Effect.gen(function* () {
+        const { lookup, vendor } = setUp()
+        vendor.script(fails("Exhausted"))
+        yield* Effect.flip(lookup)
+        putBack("1 hour")
+        yield* adjust("599 seconds")
+        assert.strictEqual((yield* Effect.flip(lookup)).reason, "Exhausted")
+        yield* adjust("1 second")
+        assert.deepStrictEqual(yield* lookup, answered.right)
+      }).pipe(Effect.withClock(clock))
+    }),
   )
 })
