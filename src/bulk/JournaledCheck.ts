@@ -113,6 +113,31 @@ export const tallyOf = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
     return tally.summary()
   })
 
+/** Sums what the journal's answers cost, and finds the batches of the list without an answer. */
+export const paidAndLeft = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
+  Effect.gen(function* () {
+    const journal = yield* CheckJournal
+    const answered = batches.pipe(
+      Stream.zipWithIndex,
+      Stream.mapEffect(([urls, batch]) =>
+        Effect.map(journal.find(batch), (entry) => ({
+          urls,
+          answer: entry?.fingerprint === fingerprintOf(urls) ? entry.answer : undefined,
+        })),
+      ),
+    )
+    const paid = yield* Stream.runFold(
+      answered,
+      0,
+      (sum, { answer }) => sum + (answer?.creditsUsed ?? 0),
+    )
+    const left = answered.pipe(
+      Stream.filter(({ answer }) => answer === undefined),
+      Stream.map(({ urls }) => urls),
+    )
+    return { paid, left }
+  })
+
 const toResult = (outcome: Outcome): CompactOutcome =>
   "reason" in outcome ? outcome.reason : compact(outcome)
 

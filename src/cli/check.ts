@@ -20,12 +20,14 @@ import * as JournaledCheck from "../bulk/JournaledCheck.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import * as SqlCheckJournal from "../sql/CheckJournal.ts"
 import * as CheckTally from "../bulk/CheckTally.ts"
+import * as ListPreview from "../bulk/ListPreview.ts"
 import * as OutcomeFile from "../bulk/OutcomeFile.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
 import { counted } from "../text/counted.ts"
+import { printable } from "../text/printable.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Verb from "./Verb.ts"
 
@@ -46,6 +48,8 @@ const Options = Schema.Struct({
   format: Schema.optional(Schema.Literal(...OutcomeFormat.names)),
   patience: TimeSpan,
   again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  preview: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  maxCredits: Schema.optional(Verb.wholeNumber(0, " of credits")),
   json: Verb.json,
 })
 type Options = typeof Options.Type
@@ -71,6 +75,7 @@ const check = (given: Options) =>
         message: `the output ${output} would overwrite the list; name another file with --output`,
       })
     }
+    if (options.preview) return yield* showPreview(options, input)
     const place = output ?? input.file?.path
     const journal = place === undefined ? undefined : `${place}.journal`
     const state =
@@ -78,7 +83,10 @@ const check = (given: Options) =>
         ? "new"
         : yield* stateOf(options, input, journal)
     if (state === "complete") return
-    if (state !== "finished") yield* greet(options)
+    if (state !== "finished") {
+      yield* greet(options)
+      yield* withinLimit(options, input, options.again ? undefined : journal)
+    }
 
     const resume = howToResume(journal, input)
     const summary = yield* Effect.gen(function* () {
@@ -133,10 +141,69 @@ export const verb = Verb.make({
         ).choices(OutcomeFormat.names),
       )
       .option("--patience <TIME>", "how long to retry while the service fails", "2m")
+      .option("--preview", "say what the check would do and cost, free of charge, and end")
+      .option(
+        "--max-credits <CREDITS>",
+        "the most that the list may cost, earlier runs included; above it, nothing is checked",
+      )
       .option("--again", "check a finished list once more, and pay for it once more"),
   options: Options,
   run: check,
 })
+
+/** Prints what the check would do and cost. */
+const showPreview = (options: Options, { batches }: UrlInput.UrlInput) =>
+  Effect.gen(function* () {
+    const preview = yield* previewOf(options, batches, (url, problem) => {
+      process.stderr.write(`${printable(url)}: ${problem}\n`)
+    })
+    yield* line(options.json ? JSON.stringify({ preview }) : ListPreview.describe(preview))
+  })
+
+const previewOf = <E>(
+  options: Options,
+  batches: Stream.Stream<ReadonlyArray<string>, E>,
+  onInvalid: (url: string, problem: string) => void,
+) =>
+  Effect.gen(function* () {
+    const stopped = (error: Client.AnyClientError | Client.InvalidBaseUrl) =>
+      new CheckStopped({ message: reason(error, options) })
+    const client = yield* Effect.mapError(
+      connect(options, options.patience, () => Effect.void),
+      stopped,
+    )
+    const ask = (urls: ReadonlyArray<string>) => Effect.mapError(client.preview(urls), stopped)
+    return yield* ListPreview.of(batches, { ask, concurrency, onInvalid })
+  })
+
+/**
+ * Fails before anything is paid when the list may cost more than --max-credits. What earlier runs
+ * paid counts.
+ */
+const withinLimit = (options: Options, input: UrlInput.UrlInput, journal: string | undefined) =>
+  Effect.gen(function* () {
+    const { maxCredits: limit } = options
+    if (limit === undefined) return
+    if (input.file === undefined) {
+      return yield* new CheckStopped({
+        message: "--max-credits needs a list in a file, because the list is read twice",
+      })
+    }
+    const { paid, left } = yield* JournaledCheck.paidAndLeft(input.batches)
+    const { maxCredits } = yield* previewOf(options, left, () => {})
+    if (paid + maxCredits <= limit) return
+    const before = paid === 0 ? "" : `, after ${paid.toLocaleString("en")} already paid`
+    return yield* new CheckStopped({
+      message: `the list may cost ${counted(maxCredits, "credit")}${before}, and --max-credits is ${limit.toLocaleString("en")}; nothing was checked now`,
+    })
+  }).pipe(
+    Effect.catchTag("JournalFailed", ({ message }) => new CheckStopped({ message })),
+    Effect.provide(
+      journal !== undefined && existsSync(journal)
+        ? SqlCheckJournal.layer(journal)
+        : CheckJournal.forgetful,
+    ),
+  )
 
 /**
  * Finds out whether an earlier run finished the list. For "complete", and for "finished" if the

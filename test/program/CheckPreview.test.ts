@@ -1,0 +1,102 @@
+/** `authority check --preview` and `--max-credits`: what a list costs, before it is paid. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { project } from "../support/BulkCheck.ts"
+import { start } from "../support/TestServer.ts"
+import { verb } from "../support/Verb.ts"
+
+const service = Effect.gen(function* () {
+  const server = yield* start({ price: 2 })
+  return { ...(yield* project(server.url, server.key)), books: server.books }
+})
+
+/** 60 different hosts, each of them twice, so that duplicates lie in different batches. */
+const twice = Array.from({ length: 120 }, (_, i) => `site${i % 60}.example.com`)
+
+describe("authority check --preview", () => {
+  it.scopedLive("prints what the list costs at most, and names what cannot be checked", () =>
+    Effect.gen(function* () {
+      const { args, books, cwd, list } = yield* service
+      list([...twice, "localhost", "x".repeat(1001)])
+      const { code, stderr, stdout } = yield* verb(cwd, [...args, "--preview"])
+      assert.strictEqual(code, 0, stderr)
+      assert.strictEqual(
+        stdout,
+        "Of 122 URLs, 120 can be checked and 2 cannot; 60 are duplicates. The service knows 60 targets and would buy 0. A check costs at most 240 credits, and the account has 1,000.\n",
+      )
+      assert.match(
+        stderr,
+        /^localhost: its host is not under a public domain ending\nx+: it is too/,
+      )
+      const json = yield* verb(cwd, [...args, "--preview", "--json"])
+      assert.deepStrictEqual(JSON.parse(json.stdout).preview, {
+        total: 122,
+        valid: 120,
+        invalid: 2,
+        duplicates: 60,
+        known: 60,
+        toBuy: 0,
+        maxCredits: 240,
+        availableCredits: 1000,
+      })
+      assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+    }),
+  )
+
+  it.scopedLive("fails with the advice of a check when the key is wrong", () =>
+    Effect.gen(function* () {
+      const { cwd, list, args } = yield* service
+      list(["example.com"])
+      const wrong = args.with(3, `am_${"1".repeat(43)}`)
+      const { code, stderr } = yield* verb(cwd, [...wrong, "--preview"])
+      assert.strictEqual(code, 1)
+      assert.match(stderr, /the service rejects the key/)
+    }),
+  )
+})
+
+describe("authority check --max-credits", () => {
+  it.scopedLive("a list that may cost more is not checked, and one at the limit is", () =>
+    Effect.gen(function* () {
+      const { args, books, cwd, list } = yield* service
+      list(twice)
+      const refused = yield* verb(cwd, [...args, "--output", "a.csv", "--max-credits", "239"])
+      assert.strictEqual(refused.code, 1)
+      assert.include(
+        refused.stderr,
+        "the list may cost 240 credits, and --max-credits is 239; nothing was checked now",
+      )
+      assert.strictEqual((yield* books).charged, 0)
+      const done = yield* verb(cwd, [...args, "--output", "a.csv", "--max-credits", "240"])
+      assert.strictEqual(done.code, 0, done.stderr)
+      assert.strictEqual((yield* books).charged, 240)
+    }),
+  )
+
+  it.scopedLive("what an earlier run of the list paid counts towards the limit", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ price: 2, credits: 100 })
+      const { args, cwd, list } = yield* project(server.url, server.key)
+      list(twice)
+      const broke = yield* verb(cwd, [...args, "--output", "a.csv"])
+      assert.strictEqual(broke.code, 1)
+      assert.strictEqual((yield* server.books).charged, 100)
+      const refused = yield* verb(cwd, [...args, "--output", "a.csv", "--max-credits", "239"])
+      assert.strictEqual(refused.code, 1)
+      assert.include(
+        refused.stderr,
+        "the list may cost 140 credits, after 100 already paid, and --max-credits is 239",
+      )
+    }),
+  )
+
+  it.scopedLive("a list from a pipe cannot have a limit", () =>
+    Effect.gen(function* () {
+      const { args, cwd } = yield* service
+      const piped = ["check", "-", ...args.slice(2), "--max-credits", "5"]
+      const { code, stderr } = yield* verb(cwd, piped)
+      assert.strictEqual(code, 1)
+      assert.include(stderr, "--max-credits needs a list in a file")
+    }),
+  )
+})
