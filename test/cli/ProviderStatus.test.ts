@@ -9,6 +9,15 @@ import * as FakeMoz from "../../scripts/support/FakeMoz.ts"
 import * as FakeMozLinksV2 from "../../scripts/support/FakeMozLinksV2.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
+import {
+  dataforseo,
+  http,
+  httpToken,
+  links,
+  moz,
+  openPageRank,
+  renamed,
+} from "../support/vendors.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { verb } from "../support/Verb.ts"
 
@@ -22,66 +31,8 @@ const secrets = [
   FakeMozLinksV2.token,
   FakeDataForSeo.password,
   FakeOpenPageRank.key,
-  "an-http-token-for-tests",
+  httpToken,
 ]
-
-const moz = Effect.map(FakeMoz.make, (vendor) => ({
-  vendor,
-  settings: FakeMoz.settings(vendor.url),
-}))
-
-const links = Effect.map(FakeMozLinksV2.make, (vendor) => ({
-  vendor,
-  settings: {
-    AUTHORITY_PROVIDER: "moz-links-v2",
-    AUTHORITY_MOZ_LINKS_V2_URL: `${vendor.address}/v2`,
-    AUTHORITY_MOZ_LINKS_V2_TOKEN: FakeMozLinksV2.token,
-  },
-}))
-
-const dataforseo = Effect.map(FakeDataForSeo.make, (vendor) => ({
-  vendor,
-  settings: {
-    AUTHORITY_PROVIDER: "dataforseo",
-    AUTHORITY_DATAFORSEO_URL: `${vendor.address}/v3`,
-    AUTHORITY_DATAFORSEO_LOGIN: FakeDataForSeo.login,
-    AUTHORITY_DATAFORSEO_PASSWORD: FakeDataForSeo.password,
-  },
-}))
-
-const openPageRank = Effect.map(FakeOpenPageRank.make, (vendor) => ({
-  vendor,
-  settings: {
-    AUTHORITY_PROVIDER: "open-page-rank",
-    AUTHORITY_OPEN_PAGE_RANK_URL: vendor.url,
-    AUTHORITY_OPEN_PAGE_RANK_KEY: FakeOpenPageRank.key,
-  },
-}))
-
-const Question = Schema.Struct({ targets: Schema.Array(Schema.Struct({ url: Schema.String })) })
-
-const http = Effect.map(
-  FakeVendor.make(({ json }) => {
-    const { targets } = Schema.decodeUnknownSync(Question)(json)
-    const figures = { domainAuthority: 91, pageAuthority: 74.5 }
-    const results = targets.map(({ url }) => ({ url, ...figures }))
-    return { status: 200, body: JSON.stringify({ results }) }
-  }),
-  (vendor) => ({
-    vendor,
-    settings: {
-      AUTHORITY_PROVIDER: "http",
-      AUTHORITY_HTTP_URL: vendor.address,
-      AUTHORITY_HTTP_TOKEN: "an-http-token-for-tests",
-    },
-  }),
-)
-
-/** A fault: renames a field of every answer, also inside of lists. */
-const renamed = (field: string) =>
-  FakeVendor.rewrite(`${field} renamed`, (json) =>
-    JSON.parse(JSON.stringify(json).replaceAll(`"${field}":`, '"renamed":')),
-  )
 
 const quota =
   "reachable, key accepted; 3000 of 3000 rows are left until 2026-09-01T07:00:00.000Z; index tD4g"
