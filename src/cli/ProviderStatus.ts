@@ -10,6 +10,7 @@ import { MetricsProvider, ProviderError, type Quota } from "../MetricsProvider.t
 import * as Settings from "../Settings.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import { Target } from "../Target.ts"
+import { printable } from "../text/printable.ts"
 import * as Logging from "./Logging.ts"
 import { time } from "./Output.ts"
 import * as Providers from "./Providers.ts"
@@ -73,7 +74,8 @@ const examine = Effect.fnUntraced(function* (
   const asking: NonNullable<typeof status> = status ?? Effect.succeed({})
   const answer = yield* Effect.either(inTime(asking))
   if (Either.isLeft(answer)) return failureOf(unasked(name), [], answer.left)
-  const { index = null, quota } = answer.right
+  const { quota } = answer.right
+  const index = nameOf(answer.right.index)
   const known = { ...unasked(name), index, quota: quota === undefined ? null : shown(quota) }
   const said = [
     ...(status === undefined ? [] : [name === "dataset" ? "a list is imported" : reached]),
@@ -104,7 +106,7 @@ const judged = (
   outcome: Outcome,
 ): Finding => {
   const unexpected = misfitOf(known.provider, outcome)
-  const index = outcome._tag === "Checked" ? (outcome.index ?? null) : null
+  const index = outcome._tag === "Checked" ? nameOf(outcome.index) : null
   return {
     ...known,
     index: known.index ?? index,
@@ -121,10 +123,17 @@ const judged = (
 /** What is not as expected in the answer for the well-known domain; null when nothing is. */
 const misfitOf = (name: Settings.ProviderName, outcome: Outcome): string | null => {
   if (outcome._tag === "Failed") return outcome.detail
-  return outcome.metrics.spamScore === undefined && withSpamScore.has(name)
-    ? "the field spam_score is missing"
+  if (outcome.metrics.spamScore === undefined && withSpamScore.has(name)) {
+    return "the field spam_score is missing"
+  }
+  return outcome.index === undefined && name === "open-page-rank"
+    ? "the field as_of is missing"
     : null
 }
+
+/** The vendor's name of its index, safe to print. */
+const nameOf = (index: string | undefined): string | null =>
+  index === undefined ? null : printable(index.slice(0, 100))
 
 const failureOf = (
   known: Omit<Finding, "state" | "detail">,

@@ -66,7 +66,12 @@ const vendors = [
     exhausted: FakeVendor.answer(402, `{"message":"no domains are left"}`),
     left: /its quota is used up: HTTP 402, no domains are left; buy more quota/,
     throttled: FakeVendor.throttled("7"),
-    fields: { results: "results", domain: "domain", open_page_rank: "open_page_rank" },
+    fields: {
+      results: "results",
+      domain: "domain",
+      open_page_rank: "open_page_rank",
+      as_of: "as_of",
+    },
   },
   {
     name: "dataforseo",
@@ -260,6 +265,14 @@ describe("the status of several providers", () => {
       const { code, stdout } = yield* status({ ...settings, ...timeout })
       assert.match(stdout, /failure {2}moz: moz did not answer in time/)
       assert.strictEqual(code, 1)
+    }),
+  )
+
+  it.scopedLive("the name of an index cannot change the terminal", () =>
+    Effect.gen(function* () {
+      const { settings, vendor } = yield* links
+      vendor.always(FakeVendor.answer(200, JSON.stringify({ index_id: "\u001b[31m2026" })))
+      assert.include((yield* status(settings)).stdout, "index \\u{1b}[31m2026\n")
     }),
   )
 
