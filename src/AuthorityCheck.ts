@@ -18,7 +18,7 @@ import * as Option from "effect/Option"
 import { CurrentAccount } from "./Account.ts"
 import * as Batch from "./Batch.ts"
 import { CreditLedger } from "./CreditLedger.ts"
-import { commitGraceMs, Deadline, lookupGraceMs, remainingMs, waitUntil } from "./Deadline.ts"
+import { commitGraceMs, Deadline, lookupGraceMs, waitUntil } from "./Deadline.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
@@ -28,6 +28,7 @@ import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 import type { Target } from "./Target.ts"
+import * as Alarms from "./time/Alarms.ts"
 
 export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
   AuthorityCheck,
@@ -53,11 +54,12 @@ export const layer = ({
 }: {
   readonly price: Credits
 }): Layer.Layer<AuthorityCheck, never, CreditLedger | MetricsProvider> =>
-  Layer.effect(
+  Layer.scoped(
     AuthorityCheck,
     Effect.gen(function* () {
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
+      const alarms = yield* Alarms.make
 
       // Charges a request that needs no lookup, because the provider already knows all outcomes.
       // Holds and charges the credits in one commit. A repeated request gets the stored answer.
@@ -101,7 +103,7 @@ export const layer = ({
         const hold = Batch.holdOf(batch, price)
         const known = batch.known ?? (yield* provider.known(targets))
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
-        const lookup = lookUp(provider, targets).pipe(
+        const lookup = lookUp(provider, alarms, targets).pipe(
           Effect.provideService(CurrentAccount, accountId),
           Effect.annotateLogs("requestId", requestId),
           Effect.map(reportOf),
@@ -131,13 +133,15 @@ const areKnown = (
 
 const lookUp = (
   provider: MetricsProvider["Type"],
+  alarms: Alarms.Alarms,
   targets: Arr.NonEmptyReadonlyArray<Target>,
 ): Effect.Effect<ReadonlyArray<Outcome>> => {
-  const [first, ...others] = targets
-  const byPage = new Map(others.map((target) => [target.page, target]))
+  const byPage = new Map(targets.map((target) => [target.page, target]))
+  if (byPage.size === targets.length) return lookUpDistinct(provider, alarms, targets)
+  const [first] = targets
   byPage.delete(first.page)
   const distinct: Arr.NonEmptyReadonlyArray<Target> = [first, ...byPage.values()]
-  return Effect.map(lookUpDistinct(provider, distinct), (outcomes) => {
+  return Effect.map(lookUpDistinct(provider, alarms, distinct), (outcomes) => {
     const given = new Map(distinct.map(({ page }, i) => [page, outcomes[i]]))
     return targets.map(({ page }) => given.get(page) ?? unanswered)
   })
@@ -147,17 +151,13 @@ const lookUp = (
 // with the error of that call.
 const lookUpDistinct = Effect.fnUntraced(function* (
   provider: MetricsProvider["Type"],
+  alarms: Alarms.Alarms,
   targets: Arr.NonEmptyReadonlyArray<Target>,
 ) {
-  const timeLeftMs = yield* remainingMs
+  const deadline = yield* Deadline
   return yield* provider.lookup(targets).pipe(
     // A provider that ignores the deadline or an interruption continues in the background.
-    Effect.disconnect,
-    Effect.timeoutTo({
-      duration: Math.max(0, timeLeftMs) + lookupGraceMs,
-      onSuccess: (outcomes) => outcomes,
-      onTimeout: () => targets.map(() => unanswered),
-    }),
+    Alarms.until(alarms, deadline + lookupGraceMs, () => targets.map(() => unanswered)),
     Effect.catchAll((error) =>
       Effect.as(
         Effect.logWarning(

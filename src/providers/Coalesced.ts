@@ -14,6 +14,7 @@ import { CurrentAccount } from "../Account.ts"
 import * as Deadline from "../Deadline.ts"
 import { type Outcome, unanswered } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
+import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import type { Blame } from "./Blame.ts"
@@ -49,7 +50,7 @@ export const make = (
       tickets.remove(request)
       queueChanged()
     }
-    const deadlines = yield* expiring(leave)
+    const alarms = yield* Alarms.make
     yield* Effect.addFinalizer(() => Effect.sync(() => tickets.close()))
 
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
@@ -62,15 +63,18 @@ export const make = (
             outcomes: targets.map(() => unanswered),
             open: targets.length,
             end: () => {
-              deadlines.remove(request)
+              cancel()
               resume(Effect.succeed(request.outcomes))
             },
           }
-          deadlines.add(request)
+          const cancel = alarms.set(deadline, () => {
+            leave(request)
+            request.end()
+          })
           tickets.add(request, now)
           queueChanged()
           return Effect.sync(() => {
-            deadlines.remove(request)
+            cancel()
             leave(request)
           })
         }),
@@ -138,40 +142,6 @@ const dispatching = Effect.fnUntraced(function* (
 
   yield* Effect.forkScoped(Effect.forever(dispatch))
   return queueChanged
-})
-
-// Ends the lookups whose deadline has passed. All lookups share one timer, because a timer for each
-// lookup would need a fiber for each lookup.
-const expiring = Effect.fnUntraced(function* (leave: (request: WaitingLookup) => void) {
-  const requests = new Set<WaitingLookup>()
-  /** When the timer fires, on the monotonic clock. Infinite when no timer is set. */
-  let soonest = Number.POSITIVE_INFINITY
-  const hasSooner = yield* Effect.makeLatch(false)
-
-  const expire = Effect.gen(function* () {
-    const now = yield* MonotonicClock.now
-    hasSooner.unsafeClose()
-    soonest = Number.POSITIVE_INFINITY
-    for (const request of requests) {
-      if (request.deadline > now) soonest = Math.min(soonest, request.deadline)
-      else {
-        leave(request)
-        request.end()
-      }
-    }
-    yield* Number.isFinite(soonest)
-      ? Effect.timeoutOption(hasSooner.await, soonest - now)
-      : hasSooner.await
-  })
-
-  yield* Effect.forkScoped(Effect.forever(expire))
-  return {
-    add: (request: WaitingLookup) => {
-      requests.add(request)
-      if (request.deadline < soonest) hasSooner.unsafeOpen()
-    },
-    remove: (request: WaitingLookup) => requests.delete(request),
-  }
 })
 
 // The account of the current lookup, if any, and its deadline: a time of `MonotonicClock.now`, in
