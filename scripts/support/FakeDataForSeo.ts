@@ -53,8 +53,10 @@ export const failure = (where: "call" | "task", code: number) =>
   })
 
 const envelope = (result: ReadonlyArray<object>) => ({
+  version: "0.1.20260801",
   status_code: 20000,
   status_message: "Ok.",
+  time: "0.0806 sec.",
   cost: 0.0203,
   tasks_count: 1,
   tasks_error: 0,

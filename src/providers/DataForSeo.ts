@@ -61,7 +61,7 @@ export const layer = ({
     const response = yield* http.send({ url: `${url}/${path}`, json })
     // The vendor's code is more exact than the HTTP status: 402 may be a limit on the rate of calls.
     yield* verify(response, response.json)
-    const { tasks } = yield* http.decode(response, decodeBody)
+    const { tasks } = yield* http.decode(response, decodeBody, fields)
     const [first] = tasks
     if (first === undefined) return yield* http.error("Malformed", "the answer has no task")
     yield* verify(response, Option.some(first))
@@ -71,11 +71,11 @@ export const layer = ({
   const ranks = (targets: ReadonlyArray<string>) =>
     Effect.map(
       call("backlinks/bulk_ranks/live", { targets, rank_scale: "one_hundred" }),
-      figures(Rank),
+      figures(Rank, http),
     )
 
   const spamScores = (targets: ReadonlyArray<string>) =>
-    Effect.map(call("backlinks/bulk_spam_score/live", { targets }), figures(SpamScore))
+    Effect.map(call("backlinks/bulk_spam_score/live", { targets }), figures(SpamScore, http))
 
   const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
@@ -91,7 +91,7 @@ export const layer = ({
     const absent =
       rankOf.misfit === undefined
         ? providerFailed("DataForSEO has no figures for the target", "unknown")
-        : providerFailed(`DataForSEO's figures cannot be read: ${http.quote(rankOf.misfit)}`)
+        : providerFailed(`DataForSEO's figures cannot be read: ${rankOf.misfit}`)
     return targets.map((target): Outcome => {
       const domainAuthority = rankOf.of.get(target.domain)
       const pageAuthority = rankOf.of.get(target.url)
@@ -112,7 +112,7 @@ export const layer = ({
     return { quota: { unit: "USD", allotted: money.total, left: money.balance, resetsAt: null } }
   })
 
-  return vendor({ name: "dataforseo", batchSize, lookup, status })
+  return vendor({ name: "dataforseo", batchSize, lookup: http.watched(lookup), status })
 }
 
 interface Figures {
@@ -131,12 +131,15 @@ const withoutSpamScores = (error: ProviderError): Effect.Effect<Option.Option<Fi
   )
 
 // Returns the figures in the vendor's items. Skips items that cannot be decoded.
-const figures = <I>(Item: Schema.Schema<Figure, I>) => {
+const figures = <I>(Item: Schema.Schema<Figure, I>, http: VendorHttp.VendorHttp) => {
   const decode = ParseResult.decodeUnknownEither(Item)
   return (results: ReadonlyArray<Result>): Figures => {
     const items = results.flatMap(({ items }) => items ?? [])
     const { misfit, values } = fitting(items, decode)
-    return { misfit, of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])) }
+    return {
+      misfit: misfit && http.misfit(misfit),
+      of: new Map(values.map(({ figure, target }) => [nameOf(target), figure])),
+    }
   }
 }
 
@@ -188,6 +191,18 @@ const Body = Schema.Struct({
     { nullable: true, default: () => [] },
   ),
 })
+
+/** The top of every answer. */
+const fields = [
+  "version",
+  "status_code",
+  "status_message",
+  "time",
+  "cost",
+  "tasks_count",
+  "tasks_error",
+  "tasks",
+]
 
 const decodeBody = TypeGuard.decoder(Body)
 const decodeStatus = Schema.decodeUnknownOption(Schema.Struct(Status))

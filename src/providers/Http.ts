@@ -12,7 +12,6 @@ import { Metrics, metricsOf, missing, Outcome, providerFailed, Score } from "../
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { fitting } from "../schema/fitting.ts"
-import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -39,18 +38,23 @@ export const layer = ({
     const absent =
       misfit === undefined
         ? missing
-        : providerFailed(`the provider's answer cannot be read: ${http.quote(misfit)}`)
+        : providerFailed(`the provider's answer cannot be read: ${http.misfit(misfit)}`)
     const outcomes = outcomesOf(values, http)
     return targets.map(({ url }) => outcomes.get(url) ?? absent)
   })
 
-  return vendor({ name: "http", batchSize, lookup: call, status: Effect.as(call([]), {}) })
+  return vendor({
+    name: "http",
+    batchSize,
+    lookup: http.watched(call),
+    status: Effect.as(call([]), {}),
+  })
 }
 
 /** The outcomes by URL. When several results have the same URL, the first one counts. */
 const outcomesOf = (
   results: ReadonlyArray<readonly [url: string, result: unknown]>,
-  { quote }: VendorHttp.VendorHttp,
+  { misfit, quote }: VendorHttp.VendorHttp,
 ): ReadonlyMap<string, Outcome> => {
   const outcomes = new Map<string, Outcome>()
   for (const [url, result] of results) {
@@ -58,7 +62,7 @@ const outcomesOf = (
     outcomes.set(
       url,
       Option.match(decodeFailure(result), {
-        onNone: () => checked(result, quote),
+        onNone: () => checked(result, misfit),
         onSome: ({ error }) => providerFailed(`the provider answered: ${quote(error)}`),
       }),
     )
@@ -70,10 +74,9 @@ const named = (result: unknown) =>
   Either.map(decodeNamed(result), ({ url }) => [url, result] as const)
 
 /** Decodes the figures of one target. Invalid figures fail only their own target. */
-const checked = (result: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>
+const checked = (result: unknown, misfit: VendorHttp.VendorHttp["misfit"]): Outcome =>
   Either.match(decodeFigures(result), {
-    onLeft: (issue) =>
-      providerFailed(`the provider's figures cannot be read: ${quote(misfit(issue))}`),
+    onLeft: (issue) => providerFailed(`the provider's figures cannot be read: ${misfit(issue)}`),
     onRight: ({ domainAuthority, pageAuthority, spamScore }) =>
       Outcome.Checked({ metrics: metricsOf(domainAuthority, pageAuthority, spamScore) }),
   })

@@ -15,7 +15,6 @@ import type * as Redacted from "effect/Redacted"
 import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { fitting } from "../schema/fitting.ts"
-import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { type Metrics, metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
@@ -39,7 +38,7 @@ export const layer = (options: {
     url: options.url,
     secrets: { "x-moz-token": options.token },
   })
-  const checked = checkedBy(http.quote)
+  const checked = checkedBy(http.misfit)
 
   /** Makes one JSON-RPC call and returns its `result`. */
   const call = Effect.fnUntraced(function* <A>(
@@ -55,7 +54,7 @@ export const layer = (options: {
       const { error } = failure.value
       return yield* http.error(reasonOf(error, response.status), explain(error), response)
     }
-    const success = yield* http.decode(response, decoder)
+    const success = yield* http.decode(response, decoder, ["id", "jsonrpc", "result"])
     if (success.id !== id) {
       return yield* http.error("Malformed", "the answer has the id of another call")
     }
@@ -72,7 +71,7 @@ export const layer = (options: {
     const absent = providerFailed(
       misfit === undefined
         ? "Moz's answer does not contain the target"
-        : `Moz's answer cannot be read: ${http.quote(misfit)}`,
+        : `Moz's answer cannot be read: ${http.misfit(misfit)}`,
     )
     return urls.map((url) => outcomes.get(url) ?? absent)
   })
@@ -84,7 +83,7 @@ export const layer = (options: {
     return { quota: quotaOf(quota), index: Option.getOrUndefined(index)?.index_id }
   })
 
-  return vendor({ name: "moz", batchSize, lookup, status })
+  return vendor({ name: "moz", batchSize, lookup: http.watched(lookup), status })
 }
 
 // The outcomes by target URL. When Moz gives several outcomes for one URL, the first one counts.
@@ -93,7 +92,10 @@ const outcomesOf = (
   asked: ReadonlySet<string>,
   checked: (siteMetrics: unknown) => Outcome,
   { quote }: VendorHttp.VendorHttp,
-): { readonly outcomes: ReadonlyMap<string, Outcome>; readonly misfit: string | undefined } => {
+): {
+  readonly outcomes: ReadonlyMap<string, Outcome>
+  readonly misfit: ParseResult.ParseIssue | undefined
+} => {
   const outcomes = new Map<string, Outcome>()
   const add = (items: ReadonlyArray<unknown>, outcomeOf: (item: Item) => Outcome) => {
     const { misfit, values } = fitting(items, decodeItem)
@@ -112,13 +114,13 @@ const outcomesOf = (
 
 /**
  * Decodes the figures of one page; both Moz APIs use this format. Pages are decoded one by one, so
- * a malformed page fails only its own target. `quote` makes Moz's text safe to log.
+ * a malformed page fails only its own target. `misfit` says why.
  */
 export const checkedBy =
-  (quote: VendorHttp.VendorHttp["quote"]) =>
+  (misfit: VendorHttp.VendorHttp["misfit"]) =>
   (siteMetrics: unknown): Outcome =>
     Either.match(decodeSiteMetrics(siteMetrics), {
-      onLeft: (issue) => providerFailed(`Moz's figures cannot be read: ${quote(misfit(issue))}`),
+      onLeft: (issue) => providerFailed(`Moz's figures cannot be read: ${misfit(issue)}`),
       onRight: (figures) => Outcome.Checked({ metrics: read(figures) }),
     })
 

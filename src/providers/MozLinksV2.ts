@@ -38,12 +38,12 @@ export const layer = (options: {
     url: options.url,
     secrets: credentials(options.token),
   })
-  const checked = checkedBy(http.quote)
+  const checked = checkedBy(http.misfit)
 
   const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const json = { targets: targets.map(({ page }) => page) }
     const response = yield* http.send({ url: `${options.url}/url_metrics`, json })
-    const { results } = yield* http.decode(response, decodeBody)
+    const { results } = yield* http.decode(response, decodeBody, ["results"])
     if (results.length !== targets.length) {
       const detail = `${results.length} results for ${targets.length} targets`
       return yield* http.error("Malformed", detail)
@@ -63,7 +63,7 @@ export const layer = (options: {
     return { index: index_id }
   })
 
-  return vendor({ name: "moz-links-v2", batchSize, lookup, status })
+  return vendor({ name: "moz-links-v2", batchSize, lookup: http.watched(lookup), status })
 }
 
 const credentials = (token: Redacted.Redacted): Record<string, Redacted.Redacted> => {

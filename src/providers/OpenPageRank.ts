@@ -13,7 +13,6 @@ import type * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { fitting } from "../schema/fitting.ts"
-import { misfit } from "../schema/misfit.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
 import { checkedFrom, type Outcome, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
@@ -47,11 +46,16 @@ export const layer = (options: {
     if (isFormer && (response.status === 401 || response.status === 403)) {
       return yield* http.error("Refused", `HTTP ${response.status}, ${moved}`, response)
     }
-    const { as_of, invalid, results } = yield* http.decode(response, decodeBody)
+    const { as_of, invalid, results } = yield* http.decode(response, decodeBody, [
+      "as_of",
+      "count",
+      "results",
+      "invalid",
+    ])
     const { misfit, values } = fitting(results, named)
     const items = new Map(values)
     const refused = new Set(invalid)
-    const absent = misfit === undefined ? missing : unreadable(http.quote(misfit))
+    const absent = misfit === undefined ? missing : unreadable(http.misfit(misfit))
     return targets.map((target) => {
       const item = items.get(target.domain)
       if (item !== undefined) return outcomeOf(target, item, as_of, http)
@@ -59,7 +63,7 @@ export const layer = (options: {
     })
   })
 
-  return vendor({ name: "open-page-rank", batchSize, lookup })
+  return vendor({ name: "open-page-rank", batchSize, lookup: http.watched(lookup) })
 }
 
 const moved =
@@ -78,10 +82,10 @@ const outcomeOf = (
   { domain, host }: Target,
   item: unknown,
   index: string | undefined,
-  { quote }: VendorHttp.VendorHttp,
+  { misfit }: VendorHttp.VendorHttp,
 ): Outcome =>
   Either.match(rankOf(item), {
-    onLeft: (issue) => unreadable(quote(misfit(issue))),
+    onLeft: (issue) => unreadable(misfit(issue)),
     onRight: (rank) => {
       if (rank === undefined) {
         return providerFailed("Open PageRank does not know the domain", "unknown")

@@ -14,10 +14,12 @@ import * as Record from "effect/Record"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { ProviderError } from "../MetricsProvider.ts"
-import { misfit } from "../schema/misfit.ts"
+import { misfit as misfitOf, missingField } from "../schema/misfit.ts"
 import * as Secrets from "../text/Secrets.ts"
 import { retryAfterMs } from "../time/retryAfter.ts"
 import { printable } from "../text/printable.ts"
+import * as AnswerChanges from "./AnswerChanges.ts"
+import type { Ask } from "./Chunks.ts"
 import * as Exchange from "./Exchange.ts"
 
 export interface VendorRequest {
@@ -43,14 +45,20 @@ export interface VendorHttp {
   readonly send: (request: VendorRequest) => Effect.Effect<VendorResponse, ProviderError>
   /**
    * Decodes the body. When the status is not 200, fails with the reason that `reasonOf` returns.
-   * When the body does not match the decoder, fails with Malformed.
+   * When the body does not match the decoder, fails with Malformed. `fields` are those that the top
+   * of every answer has, as documented; without them, new fields are not noticed.
    */
   readonly decode: <A>(
     response: VendorResponse,
     decoder: (json: unknown) => Either.Either<A, ParseResult.ParseIssue>,
+    fields?: ReadonlyArray<string>,
   ) => Either.Either<A, ProviderError>
   /** Makes a vendor's text safe to log: one short line without secrets and control characters. */
   readonly quote: (text: string) => string
+  /** Says why a part of an answer cannot be read, safe to log, and notices a missing field. */
+  readonly misfit: (issue: ParseResult.ParseIssue) => string
+  /** Makes a lookup log afterwards what has changed in the vendor's answers. */
+  readonly watched: (ask: Ask) => Ask
   /**
    * Makes a ProviderError with the response's `retryAfter`, and with `detail` made safe to log by
    * `quote`.
@@ -158,14 +166,28 @@ export const make = (options: {
     return error(reason, explain(response), response)
   }
 
-  const decode: VendorHttp["decode"] = (response, decoder) => {
+  const changes = AnswerChanges.make(options.provider, quote)
+
+  const misfit: VendorHttp["misfit"] = (issue) => {
+    const field = missingField(issue)
+    if (field !== undefined) changes.notice("missing", field)
+    return quote(misfitOf(issue))
+  }
+
+  const decode: VendorHttp["decode"] = (response, decoder, fields) => {
     const { json, status } = response
     if (status !== 200) return Either.left(failureOf(response))
     if (Option.isNone(json)) return Either.left(error("Malformed", "the answer is not JSON"))
-    return Either.mapLeft(decoder(json.value), (issue) => error("Malformed", misfit(issue)))
+    const decoded = decoder(json.value)
+    if (Either.isLeft(decoded)) return Either.left(error("Malformed", misfit(decoded.left)))
+    if (fields !== undefined) changes.compare(json.value, fields)
+    return Either.right(decoded.right)
   }
 
-  return { send, decode, error, quote }
+  const watched: VendorHttp["watched"] = (ask) => (targets) =>
+    Effect.ensuring(ask(targets), changes.report)
+
+  return { send, decode, error, quote, misfit, watched }
 }
 
 /** Makes the value of an `authorization` header from `NAME:PASSWORD`. */

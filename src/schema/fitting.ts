@@ -1,11 +1,10 @@
 import * as Either from "effect/Either"
 import type * as ParseResult from "effect/ParseResult"
-import { misfit } from "./misfit.ts"
 
 export interface Fitting<A> {
   readonly values: ReadonlyArray<A>
-  /** The first field that does not fit, as `misfit` names it; undefined when every item fits. */
-  readonly misfit: string | undefined
+  /** Why the first item that does not fit was skipped; undefined when every item fits. */
+  readonly misfit: ParseResult.ParseIssue | undefined
 }
 
 /** Decodes a vendor's items one by one, and skips an item that does not fit. */
@@ -14,11 +13,11 @@ export const fitting = <A>(
   decode: (item: unknown) => Either.Either<A, ParseResult.ParseIssue>,
 ): Fitting<A> => {
   const values: Array<A> = []
-  let first: string | undefined
+  let first: ParseResult.ParseIssue | undefined
   for (const item of items) {
     const decoded = decode(item)
     if (Either.isRight(decoded)) values.push(decoded.right)
-    else first ??= misfit(decoded.left)
+    else first ??= decoded.left
   }
   return { values, misfit: first }
 }

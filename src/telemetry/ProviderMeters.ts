@@ -17,8 +17,12 @@ export interface Meters {
   /** Checked targets. `checked` and `failed` count only targets that were sent to the vendor. */
   readonly checked: (count: number) => void
   readonly failed: Readonly<Record<FailureCause, (count: number) => void>>
+  readonly changedFields: Readonly<Record<Change, (count: number) => void>>
   readonly waiting: (count: number) => void
 }
+
+/** How a field of a vendor's answers differs from the documentation. */
+export type Change = "missing" | "new"
 
 /**
  * The meters are plain functions, because every cache hit calls a meter, and calling a function is
@@ -39,6 +43,8 @@ export const make = (provider: string): Meters => {
   const outcomes = (labels: object) =>
     counter("outcomes", "targets that were sent to the vendor, by outcome", labels)
   const failed = (cause: FailureCause) => outcomes({ outcome: "failed", cause })
+  const changed = (change: Change) =>
+    counter("changed_fields", "fields of answers that are missing or new", { change })
   return {
     calls: counter("calls", "calls to the vendor, retries included"),
     callSeconds: Meter.series(callSeconds, { provider }),
@@ -60,6 +66,7 @@ export const make = (provider: string): Meters => {
       invalid: failed("invalid"),
       internal: failed("internal"),
     },
+    changedFields: { missing: changed("missing"), new: changed("new") },
     waiting: gauge("waiting", "targets that wait to be sent"),
   }
 }

@@ -5,7 +5,7 @@ import * as Cause from "effect/Cause"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
-import { identity } from "effect/Function"
+import { constant } from "effect/Function"
 import * as Exit from "effect/Exit"
 import * as FastCheck from "effect/FastCheck"
 import * as Logger from "effect/Logger"
@@ -210,7 +210,7 @@ describe("answers from Moz", () => {
       const isScore = (value: unknown): value is number =>
         typeof value === "number" && value >= 0 && value <= 100
       const { domain_authority, page_authority, spam_score } = figures
-      const outcome = Moz.checkedBy(identity)(figures)
+      const outcome = Moz.checkedBy(constant(""))(figures)
       if (!isScore(domain_authority) || !isScore(page_authority)) {
         assert.containSubset(outcome, { _tag: "Failed", reason: "PROVIDER_ERROR" })
         return
