@@ -20,13 +20,15 @@ export const testSeeds = (firsts: ReadonlyArray<number>) => {
     it.each(firsts)(
       "the service keeps its guarantees under random faults and interleaved transactions, 25 seeds from %i",
       async (first) => {
+        let interleaved = 0
         for (let seed = first; seed < first + 25; seed++) {
           const { counts, problems } = simulate(template, seed)
           // `simulate` blocks the event loop, which Vitest needs to report the progress.
           await setImmediate()
           assert.deepStrictEqual(problems, [], `SEED=${seed} npm run simulate`)
-          assert.isAtLeast(counts.get("interleaved transactions") ?? 0, 2, `seed ${seed}`)
+          interleaved += counts.get("interleaved transactions") ?? 0
         }
+        assert.isAtLeast(interleaved, 50)
       },
     )
   })
