@@ -60,6 +60,7 @@ export const layer = ({
       const ledger = yield* CreditLedger
       const provider = yield* MetricsProvider
       const alarms = yield* Alarms.make
+      const clock = yield* Effect.clock
 
       // Charges a request that needs no lookup, because the provider already knows all outcomes.
       // Holds and charges the credits in one commit. A repeated request gets the stored answer.
@@ -96,7 +97,12 @@ export const layer = ({
       /** Implements the method `check` of AuthorityCheck. Only the lookup can be interrupted. */
       const check = Effect.fnUntraced(function* (batch: Batch.Batch, restore: Restore) {
         const { accountId, requestId, targets, urls } = batch
-        const reportOf = (outcomes: ReadonlyArray<Outcome>) => Report.make(batch, outcomes, price)
+        const reportOf = (outcomes: ReadonlyArray<Outcome>) => {
+          const report = Report.make(batch, outcomes, price)
+          return batch.wantsSources === true
+            ? Report.withSources(report, provider.name, clock.unsafeCurrentTimeMillis())
+            : report
+        }
         // Every URL is invalid. Nothing is charged, so a repeated request charges nothing either,
         // and the idempotency key need not be stored.
         if (!Arr.isNonEmptyReadonlyArray(targets)) return reportOf([])

@@ -24,6 +24,8 @@ export interface Batch extends UrlList {
   readonly idempotencyKey?: string | undefined
   /** The most that the client allows the batch to cost; absent when the client sets no limit. */
   readonly limit?: Credits | undefined
+  /** True when the client asks where each figure comes from. */
+  readonly wantsSources?: boolean | undefined
   /** What `MetricsProvider.known` has returned; absent when it was not asked yet. */
   readonly known?: Option.Option<ReadonlyArray<Outcome>> | undefined
 }
@@ -42,16 +44,22 @@ export const holdOf = (
     requestId,
     targets,
     urls,
-  }: Pick<Batch, "accountId" | "idempotencyKey" | "limit" | "requestId" | "targets" | "urls">,
+    wantsSources,
+  }: Pick<
+    Batch,
+    "accountId" | "idempotencyKey" | "limit" | "requestId" | "targets" | "urls" | "wantsSources"
+  >,
   price: Credits,
 ): Hold => ({
   accountId,
   requestId,
   amount: creditsOf(price * targets.length),
-  idempotencyKey: key === undefined ? undefined : { key, fingerprint: fingerprint(urls) },
+  idempotencyKey:
+    key === undefined ? undefined : { key, fingerprint: fingerprint(urls, wantsSources) },
   limit,
 })
 
 // Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same
-// order.
-const fingerprint = (urls: ReadonlyArray<string>): string => hash("sha256", JSON.stringify(urls))
+// order, and both or neither ask for the provenance.
+const fingerprint = (urls: ReadonlyArray<string>, wantsSources = false): string =>
+  hash("sha256", JSON.stringify(wantsSources ? { urls, wantsSources } : urls))

@@ -69,8 +69,14 @@ export type FailureReason = typeof FailureReason.Type
 export type FailureCause = ProviderCause | "invalid" | "internal"
 export type ProviderCause = "unknown" | "failed" | "timeout" | "exhausted"
 
-/** Where figures come from, as far as the vendor says. */
+/** Where figures come from, as far as it is known. */
 export interface Origin {
+  /** The provider that gave the figures; absent when it is the provider that was asked. */
+  readonly provider?: string | undefined
+  /** Absent when the figures were bought for this request. */
+  readonly source?: "known" | "stale" | undefined
+  /** When the provider gave the figures, in epoch milliseconds; absent when that is now. */
+  readonly fetchedAt?: number | undefined
   /** The vendor's name or date of the index that the figures come from. */
   readonly index?: string | undefined
   /** The domain whose figures these are, if it is not the target's own host. */
@@ -95,11 +101,12 @@ export const Outcome = Data.taggedEnum<Outcome>()
 const checked = Outcome.Checked
 
 /** Makes a checked outcome. Leaves `index` and `of` out when they are undefined. */
-export const checkedFrom = (metrics: Metrics, { index, of }: Origin): Outcome =>
+export const checkedFrom = (metrics: Metrics, { index, of, ...origin }: Origin): Outcome =>
   index === undefined && of === undefined
-    ? checked({ metrics })
+    ? checked({ metrics, ...origin })
     : checked({
         metrics,
+        ...origin,
         ...(index !== undefined && { index }),
         ...(of !== undefined && { of }),
       })

@@ -4,6 +4,7 @@ import type { UrlList } from "./Batch.ts"
 import type { Charge, Hold } from "./ledger/Hold.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
 import { failed, isWithinScale, type Outcome, providerFailed, unanswered } from "./Metrics.ts"
+import { type Source, sourceOf } from "./Provenance.ts"
 import * as StoredAnswer from "./StoredAnswer.ts"
 import type { InvalidUrl } from "./Target.ts"
 
@@ -13,6 +14,8 @@ export interface Report {
   /** One outcome for each URL, in order. */
   readonly outcomes: ReadonlyArray<Outcome>
   readonly creditsUsed: Credits
+  /** One for each URL, in order; absent unless the client asked for the provenance. */
+  readonly sources?: ReadonlyArray<Source> | undefined
   /** True for a replay of a stored answer, which charges nothing. */
   readonly isReplay: boolean
 }
@@ -35,6 +38,12 @@ export const make = (
   })
   return { urls, outcomes: all, creditsUsed: creditsOf(price * successes), isReplay: false }
 }
+
+/** Adds where each figure comes from. `provider` is the provider that was asked. */
+export const withSources = (report: Report, provider: string, now: number): Report => ({
+  ...report,
+  sources: report.outcomes.map((outcome) => sourceOf(outcome, provider, now)),
+})
 
 /**
  * Makes the report for a repeated request from the stored answer to the first request. Throws when

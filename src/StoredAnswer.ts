@@ -5,17 +5,24 @@
 import * as Schema from "effect/Schema"
 import { Credits } from "./ledger/Credits.ts"
 import { compact, CompactOutcome, expand, failed, Outcome } from "./Metrics.ts"
+import { Source } from "./Provenance.ts"
 
 /** The content of an answer, without the URLs. */
 export interface StoredAnswer {
   /** One outcome for each URL, in the order of the request. */
   readonly outcomes: ReadonlyArray<Outcome>
   readonly creditsUsed: Credits
+  /** As in `Report`. */
+  readonly sources?: ReadonlyArray<Source> | undefined
 }
 
 /** Encodes an answer. `decode` must read the output of every earlier version of this function. */
-export const encode = ({ creditsUsed, outcomes }: StoredAnswer): string => {
-  const stored: typeof Stored.Encoded = { creditsUsed, outcomes: outcomes.map(encodeOutcome) }
+export const encode = ({ creditsUsed, outcomes, sources }: StoredAnswer): string => {
+  const stored: typeof Stored.Encoded = {
+    creditsUsed,
+    outcomes: outcomes.map(encodeOutcome),
+    ...(sources !== undefined && { sources }),
+  }
   return JSON.stringify(stored)
 }
 
@@ -24,11 +31,15 @@ export const encode = ({ creditsUsed, outcomes }: StoredAnswer): string => {
  * stored.
  */
 export const decode = (text: string): StoredAnswer => {
-  const { creditsUsed, outcomes } = decodeStored(text)
-  return { creditsUsed, outcomes: outcomes.map(decodeOutcome) }
+  const { outcomes, ...stored } = decodeStored(text)
+  return { ...stored, outcomes: outcomes.map(decodeOutcome) }
 }
 
-const Stored = Schema.Struct({ creditsUsed: Credits, outcomes: Schema.Array(CompactOutcome) })
+const Stored = Schema.Struct({
+  creditsUsed: Credits,
+  outcomes: Schema.Array(CompactOutcome),
+  sources: Schema.optionalWith(Schema.Array(Source), { exact: true }),
+})
 const decodeStored = Schema.decodeUnknownSync(Schema.parseJson(Stored))
 
 const encodeOutcome = (outcome: Outcome): CompactOutcome =>

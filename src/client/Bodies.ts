@@ -12,11 +12,35 @@ export const Figures = v.object({
 
 export const Reason = v.picklist(["PROVIDER_ERROR", "SERVER_ERROR", "INVALID_URL"])
 
+const Provenance = v.object({
+  provider: v.string(),
+  source: v.picklist(["bought", "known", "stale"]),
+  fetchedAt: v.string(),
+  ageSeconds: v.number(),
+  index: v.nullable(v.string()),
+  of: v.exactOptional(v.string()),
+})
+
+const Cause = v.picklist(["invalid", "unknown", "failed", "timeout", "exhausted", "internal"])
+
 export const BatchAnswer: Schema<Wire.BatchAnswer> = v.object({
   success: v.literal(true),
   data: v.object({
-    successUrls: v.array(v.object({ url: v.string(), ...Figures.entries })),
-    failedUrls: v.array(v.object({ url: v.string(), reason: Reason })),
+    successUrls: v.array(
+      v.object({
+        url: v.string(),
+        ...Figures.entries,
+        provenance: v.exactOptional(Provenance),
+      }),
+    ),
+    failedUrls: v.array(
+      v.object({
+        url: v.string(),
+        reason: Reason,
+        cause: v.exactOptional(Cause),
+        detail: v.exactOptional(v.string()),
+      }),
+    ),
   }),
   quota: v.object({ creditsUsed: v.number() }),
 })

@@ -17,6 +17,7 @@ import * as PromiseClient from "./PromiseClient.ts"
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
+export type { Provenance } from "../contract/Wire.ts"
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
@@ -41,7 +42,7 @@ export interface Client {
    */
   readonly check: (
     urls: ReadonlyArray<string>,
-    options?: Pick<PromiseClient.CheckOptions, "idempotencyKey" | "maxCredits">,
+    options?: Pick<PromiseClient.CheckOptions, "idempotencyKey" | "maxCredits" | "provenance">,
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
    * Checks any number of URLs in batches of 50, with one HTTP request for each batch and at most
@@ -52,6 +53,7 @@ export interface Client {
     urls: Stream.Stream<string, E, R>,
     options?: {
       readonly idempotencyKey?: string | undefined
+      readonly provenance?: boolean | undefined
       readonly concurrency?: number | undefined
     },
   ) => Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R>
@@ -97,19 +99,22 @@ export const make = ({
       ),
     )
 
-    const check: Client["check"] = (urls, { idempotencyKey = uuid(), maxCredits } = {}) =>
-      called((signal) => client.check(urls, { idempotencyKey, maxCredits, signal }))
+    const check: Client["check"] = (urls, { idempotencyKey = uuid(), ...options } = {}) =>
+      called((signal) => client.check(urls, { ...options, idempotencyKey, signal }))
 
     const checkAll: Client["checkAll"] = (
       urls,
-      { concurrency = 4, idempotencyKey = uuid() } = {},
+      { concurrency = 4, idempotencyKey = uuid(), provenance } = {},
     ) =>
       urls.pipe(
         Stream.grouped(maxUrls),
         Stream.zipWithIndex,
         Stream.mapEffect(
           ([batch, i]) =>
-            check(Chunk.toReadonlyArray(batch), { idempotencyKey: `${idempotencyKey}-${i}` }),
+            check(Chunk.toReadonlyArray(batch), {
+              idempotencyKey: `${idempotencyKey}-${i}`,
+              provenance,
+            }),
           { concurrency },
         ),
       )

@@ -16,6 +16,7 @@ export * from "./ClientError.ts"
 export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
+export type { Provenance } from "../contract/Wire.ts"
 
 export interface CallOptions {
   /** Cancels the call, which then rejects with the signal's reason. */
@@ -32,6 +33,11 @@ export interface CheckOptions extends CallOptions {
    * URLs is higher, `check` fails with InsufficientCredits and nothing is charged.
    */
   readonly maxCredits?: number | undefined
+  /**
+   * True to get the `provenance` of each success, and the `cause` and `detail` of each failure. A
+   * repeat with the same idempotency key needs the same choice.
+   */
+  readonly provenance?: boolean | undefined
 }
 
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
@@ -83,13 +89,14 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
 
   const check: AuthorityMetrics["check"] = async (
     urls,
-    { idempotencyKey = uuid(), maxCredits, signal } = {},
+    { idempotencyKey = uuid(), maxCredits, provenance, signal } = {},
   ) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) return Outcomes.unsent(urls)
     const headers = {
       ...Request.idempotencyHeader(idempotencyKey),
       ...(maxCredits !== undefined && { "x-max-credits": String(maxCredits) }),
+      ...(provenance === true && { prefer: "provenance" }),
     }
     const { answer, body } = await send(
       { path: batchPath, json, headers, signal },
@@ -100,13 +107,23 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
 
   async function* checkAll(
     urls: Iterable<string> | AsyncIterable<string>,
-    { concurrency = 4, idempotencyKey = uuid(), onProgress, signal }: CheckAllOptions = {},
+    {
+      concurrency = 4,
+      idempotencyKey = uuid(),
+      onProgress,
+      provenance,
+      signal,
+    }: CheckAllOptions = {},
   ) {
     const ended = Signal.following(signal)
     const batches = batchesOf(urls)
     const next = () => Signal.orAborted(batches.next(), ended.signal)
     const results = mapInOrder({ next }, concurrency, (batch, i) =>
-      check(batch, { idempotencyKey: `${idempotencyKey}-${i}`, signal: ended.signal }),
+      check(batch, {
+        idempotencyKey: `${idempotencyKey}-${i}`,
+        provenance,
+        signal: ended.signal,
+      }),
     )
     const progress = { outcomes: 0, creditsUsed: 0 }
     try {

@@ -11,6 +11,7 @@ import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { CurrentAccount } from "../Account.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
+import { Explanation, Provenance } from "../Provenance.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Envelope from "./Envelope.ts"
@@ -60,19 +61,37 @@ const BatchHeaders = Schema.Struct({
     }),
     { exact: true },
   ),
+  prefer: Schema.optionalWith(
+    Schema.String.annotations({
+      description:
+        "With `provenance`, each success also has `provenance`, and each failure `cause` and " +
+        "`detail`. A repeat with the same `Idempotency-Key` needs the same preference.",
+      examples: ["provenance"],
+    }),
+    { exact: true },
+  ),
 })
 
 const Count = Schema.Number.pipe(Schema.int(), Schema.greaterThanOrEqualTo(0))
 
 const url = Schema.String.annotations({ description: "The URL as it was submitted." })
 
-const Success = Schema.Struct({ url, ...Metrics.fields }).annotations({
+const Success = Schema.Struct({
+  url,
+  ...Metrics.fields,
+  provenance: Schema.optionalWith(Provenance, { exact: true }),
+}).annotations({
   identifier: "CheckedUrl",
   description: "A checked URL and its figures.",
   examples: [{ url: "example.com", domainAuthority: 91, pageAuthority: 74.5, spamScore: 1 }],
 })
 
-const Failure = Schema.Struct({ url, reason: FailureReason }).annotations({
+const Failure = Schema.Struct({
+  url,
+  reason: FailureReason,
+  cause: Schema.optionalWith(Explanation.fields.cause, { exact: true }),
+  detail: Schema.optionalWith(Explanation.fields.detail, { exact: true }),
+}).annotations({
   identifier: "FailedUrl",
   description: "A URL that could not be checked, and the reason.",
   examples: [{ url: "localhost", reason: "INVALID_URL" }],

@@ -14,12 +14,31 @@ export interface Success {
   readonly pageAuthority: number
   /** Absent when the provider has no spam score for the domain. */
   readonly spamScore?: number
+  /** Only when the request asked for it. */
+  readonly provenance?: Provenance
+}
+
+/** Where figures come from. */
+export interface Provenance {
+  readonly provider: string
+  /** `known` and `stale` figures were bought for an earlier request. */
+  readonly source: "bought" | "known" | "stale"
+  /** When the provider gave the figures, as an ISO 8601 time. */
+  readonly fetchedAt: string
+  readonly ageSeconds: number
+  /** The provider's name or date of its index; null when it names none. */
+  readonly index: string | null
+  /** The domain whose figures these are, when they are not the URL's own. */
+  readonly of?: string
 }
 
 /** A URL for which there are no figures, and the reason why there are none. */
 export interface Failure {
   readonly url: string
   readonly reason: "PROVIDER_ERROR" | "SERVER_ERROR" | "INVALID_URL"
+  /** Only when the request asked for the provenance, like `detail`. */
+  readonly cause?: "invalid" | "unknown" | "failed" | "timeout" | "exhausted" | "internal"
+  readonly detail?: string
 }
 
 /** The body of the answer to a batch. */

@@ -101,7 +101,7 @@ const finder =
   ) =>
   ({ current, request }: Call) => {
     const { headers, method, url } = request
-    if (method !== "POST" || url !== batchPath) return undefined
+    if (method !== "POST" || url !== batchPath || "prefer" in headers) return undefined
     const apiKey = peekKey(Redacted.make(headers["x-api-key"]?.toString() ?? ""))
     if (apiKey === undefined) return undefined
     const { accountId } = apiKey

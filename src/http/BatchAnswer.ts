@@ -13,6 +13,7 @@ export const of = (report: Report) => {
   const body = json(report)
   const headers = {
     ...(report.isReplay && { "idempotent-replayed": "true" }),
+    ...(report.sources && { "preference-applied": "provenance", vary: "Prefer" }),
     "content-type": "application/json",
     "content-length": String(Buffer.byteLength(body)),
   }
@@ -32,14 +33,20 @@ export const response = (report: Report): HttpServerResponse.HttpServerResponse 
 export const json = ({
   creditsUsed,
   outcomes,
+  sources,
   urls,
-}: Pick<Report, "urls" | "outcomes" | "creditsUsed">): string => {
+}: Pick<Report, "urls" | "outcomes" | "creditsUsed" | "sources">): string => {
   let [successUrls, failedUrls] = ["", ""]
   outcomes.forEach((outcome, i) => {
     const url = urls[i] ?? ""
+    const source = sources?.[i]
     if (outcome._tag === "Failed") {
-      const failure: Failure = { url, reason: outcome.reason }
+      const explanation = source !== undefined && "cause" in source ? source : {}
+      const failure: Failure = { url, reason: outcome.reason, ...explanation }
       failedUrls = joined(failedUrls, JSON.stringify(failure))
+    } else if (source !== undefined && "provider" in source) {
+      const success: Success = { ...figuresOf(url, outcome.metrics), provenance: source }
+      successUrls = joined(successUrls, JSON.stringify(success))
     } else successUrls = joined(successUrls, successOf(url, outcome.metrics))
   })
   return (
@@ -53,12 +60,15 @@ const joined = (before: string, item: string) => (before === "" ? item : `${befo
 const successOf = (url: string, metrics: Metrics): string => {
   const kept = pieces.get(url)
   if (kept !== undefined && isEqual(kept.metrics, metrics)) return kept.json
-  const { domainAuthority, pageAuthority, spamScore } = metrics
-  const success: Success = { url, ...metricsOf(domainAuthority, pageAuthority, spamScore) }
-  const json = JSON.stringify(success)
+  const json = JSON.stringify(figuresOf(url, metrics))
   if (url.length <= maxCachedUrlLength) pieces.set(url, { metrics, json })
   return json
 }
+
+const figuresOf = (
+  url: string,
+  { domainAuthority, pageAuthority, spamScore }: Metrics,
+): Success => ({ url, ...metricsOf(domainAuthority, pageAuthority, spamScore) })
 
 const isEqual = (one: Metrics, other: Metrics) =>
   one === other ||

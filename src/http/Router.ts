@@ -100,8 +100,14 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
   HttpMiddleware.cors({
     allowedOrigins,
     allowedMethods: ["GET", "POST"],
-    allowedHeaders: ["content-type", "x-api-key", "idempotency-key", "x-max-credits"],
-    exposedHeaders: ["x-request-id", "idempotent-replayed", "retry-after", "ratelimit"],
+    allowedHeaders: ["content-type", "x-api-key", "idempotency-key", "x-max-credits", "prefer"],
+    exposedHeaders: [
+      "x-request-id",
+      "idempotent-replayed",
+      "preference-applied",
+      "retry-after",
+      "ratelimit",
+    ],
     maxAge: 3600,
   })
 

@@ -19,6 +19,7 @@ import * as Body from "./Body.ts"
 import { type Current, CurrentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
+import * as PreferHeader from "./PreferHeader.ts"
 import { errorOf, refuse } from "./errorAnswer.ts"
 
 /**
@@ -35,8 +36,17 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
           const list = yield* listOf(request, current, accountId)
           const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
           const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
+          const wantsSources = PreferHeader.hasProvenance(headers["prefer"])
           const { id: requestId, known } = current
-          const asked = { ...list, accountId, requestId, idempotencyKey, limit, known }
+          const asked = {
+            ...list,
+            accountId,
+            requestId,
+            idempotencyKey,
+            limit,
+            wantsSources,
+            known,
+          }
           const report = yield* check(asked).pipe(
             // An expired hold is a fault of the service, so it is logged and answered with 500.
             Effect.catchTag("HoldExpired", Effect.die),

@@ -141,8 +141,9 @@ const makeMemory = (capacity: number, ttlMs: number) => {
       return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
     },
     learn: (figures: Figures): Outcome => {
-      const outcome = checkedFrom(figures.metrics, figures)
-      memory.set(figures.page, { outcome, expiresAt: figures.fetchedAt + ttlMs })
+      const { fetchedAt, index, metrics, of, provider } = figures
+      const outcome = checkedFrom(metrics, { provider, source: "known", fetchedAt, index, of })
+      memory.set(figures.page, { outcome, expiresAt: fetchedAt + ttlMs })
       return outcome
     },
   }

@@ -12,9 +12,9 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
-import { Outcome, providerFailed } from "../Metrics.ts"
+import { checkedFrom, providerFailed } from "../Metrics.ts"
 import { MetricsProvider, nothingKnown, ProviderError } from "../MetricsProvider.ts"
-import { Rankings } from "../dataset/Rankings.ts"
+import { type Imported, Rankings } from "../dataset/Rankings.ts"
 import { failWithStoreFailure } from "../StoreFailure.ts"
 import type { Target } from "../Target.ts"
 
@@ -31,17 +31,22 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
         const [first, ...rest] = targets
         const names = new Set(rest.flatMap(({ domain, host }) => [domain, host]))
         const ranks = yield* orUnavailable(rankings.ranks([first.domain, ...names.add(first.host)]))
+        const list = Option.map(yield* orUnavailable(rankings.current), nameOf)
+        const index = `${Option.getOrElse(list, () => "no list")} (an estimate)`
+        const absent = Option.match(list, {
+          onNone: () => providerFailed("no list is imported"),
+          onSome: (name) => providerFailed(`the domain is not in the list ${name}`, "unknown"),
+        })
         return targets.map(({ domain, host }) => {
           const rank = ranks.get(domain)
-          if (rank === undefined) {
-            return providerFailed("the data set does not contain the domain", "unknown")
+          if (rank === undefined) return absent
+          const ofHost = ranks.get(host)
+          const metrics = {
+            domainAuthority: authority(rank),
+            pageAuthority: authority(ofHost ?? rank),
           }
-          return Outcome.Checked({
-            metrics: {
-              domainAuthority: authority(rank),
-              pageAuthority: authority(ranks.get(host) ?? rank),
-            },
-          })
+          const isOwn = ofHost !== undefined || host === domain
+          return checkedFrom(metrics, { index, of: isOwn ? undefined : domain })
         })
       }),
       status: Effect.gen(function* () {
@@ -49,12 +54,16 @@ export const layer: Layer.Layer<MetricsProvider, never, Rankings> = Layer.effect
         if (Option.isNone(current)) {
           return yield* unavailable("no list is imported; run 'authority dataset import'")
         }
-        const { at, name } = current.value
-        return at === null ? {} : { index: `${name}, imported ${new Date(at).toISOString()}` }
+        return { index: nameOf(current.value) }
       }),
     }),
   ),
 )
+
+const nameOf = ({ at, name }: Imported) =>
+  at === null || name === null
+    ? "of an earlier version of the service"
+    : `${name}, imported ${new Date(at).toISOString()}`
 
 /** Converts a rank to an authority from 0 to 100 with two decimals. */
 export const authority = (rank: number): number =>

@@ -32,15 +32,23 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
   ...(former.areKnown !== undefined && { areKnown: former.areKnown }),
   lookup: (targets) =>
     Effect.gen(function* () {
-      const outcomes = yield* withHalfTheTime(former.lookup)(targets)
+      const outcomes = named(former, yield* withHalfTheTime(former.lookup)(targets))
       const open = targets.filter((_, i) => outcomes[i]?._tag !== "Checked")
       if (!Arr.isNonEmptyArray(open)) return outcomes
-      const answers = yield* valued(latter.lookup)(open)
+      const answers = named(latter, yield* valued(latter.lookup)(open))
       const second = new Map(open.map(({ page }, i) => [page, answers[i]]))
       return targets.map(({ page }, i) => second.get(page) ?? outcomes[i] ?? missing)
     }),
   circuits: Effect.zipWith(circuitsOf(former), circuitsOf(latter), (a, b) => [...a, ...b]),
 })
+
+/** Names the provider in the figures that it gave. */
+const named = ({ name }: Provider, outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome): Outcome =>
+    outcome._tag === "Checked" && outcome.provider === undefined
+      ? { ...outcome, provider: name }
+      : outcome,
+  )
 
 const circuitsOf = ({ circuits }: Provider) => circuits ?? Effect.succeed([])
 

@@ -28,16 +28,25 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
     const provider = cached.readThrough(cached.writeThrough(vendor.provider))
     return {
       vendor,
-      lookup: (...urls: ReadonlyArray<string>) => provider.lookup(targets(...urls)),
+      lookup: (...urls: ReadonlyArray<string>) =>
+        Effect.map(provider.lookup(targets(...urls)), asBought),
       areKnown: (...urls: ReadonlyArray<string>) =>
         provider.areKnown?.(targets(...urls)) ?? Effect.dieMessage("the method is absent"),
       known: (...urls: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const found = yield* provider.known(targets(...urls))
           assert.deepStrictEqual(provider.known.peek?.(targets(...urls)), found)
-          return Option.getOrUndefined(found)
+          return Option.getOrUndefined(Option.map(found, asBought))
         }),
     }
+  })
+
+/** Leaves out what the cache adds to figures, so that they equal those that were bought. */
+const asBought = (outcomes: ReadonlyArray<Outcome>) =>
+  outcomes.map((outcome): Outcome => {
+    if (outcome._tag === "Failed") return outcome
+    const { fetchedAt: _, provider: __, source: ___, ...bought } = outcome
+    return bought
   })
 
 const storeWith = (method: Effect.Effect<never>) =>
@@ -80,6 +89,19 @@ describe("Cached", () => {
       assert.deepStrictEqual(yield* lookup("example.com"), [checked("example.com/")])
       yield* lookup("example.com")
       assert.lengthOf(vendor.calls, 2)
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("figures from the cache name their provider and when it gave them", () =>
+    Effect.gen(function* () {
+      const vendor = ScriptedVendor.make()
+      const cached = yield* Cached.make("scripted", { ttl: Duration.hours(24), capacity: 1000 })
+      const provider = cached.readThrough(cached.writeThrough(vendor.provider))
+      yield* TestClock.adjust("1 hour")
+      yield* provider.lookup(targets("example.com"))
+      yield* TestClock.adjust("1 hour")
+      const [known] = yield* provider.lookup(targets("example.com"))
+      assert.deepInclude(known, { provider: "scripted", source: "known", fetchedAt: 3_600_000 })
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 

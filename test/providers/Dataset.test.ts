@@ -25,8 +25,10 @@ const rankings = Layer.effect(
 
 const dataset = { layer: Dataset.layer.pipe(Layer.provide(rankings)) }
 
+const index = "tranco, imported 1970-01-01T00:00:00.000Z (an estimate)"
+
 const checked = (domainAuthority: number, pageAuthority: number) =>
-  Outcome.Checked({ metrics: { domainAuthority, pageAuthority } })
+  Outcome.Checked({ metrics: { domainAuthority, pageAuthority }, index })
 
 describe("the provider dataset", () => {
   it.effect(
@@ -35,7 +37,7 @@ describe("the provider dataset", () => {
       Effect.gen(function* () {
         assert.deepStrictEqual(
           yield* lookup(dataset, "example.com/a", "blog.example.com", "www.example.com"),
-          [checked(87.5, 87.5), checked(87.5, 62.5), checked(87.5, 87.5)],
+          [checked(87.5, 87.5), checked(87.5, 62.5), { ...checked(87.5, 87.5), of: "example.com" }],
         )
       }),
   )
