@@ -163,7 +163,11 @@ const lookUpDistinct = Effect.fnUntraced(function* (
   const deadline = yield* Deadline
   return yield* provider.lookup(targets).pipe(
     // A provider that ignores the deadline or an interruption continues in the background.
-    Alarms.until(alarms, deadline + lookupGraceMs, () => targets.map(() => unanswered)),
+    Alarms.until(
+      alarms,
+      deadline + lookupGraceMs,
+      Effect.sync(() => targets.map(() => unanswered)),
+    ),
     Effect.catchAll((error) =>
       Effect.as(
         Effect.logWarning(

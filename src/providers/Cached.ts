@@ -7,6 +7,7 @@
  * call to the vendor, so figures that were paid for are saved.
  */
 import * as Arr from "effect/Array"
+import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -18,6 +19,7 @@ import { peekable } from "../Direct.ts"
 import { checkedFrom, missing, type Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
+import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 import type { Target } from "../Target.ts"
@@ -154,7 +156,7 @@ const makeMemory = (capacity: number, ttlMs: number) => {
 const tolerantStore = (provider: string, ttlMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
-    const orFallback = makeTolerance()
+    const orFallback = makeTolerance(yield* Alarms.make)
     const waiting = new Map<string, Figures>()
     const hasWaiting = yield* Effect.makeLatch(false)
 
@@ -209,17 +211,14 @@ const tolerantStore = (provider: string, ttlMs: number) =>
   })
 
 // After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
-const makeTolerance = () => {
+const makeTolerance = (alarms: Alarms.Alarms) => {
   let restsUntil = Number.NEGATIVE_INFINITY
   return <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
     Effect.flatMap(MonotonicClock.now, (now) =>
       now < restsUntil
         ? Effect.succeed(otherwise)
         : access.pipe(
-            // `disconnect` lets the timeout end the wait although a store's method cannot be
-            // interrupted.
-            Effect.disconnect,
-            Effect.timeout(storeTimeout),
+            Alarms.until(alarms, now + storeTimeoutMs, new Cause.TimeoutException()),
             Effect.catchAllCause((cause) => {
               restsUntil = now + restMs
               return Effect.as(
@@ -234,7 +233,7 @@ const makeTolerance = () => {
     )
 }
 
-const storeTimeout = Duration.seconds(1)
+const storeTimeoutMs = 1000
 
 /** How long the store is skipped after a failure, in milliseconds. */
 const restMs = 5000

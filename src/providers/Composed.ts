@@ -31,6 +31,7 @@ import * as Coalesced from "./Coalesced.ts"
 import * as Fallback from "./Fallback.ts"
 import { Limit } from "./Limit.ts"
 import * as Resilient from "./Resilient.ts"
+import * as Alarms from "../time/Alarms.ts"
 
 type Provider = MetricsProvider["Type"]
 
@@ -66,8 +67,9 @@ export const decorated = <E, R>(
     const provider = yield* MetricsProvider
     const { writeThrough, readThrough } = yield* memoryOf(provider, options)
     const { concurrency, timeout } = options
+    const alarms = yield* Alarms.make
     const shared = { blame: new Blame(), limit: new Limit(concurrency) }
-    const resilient = Resilient.make(provider, { ...resilience, timeout, ...shared })
+    const resilient = Resilient.make(provider, { ...resilience, timeout, alarms, ...shared })
     const queue = { ...queueing, ...shared }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))

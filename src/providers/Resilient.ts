@@ -7,12 +7,13 @@ import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import { constant } from "effect/Function"
+import { constant, identity } from "effect/Function"
 import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import * as Deadline from "../Deadline.ts"
 import type { Outcome } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, ProviderError } from "../MetricsProvider.ts"
+import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { Caller, several } from "./Blame.ts"
@@ -25,6 +26,7 @@ export interface Options extends CircuitBreaker.Options {
   readonly timeout: Duration.DurationInput
   /** Maximum number of retries after the first attempt. */
   readonly retries: number
+  readonly alarms: Alarms.Alarms
 }
 
 /**
@@ -40,8 +42,11 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   })
   const record = recorder(meters)
 
+  const timeoutMs = Duration.toMillis(options.timeout)
   const failure = (reason: ProviderError["reason"], detail: string) =>
     new ProviderError({ provider: inner.name, reason, detail })
+
+  const timedOut = Effect.suspend(() => failure("Timeout", "no answer in time"))
 
   const call = (targets: NonEmptyReadonlyArray<Target>, account: string) =>
     Effect.flatMap(MonotonicClock.now, (startedAt) => {
@@ -49,12 +54,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       return Effect.ensuring(
         inner.lookup(targets),
         Effect.map(MonotonicClock.now, (now) => meters.callSeconds((now - startedAt) / 1000)),
-      )
+      ).pipe(Alarms.until(options.alarms, startedAt + timeoutMs, timedOut))
     }).pipe(
-      Effect.timeoutFail({
-        duration: options.timeout,
-        onTimeout: () => failure("Timeout", "no answer in time"),
-      }),
       Effect.tapBoth({
         onSuccess: (outcomes) =>
           Effect.flatMap(MonotonicClock.now, (now) => {
@@ -79,14 +80,9 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
   /** Calls the vendor and retries until `deadline`, in milliseconds of the monotonic clock. */
   const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number, account: string) =>
-    Effect.retry(call(targets, account), {
+    call(targets, account).pipe(
       // A call for several accounts is not retried: each account is then asked for on its own.
-      times: account === several ? 0 : options.retries,
-      while: isTransient,
-      schedule: Schedule.whileOutputEffect(backOff, (wait) =>
-        Effect.map(MonotonicClock.now, (now) => now + Duration.toMillis(wait) < deadline),
-      ),
-    }).pipe(
+      account === several ? identity : Effect.catchAll(retried(call(targets, account), deadline)),
       Effect.tapErrorTag("ProviderError", ({ reason }) =>
         Effect.map(MonotonicClock.now, (now) => {
           const [first, ...others] = targets
@@ -94,6 +90,21 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         }),
       ),
     )
+
+  // Starts with the error of the first attempt, because most attempts need no schedule.
+  const retried = (call: Call, deadline: number) => (error: CallError) => {
+    let attempts = 0
+    return Effect.retry(
+      Effect.suspend(() => (attempts++ === 0 ? Effect.fail(error) : call)),
+      {
+        times: options.retries,
+        while: isTransient,
+        schedule: Schedule.whileOutputEffect(backOff, (wait) =>
+          Effect.map(MonotonicClock.now, (now) => now + Duration.toMillis(wait) < deadline),
+        ),
+      },
+    )
+  }
 
   return {
     ...inner,
@@ -150,6 +161,8 @@ const renewalMs = (
         Effect.timeout(timeout),
         Effect.catchAll(() => Effect.succeedNone),
       )
+
+type Call = Effect.Effect<ReadonlyArray<Outcome>, CallError>
 
 type CallError = ProviderError | CircuitBreaker.CircuitOpen
 

@@ -52,16 +52,16 @@ export const make: Effect.Effect<Alarms, never, Scope.Scope> = Effect.gen(functi
 })
 
 /**
- * Waits for the effect until the time `at` of `MonotonicClock`, then succeeds with `otherwise`. An
+ * Waits for the effect until the time `at` of `MonotonicClock`, then continues with `otherwise`. An
  * effect that was given up is interrupted in the background, and ends when it can.
  */
 export const until =
-  <B>({ set }: Alarms, at: number, otherwise: () => B) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A | B, E, R> =>
+  <B, F>({ set }: Alarms, at: number, otherwise: Effect.Effect<B, F>) =>
+  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A | B, E | F, R> =>
     Effect.uninterruptibleMask((restore) =>
       Effect.flatMap(Effect.forkDaemon(Effect.interruptible(effect)), (fiber) =>
         restore(
-          Effect.async<A | B, E>((resume) => {
+          Effect.async<A | B, E | F>((resume) => {
             const end = (exit: Exit.Exit<A, E>) => {
               cancel()
               resume(exit)
@@ -69,7 +69,7 @@ export const until =
             const cancel = set(at, () => {
               fiber.removeObserver(end)
               fiber.unsafeInterruptAsFork(FiberId.none)
-              resume(Effect.sync(otherwise))
+              resume(otherwise)
             })
             fiber.addObserver(end)
             return Effect.suspend(() => {

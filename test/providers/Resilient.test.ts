@@ -17,13 +17,14 @@ import * as Resilient from "../../src/providers/Resilient.ts"
 import { targets } from "../support/lookup.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 import { settable } from "../support/SettableClock.ts"
+import * as Alarms from "../../src/time/Alarms.ts"
 
 const { checked, fails, hang, right } = ScriptedVendor
 
-const setUp = (
+const setUp = Effect.fnUntraced(function* (
   options: Partial<Resilient.Options> = {},
   more: Partial<MetricsProvider["Type"]> = {},
-) => {
+) {
   const vendor = ScriptedVendor.make()
   const provider = Resilient.make(
     { ...vendor.provider, ...more },
@@ -34,6 +35,7 @@ const setUp = (
       cooldown: "15 seconds",
       blame: new Blame(),
       limit: new Limit(4),
+      alarms: yield* Alarms.make,
       ...options,
     },
   )
@@ -46,7 +48,7 @@ const setUp = (
       return yield* fiber
     })
   return { vendor, lookup, asking, circuits: provider.circuits ?? Effect.succeed([]) }
-}
+})
 
 const answered = { _tag: "Right", right: [checked("example.com/")] }
 
@@ -80,9 +82,9 @@ const failedTargets = (cause: string) =>
   )
 
 describe("targets without figures", () => {
-  it.effect("each is a line of level debug with the vendor's reason, and counted by cause", () =>
+  it.scoped("each is a line of level debug with the vendor's reason, and counted by cause", () =>
     Effect.gen(function* () {
-      const { asking, vendor } = setUp({ retries: 0 })
+      const { asking, vendor } = yield* setUp({ retries: 0 })
       const reason = "it is not in the index"
       const before = yield* Effect.all([failedTargets("unknown"), failedTargets("timeout")])
       vendor.script(() => Effect.succeed([providerFailed(reason, "unknown")]), fails("Timeout"))
@@ -106,9 +108,9 @@ const noFigures = "The provider has no figures for a target."
 
 describe("retries of vendor calls", () => {
   for (const reason of ["Unreachable", "Unavailable", "Throttled", "Timeout"] as const) {
-    it.effect(`a vendor call is retried after ${reason}`, () =>
+    it.scoped(`a vendor call is retried after ${reason}`, () =>
       Effect.gen(function* () {
-        const { asking, vendor } = setUp()
+        const { asking, vendor } = yield* setUp()
         vendor.script(fails(reason), fails(reason), fails(reason))
         assert.containSubset(yield* asking("10 seconds"), answered)
         assert.lengthOf(vendor.calls, 4)
@@ -117,9 +119,9 @@ describe("retries of vendor calls", () => {
   }
 
   for (const reason of ["Exhausted", "Refused", "Rejected", "Malformed"] as const) {
-    it.effect(`a vendor call is not retried after ${reason}`, () =>
+    it.scoped(`a vendor call is not retried after ${reason}`, () =>
       Effect.gen(function* () {
-        const { asking, vendor } = setUp()
+        const { asking, vendor } = yield* setUp()
         vendor.script(fails(reason))
         assert.containSubset(yield* asking(0), { left: { reason } })
         assert.lengthOf(vendor.calls, 1)
@@ -127,9 +129,9 @@ describe("retries of vendor calls", () => {
     )
   }
 
-  it.effect("a vendor call that times out is retried", () =>
+  it.scoped("a vendor call that times out is retried", () =>
     Effect.gen(function* () {
-      const { asking, vendor } = setUp()
+      const { asking, vendor } = yield* setUp()
       vendor.script(hang)
       assert.containSubset(yield* asking("11 seconds"), answered)
       vendor.always(hang)
@@ -138,9 +140,9 @@ describe("retries of vendor calls", () => {
     }),
   )
 
-  it.effect("a retry waits for the vendor's Retry-After", () =>
+  it.scoped("a retry waits for the vendor's Retry-After", () =>
     Effect.gen(function* () {
-      const { lookup, vendor } = setUp()
+      const { lookup, vendor } = yield* setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
       const fiber = yield* Effect.fork(lookup)
       yield* TestClock.adjust("19 seconds")
@@ -150,9 +152,9 @@ describe("retries of vendor calls", () => {
     }),
   )
 
-  it.effect("a vendor call is not retried if the Retry-After exceeds the deadline", () =>
+  it.scoped("a vendor call is not retried if the Retry-After exceeds the deadline", () =>
     Effect.gen(function* () {
-      const { lookup, vendor } = setUp()
+      const { lookup, vendor } = yield* setUp()
       vendor.script(fails("Throttled", Duration.seconds(20)))
       const error = yield* Effect.flip(Effect.provideService(lookup, Deadline, 15_000))
       assert.strictEqual(error.reason, "Throttled")
@@ -161,11 +163,11 @@ describe("retries of vendor calls", () => {
   )
 })
 
-it.effect("the retries of a vendor call respect the deadline even when the clock is set back", () =>
+it.scoped("the retries of a vendor call respect the deadline even when the clock is set back", () =>
   Effect.gen(function* () {
     const { adjust, clock, putBack } = yield* settable
     yield* Effect.gen(function* () {
-      const { lookup, vendor } = setUp()
+      const { lookup, vendor } = yield* setUp()
       vendor.always(fails("Throttled", Duration.seconds(10)))
       const now = yield* Clock.currentTimeMillis
       const fiber = yield* Effect.fork(
@@ -183,11 +185,11 @@ it.effect("the retries of a vendor call respect the deadline even when the clock
 describe("the circuit breaker", () => {
   const failing = { failures: 3, retries: 0 }
 
-  it.effect(
+  it.scoped(
     "the circuit opens after consecutive failures, and lookups fail fast while it is open",
     () =>
       Effect.gen(function* () {
-        const { asking, vendor } = setUp(failing)
+        const { asking, vendor } = yield* setUp(failing)
         const { always, script } = vendor
         script(fails("Unavailable"), fails("Unavailable"), ScriptedVendor.right)
         always(fails("Unavailable"))
@@ -200,9 +202,9 @@ describe("the circuit breaker", () => {
       }),
   )
 
-  it.effect("one trial call after the cooldown closes or reopens the circuit", () =>
+  it.scoped("one trial call after the cooldown closes or reopens the circuit", () =>
     Effect.gen(function* () {
-      const { asking, lookup, vendor } = setUp(failing)
+      const { asking, lookup, vendor } = yield* setUp(failing)
       vendor.always(fails("Unreachable"))
       for (let i = 0; i < 9; i++) yield* asking(0)
       assert.lengthOf(vendor.calls, 3)
@@ -221,9 +223,9 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("an open circuit reports its reason until the cooldown ends", () =>
+  it.scoped("an open circuit reports its reason until the cooldown ends", () =>
     Effect.gen(function* () {
-      const { asking, circuits, vendor } = setUp(failing)
+      const { asking, circuits, vendor } = yield* setUp(failing)
       vendor.always(fails("Unreachable"))
       const provider = vendor.provider.name
       for (let i = 0; i < 2; i++) yield* asking(0)
@@ -239,9 +241,9 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("an open circuit allows another trial call after a trial call is interrupted", () =>
+  it.scoped("an open circuit allows another trial call after a trial call is interrupted", () =>
     Effect.gen(function* () {
-      const { asking, lookup, vendor } = setUp(failing)
+      const { asking, lookup, vendor } = yield* setUp(failing)
       vendor.always(fails("Unreachable"))
       for (let i = 0; i < 3; i++) yield* asking(0)
       yield* TestClock.adjust("15 seconds")
@@ -254,11 +256,11 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("the cooldown of an open circuit does not last longer when the clock is set back", () =>
+  it.scoped("the cooldown of an open circuit does not last longer when the clock is set back", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {
-        const { lookup, vendor } = setUp({ failures: 2, retries: 0 })
+        const { lookup, vendor } = yield* setUp({ failures: 2, retries: 0 })
         vendor.always(fails("Unreachable"))
         for (let i = 0; i < 2; i++) yield* Effect.flip(lookup)
         putBack("1 hour")
@@ -269,19 +271,19 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect("the retries of a vendor call stop when the circuit opens", () =>
+  it.scoped("the retries of a vendor call stop when the circuit opens", () =>
     Effect.gen(function* () {
-      const { asking, vendor } = setUp({ failures: 2, retries: 3 })
+      const { asking, vendor } = yield* setUp({ failures: 2, retries: 3 })
       vendor.always(fails("Unavailable"))
       yield* asking("10 seconds")
       assert.lengthOf(vendor.calls, 2)
     }),
   )
 
-  it.effect("vendor calls stop after the maximum number of refused calls in a time span", () =>
+  it.scoped("vendor calls stop after the maximum number of refused calls in a time span", () =>
     Effect.gen(function* () {
       const refusals = { max: 10, tolerated: 12, per: "5 minutes" } as const
-      const { asking, circuits, vendor } = setUp({ retries: 0, refusals })
+      const { asking, circuits, vendor } = yield* setUp({ retries: 0, refusals })
       for (let i = 0; i < 50; i++) {
         vendor.script(fails("Refused"))
         yield* asking("1 second")
@@ -295,12 +297,12 @@ describe("the circuit breaker", () => {
     }),
   )
 
-  it.effect(
+  it.scoped(
     "refused calls and calls in flight together are never more than the vendor tolerates",
     () =>
       Effect.gen(function* () {
         const refusals = { max: 10, tolerated: 12, per: "5 minutes" } as const
-        const { lookup, vendor } = setUp({ retries: 3, refusals })
+        const { lookup, vendor } = yield* setUp({ retries: 3, refusals })
         let calls = 0
         // The vendor answers every third call, so the calls in a row that fail do not open the circuit.
         vendor.always((targets) =>
@@ -320,7 +322,7 @@ describe("the circuit breaker", () => {
 describe("an exhausted provider", () => {
   /** Asks once a second during `time`. Returns the number of calls that reached the vendor. */
   const callsDuring = (
-    { asking, vendor }: ReturnType<typeof setUp>,
+    { asking, vendor }: Effect.Effect.Success<ReturnType<typeof setUp>>,
     time: Duration.DurationInput,
     minSeconds = 1,
   ) =>
@@ -335,11 +337,11 @@ describe("an exhausted provider", () => {
       return vendor.calls.length - before
     })
 
-  it.effect("an exhausted provider is asked once every ten minutes, and logged once", () => {
+  it.scoped("an exhausted provider is asked once every ten minutes, and logged once", () => {
     const log: Array<string> = []
     const logger = Logger.make(({ message }) => void log.push(String(message)))
     return Effect.gen(function* () {
-      const all = setUp()
+      const all = yield* setUp()
       all.vendor.always(fails("Exhausted"))
       assert.strictEqual(yield* callsDuring(all, "10 minutes", 30), 1)
       assert.containSubset(yield* all.circuits, [{ openReason: undefined }])
@@ -354,9 +356,9 @@ describe("an exhausted provider", () => {
     }).pipe(Effect.provide(Logger.replace(Logger.defaultLogger, logger)))
   })
 
-  it.effect("an exhausted provider is left alone until the Retry-After ends", () =>
+  it.scoped("an exhausted provider is left alone until the Retry-After ends", () =>
     Effect.gen(function* () {
-      const all = setUp()
+      const all = yield* setUp()
       all.vendor.script(fails("Exhausted", Duration.days(30)))
       yield* all.asking(0)
       assert.containSubset(yield* all.circuits, [
@@ -379,9 +381,9 @@ describe("an exhausted provider", () => {
       "10 minutes",
     ],
   ] as const) {
-    it.effect(`an exhausted provider is left alone ${title}`, () =>
+    it.scoped(`an exhausted provider is left alone ${title}`, () =>
       Effect.gen(function* () {
-        const all = setUp({}, { status: Effect.succeed({ quota }) })
+        const all = yield* setUp({}, { status: Effect.succeed({ quota }) })
         all.vendor.script(fails("Exhausted"))
         yield* all.asking(0)
         assert.strictEqual(yield* callsDuring(all, time, 30), 0)
@@ -390,9 +392,9 @@ describe("an exhausted provider", () => {
     )
   }
 
-  it.effect("the calls in flight when a provider is exhausted change nothing", () =>
+  it.scoped("the calls in flight when a provider is exhausted change nothing", () =>
     Effect.gen(function* () {
-      const all = setUp({ failures: 3, retries: 0 })
+      const all = yield* setUp({ failures: 3, retries: 0 })
       for (const step of [ScriptedVendor.right, fails("Unreachable"), fails("Exhausted")]) {
         all.vendor.script(ScriptedVendor.after("1 second", step))
         yield* Effect.fork(Effect.either(all.lookup))
@@ -405,9 +407,9 @@ describe("an exhausted provider", () => {
     }),
   )
 
-  it.effect("one trial call at a time asks an exhausted provider", () =>
+  it.scoped("one trial call at a time asks an exhausted provider", () =>
     Effect.gen(function* () {
-      const all = setUp({ retries: 0 })
+      const all = yield* setUp({ retries: 0 })
       all.vendor.script(fails("Exhausted"))
       yield* all.asking("10 minutes")
       all.vendor.script(ScriptedVendor.after("1 second", fails("Unavailable")))
@@ -419,11 +421,11 @@ describe("an exhausted provider", () => {
     }),
   )
 
-  it.effect("the period of an exhausted provider does not change with the wall clock", () =>
+  it.scoped("the period of an exhausted provider does not change with the wall clock", () =>
     Effect.gen(function* () {
       const { adjust, clock, putBack } = yield* settable
       yield* Effect.gen(function* () {
-        const { lookup, vendor } = setUp()
+        const { lookup, vendor } = yield* setUp()
         vendor.script(fails("Exhausted"))
         yield* Effect.flip(lookup)
         putBack("1 hour")
