@@ -124,15 +124,16 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 const recorder =
   ({ checked, failed }: Meters.Meters) =>
   (targets: ReadonlyArray<Target>, outcomes: ReadonlyArray<Outcome>) => {
-    const lines = outcomes.flatMap((outcome, i) => {
-      if (outcome._tag === "Checked") return []
+    const lines: Array<Effect.Effect<void>> = []
+    outcomes.forEach((outcome, i) => {
+      if (outcome._tag === "Checked") return
       const { cause, detail } = outcome
       failed[cause](1)
       const line = Effect.logDebug("The provider has no figures for a target.", detail)
-      return [Effect.annotateLogs(line, { target: targets[i]?.page, cause })]
+      lines.push(Effect.annotateLogs(line, { target: targets[i]?.page, cause }))
     })
     checked(outcomes.length - lines.length)
-    return Effect.all(lines, { discard: true })
+    return lines.length === 0 ? Effect.void : Effect.all(lines, { discard: true })
   }
 
 /** Shows the limit of concurrent calls how long the vendor took, and whether it throttled. */

@@ -246,15 +246,18 @@ const responseOf = ({
 const longestPause = Duration.hours(1)
 const longestPeriod = Duration.days(32)
 
-const explain = ({ json, status }: VendorResponse): string =>
-  Option.match(Option.flatMap(json, decodeComplaint), {
-    onNone: () => (isRedirect(status) ? `HTTP ${status}, a redirect` : `HTTP ${status}`),
-    onSome: ({ message }) => `HTTP ${status}, ${message}`,
-  })
+const explain = ({ json, status }: VendorResponse): string => {
+  const words = wordsOf(Option.getOrUndefined(json)) ?? (isRedirect(status) ? "a redirect" : "")
+  return words === "" ? `HTTP ${status}` : `HTTP ${status}, ${words}`
+}
+
+/** The words in which a vendor explains a failure; vendors name the field differently. */
+const wordsOf = (json: unknown): string | undefined => {
+  if (!Predicate.isRecord(json)) return Predicate.isString(json) ? json : undefined
+  return wordsOf(json["message"] ?? json["error"] ?? json["detail"])
+}
 
 const isRedirect = (status: number) => status >= 300 && status < 400
-
-const decodeComplaint = Schema.decodeUnknownOption(Schema.Struct({ message: Schema.String }))
 
 const oneLine = (text: string) => text.replaceAll(/\s+/g, " ")
 

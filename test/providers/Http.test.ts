@@ -173,6 +173,22 @@ for (const [reason, fault] of [
   )
 }
 
+for (const body of [
+  { message: "out of order" },
+  { error: "out of order" },
+  { error: { code: 7, message: "out of order" } },
+  { detail: "out of order" },
+]) {
+  it.scoped(`the vendor's own words are in the error: ${JSON.stringify(body)}`, () =>
+    Effect.gen(function* () {
+      const vendor = yield* make
+      vendor.script(FakeVendor.answer(400, JSON.stringify(body)))
+      const error = yield* Effect.flip(lookup(vendor, a))
+      assert.strictEqual(error.detail, "HTTP 400, out of order")
+    }),
+  )
+}
+
 it.scoped(
   "the http provider's Retry-After may be a month if its quota is used up, else an hour",
   () =>
