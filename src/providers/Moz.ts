@@ -128,10 +128,9 @@ const refused = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome
   Option.match(decodeRpcError(error), {
     onNone: () => providerFailed("Moz answered with an error"),
     onSome: (known) =>
-      providerFailed(
-        `Moz answered with the error ${quote(explain(known))}`,
-        known.code === notFound ? "unknown" : "failed",
-      ),
+      known.code === notFound
+        ? providerFailed(`Moz does not know the page (error ${notFound})`, "unknown")
+        : providerFailed(`Moz answered with the error ${quote(explain(known))}`),
   })
 
 const notFound = -32655
