@@ -117,17 +117,19 @@ export const layer = ({
         return yield* buy(hold, urls, restore(lookup))
       })
 
-      const preview = ({ targets, ...list }: Batch.UrlList) =>
-        Effect.map(
-          Arr.isNonEmptyReadonlyArray(targets) ? areKnown(provider, targets) : Effect.succeed([]),
-          (known) => Preview.make({ ...list, targets }, known, price),
-        )
-
       return {
-        preview,
+        preview: (list) => preview(provider, list, price),
         check: (batch) => Effect.uninterruptibleMask((restore) => check(batch, restore)),
       }
     }),
+  )
+
+const preview = (provider: MetricsProvider["Type"], list: Batch.UrlList, price: Credits) =>
+  Effect.map(
+    Arr.isNonEmptyReadonlyArray(list.targets)
+      ? areKnown(provider, list.targets)
+      : Effect.succeed([]),
+    (known) => Preview.make(list, known, price),
   )
 
 const areKnown = (

@@ -93,11 +93,7 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   ) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) return Outcomes.unsent(urls)
-    const headers = {
-      ...Request.idempotencyHeader(idempotencyKey),
-      ...(maxCredits !== undefined && { "x-max-credits": String(maxCredits) }),
-      ...(provenance === true && { prefer: "provenance" }),
-    }
+    const headers = Request.batchHeaders({ idempotencyKey, maxCredits, provenance })
     const { answer, body } = await send(
       { path: batchPath, json, headers, signal },
       Bodies.BatchAnswer,

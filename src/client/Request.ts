@@ -39,7 +39,7 @@ export const keyHeader = (apiKey: string) => {
  * Writes a quoted string with escapes, as RFC 8941 defines it. Throws ValidationError when the key
  * has characters that a header cannot contain.
  */
-export const idempotencyHeader = (key: string) => {
+const idempotencyHeader = (key: string) => {
   if (/^[\x20-\x7e]*$/.test(key)) {
     return { "idempotency-key": `"${key.replaceAll(/["\\]/g, "\\$&")}"` }
   }
@@ -48,6 +48,17 @@ export const idempotencyHeader = (key: string) => {
     issues: [invalidIdempotencyKey],
   })
 }
+
+/** The headers of a batch. */
+export const batchHeaders = (options: {
+  readonly idempotencyKey: string
+  readonly maxCredits: number | undefined
+  readonly provenance: boolean | undefined
+}): Readonly<Record<string, string>> => ({
+  ...idempotencyHeader(options.idempotencyKey),
+  ...(options.maxCredits !== undefined && { "x-max-credits": String(options.maxCredits) }),
+  ...(options.provenance === true && { prefer: "provenance" }),
+})
 
 /** The version, which the build inserts. Undefined when the client runs from source. */
 declare const VERSION: string | undefined
