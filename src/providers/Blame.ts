@@ -33,6 +33,17 @@ export class Blame {
   private answers: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
   /** The accounts whose calls failed since the vendor's last answer. */
   private failing = new Set<string>()
+  /** Those of `failing` whose calls had not failed for five minutes. */
+  private unsuspected = new Set<string>()
+  private failingSince = 0
+  /** The vendor's recent refusals, oldest first. */
+  private refusals: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
+  private readonly maxRefusals: number
+
+  /** With so many refusals in five minutes, the vendor is not asked at all. */
+  constructor(maxRefusals = Number.POSITIVE_INFINITY) {
+    this.maxRefusals = maxRefusals
+  }
 
   /** Records an answer of the vendor. */
   answered(account: string, now: number): void {
@@ -40,18 +51,28 @@ export class Blame {
     const other = latest?.account === account ? this.answers[1] : latest
     this.answers = [{ account, at: now }, ...(other === undefined ? [] : [other])]
     this.failing.clear()
+    this.unsuspected.clear()
     const { apartUntil, failedAt } = this.conductOf(account)
     if (apartUntil > now) this.accounts.set(account, { failedAt, apartUntil: now })
   }
 
-  /** Records a call that failed. Returns true when the account is blocked by this failure. */
-  failed(account: string, now: number): boolean {
-    this.failing.add(account)
-    if (account === several || !this.answersOthers(account, now)) return false
+  /** Records a call that failed. Returns the accounts that are blocked from now on. */
+  failed(account: string, reason: ProviderError["reason"], now: number): ReadonlyArray<string> {
     const recent = this.conductOf(account).failedAt.filter((at) => at > now - windowMs)
-    const failedAt = [...recent, now].slice(-maxFailures)
-    this.accounts.set(account, { failedAt, apartUntil: now + apartMs })
-    return failedAt.length === maxFailures && recent.length < maxFailures
+    if (this.failing.size === 0) this.failingSince = now
+    this.failing.add(account)
+    if (recent.length === 0) this.unsuspected.add(account)
+    if (!this.answersOthers(account, now)) return []
+    const suspects = new Set([account, ...this.refusals.map((refusal) => refusal.account)])
+    const free = [...suspects].filter((suspect) => !this.isBlocked(suspect, now))
+    if (isRefusal.has(reason)) {
+      this.refusals = [...this.refusals, { account, at: now }].slice(-maxKept)
+    }
+    if (account !== several) {
+      const failedAt = [...recent, now].slice(-maxFailures)
+      this.accounts.set(account, { failedAt, apartUntil: now + apartMs })
+    }
+    return free.filter((suspect) => this.isBlocked(suspect, now))
   }
 
   /** Remembers a target whose own call failed, while the vendor answered another account. */
@@ -86,21 +107,25 @@ export class Blame {
   /** True when the failures since the last answer are the vendor's fault. */
   isVendors(now: number): boolean {
     const [account = several] = this.failing
-    return this.failing.size >= minAccounts || !this.answersOthers(account, now)
+    const isLong = now - this.failingSince >= rowMs
+    return (isLong && this.unsuspected.size >= minAccounts) || !this.answersOthers(account, now)
   }
 
   /** Forgets all failures, because they were the vendor's fault. */
   forget(): void {
     this.accounts = new Lru(maxAccounts)
     this.refusedUntil = new Lru(maxTargets)
+    this.refusals = []
   }
 
   private isBlocked(account: string, now: number): boolean {
-    const { failedAt } = this.conductOf(account)
-    const [oldest = now] = failedAt
-    return (
-      failedAt.length === maxFailures && oldest > now - windowMs && this.answersOthers(account, now)
-    )
+    if (account === several || !this.answersOthers(account, now)) return false
+    const [oldest = now, ...later] = this.conductOf(account).failedAt
+    if (later.length === maxFailures - 1 && oldest > now - windowMs) return true
+    const recent = this.refusals.filter(({ at }) => at > now - windowMs)
+    const own = recent.filter((refusal) => refusal.account === account).length
+    // So several accounts together leave a part of the vendor's limit to the others.
+    return own > 0 && own >= this.maxRefusals - recent.length
   }
 
   /** True when the vendor answered another account in the last minute. */
@@ -116,6 +141,14 @@ export class Blame {
   }
 }
 
+/** The reasons of failed calls that count towards a vendor's limit on answers with a 4xx status. */
+export const isRefusal: ReadonlySet<ProviderError["reason"]> = new Set([
+  "Exhausted",
+  "Refused",
+  "Rejected",
+  "Throttled",
+])
+
 /** The reasons of a failed call that a target may have caused. */
 const isOfTarget = new Set<ProviderError["reason"]>(["Rejected", "Unavailable", "Malformed"])
 
@@ -126,13 +159,15 @@ const answersMs = minuteMs
 
 /** An account with `maxFailures` failed calls within `windowMs` is not asked for anew. */
 const maxFailures = 20
+const maxKept = 100
 const windowMs = 5 * minuteMs
 
 const rememberedMs = 10 * minuteMs
 const apartMs = 10 * minuteMs
 
-/** So many accounts that fail in a row, without an answer between, show that the vendor fails. */
+/** So many accounts that fail for so long, without an answer between, show that the vendor fails. */
 const minAccounts = 3
+const rowMs = 2000
 
 const maxAccounts = 10_000
 const maxTargets = 10_000
@@ -140,5 +175,5 @@ const maxTargets = 10_000
 const refusedBefore = providerFailed("the provider refused this target in the last ten minutes")
 
 const blocked = providerFailed(
-  "the provider refused 20 calls for targets of this account in the last five minutes",
+  "the provider refused too many calls for targets of this account in the last five minutes",
 )

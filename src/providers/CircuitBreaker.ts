@@ -12,7 +12,7 @@ import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Option from "effect/Option"
 import type { Circuit, ProviderError } from "../MetricsProvider.ts"
-import type { Blame } from "./Blame.ts"
+import { type Blame, isRefusal } from "./Blame.ts"
 import type { Limit } from "./Limit.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 
@@ -183,11 +183,3 @@ export const make = (options: Options, vendor: Vendor): CircuitBreaker => {
 
 /** How long an exhausted provider is not asked when nobody says when its quota is renewed. */
 const exhaustedMs = 600_000
-
-/** The reasons of failed calls that count towards a vendor's limit on answers with a 4xx status. */
-const isRefusal = new Set<ProviderError["reason"]>([
-  "Exhausted",
-  "Refused",
-  "Rejected",
-  "Throttled",
-])

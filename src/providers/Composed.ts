@@ -68,7 +68,7 @@ export const decorated = <E, R>(
     const { writeThrough, readThrough } = yield* memoryOf(provider, options)
     const { concurrency, timeout } = options
     const alarms = yield* Alarms.make
-    const shared = { blame: new Blame(), limit: new Limit(concurrency) }
+    const shared = { blame: new Blame(resilience.refusals.max), limit: new Limit(concurrency) }
     const resilient = Resilient.make(provider, { ...resilience, timeout, alarms, ...shared })
     const queue = { ...queueing, ...shared }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))

@@ -71,7 +71,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
               "A call to the provider failed. If this message repeats, run 'authority doctor'.",
               message,
             )
-            return blame.failed(account, now) ? Effect.zipRight(warning, blocked(account)) : warning
+            const blocked = blame.failed(account, reason, now)
+            return Effect.zipRight(warning, Effect.forEach(blocked, warnOfBlocked))
           }),
       }),
       (call) => observed(call, options.limit),
@@ -190,7 +191,7 @@ const isTransient = (error: CallError) =>
 
 const isFinal = new Set<ProviderError["reason"]>(["Exhausted", "Refused", "Rejected", "Malformed"])
 
-const blocked = (account: string) =>
+const warnOfBlocked = (account: string) =>
   Effect.logWarning(
-    `The provider refused 20 calls for targets of the account ${account} in five minutes, and answered others. For up to five minutes, new targets of this account get PROVIDER_ERROR.`,
+    `The provider refused too many calls for targets of the account ${account} in five minutes, and answered others. For up to five minutes, new targets of this account get PROVIDER_ERROR.`,
   )
