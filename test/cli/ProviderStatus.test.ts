@@ -63,8 +63,8 @@ const vendors = [
     make: openPageRank,
     well: "not asked: open-page-rank has no free call; 'authority provider status --live' asks for",
     price: "one domain of the quota",
-    exhausted: FakeVendor.answer(402, `{"message":"no domains are left"}`),
-    left: /its quota is used up: HTTP 402, no domains are left; buy more quota/,
+    exhausted: FakeVendor.answer(429, `{"message":"no domains are left"}`),
+    left: /its quota is used up: HTTP 429, no domains are left; buy more quota/,
     throttled: FakeVendor.throttled("7"),
     fields: {
       results: "results",
