@@ -11,11 +11,14 @@ const samplesPerMedian = 32
 const level = 1.5
 const slow = 2
 
-/** A vendor that is slow for its own reasons would be slower still with fewer calls than these. */
+/** The limit does not fall below its first value because the vendor slows down. */
 const initial = 4
 
-/** A latency that stays raised for so long is measured anew, at half the limit. */
-const raisedMs = 30_000
+/** A latency that stays raised for so long halves the limit too, even when it is not `slow`. */
+const raisedMs = 10_000
+
+/** Half the calls help when they bring the median down to this factor. Else the limit returns. */
+const helpful = 0.85
 
 /** The limit stays below the calls that the vendor throttled, for so long and so many answers. */
 const calmMs = 30_000
@@ -34,6 +37,8 @@ export class Limit {
   private latencies: Array<number> = []
   private lowestMedian = Number.POSITIVE_INFINITY
   private isLevel = true
+  /** The limit and the median before the vendor's latency halved the limit. */
+  private before: { readonly limit: number; readonly median: number } | undefined
   private raisedAt = Number.POSITIVE_INFINITY
 
   private ceiling = Number.POSITIVE_INFINITY
@@ -95,6 +100,12 @@ export class Limit {
 
   private judge(median: number, now: number): void {
     this.latencies = []
+    if (this.before !== undefined && median > helpful * this.before.median) {
+      // The vendor is slow for its own reasons, and fewer calls do not make it faster.
+      this.limit = this.before.limit
+      this.lowestMedian = median
+    }
+    this.before = undefined
     this.isLevel = median <= level * this.lowestMedian
     if (this.isLevel) {
       this.lowestMedian = Math.min(this.lowestMedian, median)
@@ -102,11 +113,10 @@ export class Limit {
       return
     }
     this.raisedAt = Math.min(this.raisedAt, now)
-    const isLasting = now - this.raisedAt >= raisedMs
-    if (isLasting || median > slow * this.lowestMedian) {
-      this.lower(Math.max(Math.min(initial, this.limit), Math.floor(this.limit / 2)), now)
-    }
-    if (isLasting) this.lowestMedian = Number.POSITIVE_INFINITY
+    if (now - this.raisedAt < raisedMs && median <= slow * this.lowestMedian) return
+    const { limit } = this
+    this.lower(Math.max(Math.min(initial, limit), Math.floor(limit / 2)), now)
+    this.before = { limit, median }
   }
 
   private grow(now: number): void {
@@ -119,6 +129,7 @@ export class Limit {
     this.limit = limit
     this.isStarting = false
     this.loweredAt = now
+    this.before = undefined
     this.latencies = []
   }
 }
