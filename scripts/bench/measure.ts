@@ -111,7 +111,7 @@ const sum = (numbers: ReadonlyArray<number>) => numbers.reduce((a, b) => a + b, 
 /**
  * The CPU time in seconds of a process and its descendants, including descendants that have ended.
  */
-const cpuSeconds = (root: number) =>
+export const cpuSeconds = (root: number) =>
   sum(
     tree(root).map((pid) => {
       const [user = "0", system = "0", endedUser = "0", endedSystem = "0"] = statOf(pid).slice(11)

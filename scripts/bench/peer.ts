@@ -181,11 +181,14 @@ const buy = async (pages: ReadonlyArray<string>) => {
   )
 }
 
+/** Whether the vendor has failed. Only the first failure is printed. */
+let hasFailed = false
 const lookups: Record<string, Lookup> = {
   known: () => known,
   bought: (pages) =>
     buy(pages).catch((error: unknown) => {
-      console.error(error)
+      if (!hasFailed) console.error(error)
+      hasFailed = true
       return new Map()
     }),
   sandbox: (pages) => new Map(pages.map((page) => [page, figuresOf(page)])),

@@ -247,8 +247,8 @@ export const available = async (server: Server): Promise<number> => {
   return assert.fail(`the credits of ${server.name} keep changing`)
 }
 
-/**
- * Returns the number of URLs that the vendor was asked for, or of spans that the OTLP receiver got.
- */
-export const counted = async ({ url }: Server, what: "asked" | "spans"): Promise<number> =>
-  JSON.parse(await (await fetch(url)).text())[what]
+/** Returns a count of the vendor (all but `spans`) or of the OTLP receiver. */
+export const counted = async (
+  { url }: Server,
+  what: "asked" | "calls" | "hosts" | "refused" | "spans",
+): Promise<number> => JSON.parse(await (await fetch(url)).text())[what]

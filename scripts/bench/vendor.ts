@@ -1,10 +1,13 @@
 /**
  * A fake Moz API that has figures for every page. Prints its address. The answer to a GET request
- * says for how many pages the API was asked since its start.
+ * says for how many pages the API was asked since its start, and in how many calls.
+ *
+ *     node vendor.ts [MS] [MOST]    takes MS per call, and refuses more than MOST calls at a time
  */
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import { text } from "node:stream/consumers"
+import { setTimeout as sleep } from "node:timers/promises"
 import { figuresOf } from "./requests.ts"
 
 interface Question {
@@ -16,14 +19,28 @@ interface Question {
   }
 }
 
-let asked = 0
+const [ms, most] = [Number(process.argv[2] ?? 0), Number(process.argv[3] ?? Infinity)]
+const hosts = new Set<string>()
+let [asked, calls, refused, serving] = [0, 0, 0, 0]
 
 const server = createServer(async (request, response) => {
   response.setHeader("content-type", "application/json")
-  if (request.method === "GET") return response.end(JSON.stringify({ asked }))
-  const { id, params }: Question = JSON.parse(await text(request))
+  if (request.method === "GET") {
+    return response.end(JSON.stringify({ asked, calls, refused, hosts: hosts.size }))
+  }
+  const body = await text(request)
+  calls += 1
+  if (serving >= most) {
+    refused += 1
+    return response.writeHead(429).end(JSON.stringify({ message: "slow down" }))
+  }
+  serving += 1
+  if (ms > 0) await sleep(ms)
+  serving -= 1
+  const { id, params }: Question = JSON.parse(body)
   const queries = params.data.site_queries
   asked += queries.length
+  if (ms > 0) for (const { query } of queries) hosts.add(query)
   const results_by_site = queries.map((original_site_query) => {
     const figures = figuresOf(original_site_query.query)
     return {

@@ -1,0 +1,173 @@
+/**
+ * Measures cold figures at a fixed rate: 300 requests/s with 10 URLs each, whose hosts are drawn from
+ * a Zipf distribution. The vendor is a process of its own that takes 120 ms per call. The service
+ * starts with an empty cache; the peer in `peer.ts` has no cache. A request counts from the time at
+ * which it is due. Needs a build and a quiet machine.
+ *
+ *     node scripts/bench/fixed-rate.ts [--seconds N] [--rate N] [--ms N] [--most N] [--against FILE]
+ *
+ *     --seconds N      seconds of load on each server (default: 20)
+ *     --rate N         requests per second (default: 300)
+ *     --ms N           milliseconds that the vendor takes (default: 120)
+ *     --most N         calls at a time that the second vendor allows (default: 3)
+ *     --against FILE   measure another build's authority.cjs too
+ */
+import { Agent, request } from "node:http"
+import { join } from "node:path"
+import { setTimeout as sleep } from "node:timers/promises"
+import { parseArgs } from "node:util"
+import { cpuSeconds } from "./measure.ts"
+import { batchPath } from "./requests.ts"
+import {
+  counted,
+  dist,
+  mozSettings,
+  newFolder,
+  script,
+  type Server,
+  start,
+  startService,
+  stopAll,
+  subfolder,
+} from "./servers.ts"
+
+const { values } = parseArgs({
+  options: {
+    seconds: { type: "string", default: "20" },
+    rate: { type: "string", default: "300" },
+    ms: { type: "string", default: "120" },
+    most: { type: "string", default: "3" },
+    against: { type: "string" },
+  },
+})
+const [seconds, rate, ms] = [Number(values.seconds), Number(values.rate), Number(values.ms)]
+const urlsPerRequest = 10
+const hosts = 1_000_000
+
+/** A random generator with a seed, so that every server gets the same requests (mulberry32). */
+const random = (seed: number) => () => {
+  seed = (seed + 0x6d2b79f5) | 0
+  let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+  return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+}
+
+/** Draws hosts. The probability of the n-th host is proportional to 1/n. */
+const zipf = () => {
+  const next = random(1)
+  const sums = new Float64Array(hosts)
+  let sum = 0
+  for (let i = 0; i < hosts; i++) sums[i] = sum += 1 / (i + 1)
+  return () => {
+    const point = next() * sum
+    let [low, high] = [0, hosts - 1]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if ((sums[middle] ?? 0) < point) low = middle + 1
+      else high = middle
+    }
+    return `host-${low}.com`
+  }
+}
+
+interface Answered {
+  /** How long the request took, in milliseconds. */
+  readonly took: number
+  readonly failedUrls: number
+}
+
+const agent = new Agent({ keepAlive: true, maxSockets: 300 })
+
+/** Sends a request with the key of one account. Fails on any status but 200. */
+const ask = ({ keys, url }: Server, i: number, urls: ReadonlyArray<string>, dueAt: number) =>
+  new Promise<Answered>((resolve, reject) => {
+    const headers = {
+      "content-type": "application/json",
+      "x-api-key": keys[i % keys.length],
+    }
+    const asking = request(url + batchPath, { agent, method: "POST", headers })
+    asking.on("error", reject)
+    asking.on("response", (response) => {
+      let text = ""
+      response.setEncoding("utf8").on("data", (part: string) => (text += part))
+      response.on("end", () => {
+        if (response.statusCode !== 200) return reject(new Error(text))
+        const took = performance.now() - dueAt
+        return resolve({ took, failedUrls: JSON.parse(text).data.failedUrls.length })
+      })
+    })
+    asking.end(JSON.stringify({ urls }))
+  })
+
+const load = async (server: Server) => {
+  const host = zipf()
+  const startedAt = performance.now() + 100
+  const answers: Array<Promise<Answered>> = []
+  for (let i = 0; i < seconds * rate; i++) {
+    const dueAt = startedAt + (i * 1000) / rate
+    const urls = Array.from({ length: urlsPerRequest }, host)
+    const wait = dueAt - performance.now()
+    if (wait > 0) await sleep(wait)
+    answers.push(ask(server, i, urls, dueAt))
+  }
+  return Promise.all(answers)
+}
+
+const percentile = (sorted: ReadonlyArray<number>, share: number) =>
+  sorted[Math.floor((sorted.length - 1) * share)] ?? Number.NaN
+
+/** Measures a server with a vendor of its own. Returns a row of the table. */
+const measure = async (
+  name: string,
+  most: number,
+  startServer: (cwd: string, vendor: Server) => Promise<Server>,
+) => {
+  const cwd = subfolder(folder, `${name}-${most}`.replaceAll(" ", "-"))
+  const vendor = await start("the vendor", cwd, [script("vendor.ts"), `${ms}`, `${most}`])
+  const server = await startServer(cwd, vendor)
+  const cpuBefore = cpuSeconds(server.pid)
+  const answers = await load(server)
+  const cpu = cpuSeconds(server.pid) - cpuBefore
+  const took = answers.map((answer) => answer.took).toSorted((a, b) => a - b)
+  const failed = answers.reduce((sum, { failedUrls }) => sum + failedUrls, 0)
+  const count = (what: "asked" | "calls" | "hosts" | "refused") => counted(vendor, what)
+  const calls = await count("calls")
+  const cells = [
+    name,
+    Number.isFinite(most) ? `${most} calls at a time` : "any number of calls",
+    ...[0.5, 0.99].map((share) => {
+      const value = percentile(took, share)
+      return `${value.toFixed(0)} ms, ${(value / ms).toFixed(2)} ×`
+    }),
+    ((await count("asked")) / (await count("hosts"))).toFixed(2),
+    calls,
+    `${((100 * (await count("refused"))) / calls).toFixed(1)} %`,
+    `${((100 * failed) / (answers.length * urlsPerRequest)).toFixed(1)} %`,
+    `${((1000 * cpu) / answers.length).toFixed(2)} ms`,
+  ]
+  await stopAll()
+  console.log(`| ${cells.join(" | ")} |`)
+}
+
+const service = (program: string) => (cwd: string, vendor: Server) =>
+  startService({ name: "the service", cwd, program, settings: mozSettings(vendor) })
+
+const folder = newFolder()
+console.log(
+  `${rate} requests/s with ${urlsPerRequest} URLs each for ${seconds} s, a vendor that takes ${ms} ms\n`,
+)
+const columns =
+  "server | vendor allows | p50 | p99 | rows per host | calls | refused | failed URLs | CPU per request"
+console.log(`| ${columns} |`)
+console.log(`|---|---|${"--:|".repeat(7)}`)
+try {
+  for (const most of [Infinity, Number(values.most)]) {
+    await measure("service", most, service(join(dist, "authority.cjs")))
+    if (values.against !== undefined) await measure("other build", most, service(values.against))
+    await measure("peer", most, (cwd, vendor) =>
+      start("the peer", cwd, [script("peer.ts"), "bought", vendor.url]),
+    )
+  }
+} finally {
+  await stopAll()
+}
