@@ -64,14 +64,11 @@ export const layer = ({
 
       // Charges a request that needs no lookup, because the provider already knows all outcomes.
       // Holds and charges the credits in one commit. A repeated request gets the stored answer.
-      const charge = Effect.fnUntraced(function* (hold: Hold, report: Report.Report) {
-        const stored = yield* ledger.charge(
-          hold,
-          Report.chargeOf(report, price),
-          Report.storedAnswerOf(hold, report),
+      const charge = (hold: Hold, report: Report.Report) =>
+        Effect.map(
+          ledger.charge(hold, Report.chargeOf(report, price), Report.storedAnswerOf(hold, report)),
+          (stored) => (Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report),
         )
-        return Option.isSome(stored) ? Report.replay(report.urls, stored.value) : report
-      })
 
       // Opens the hold, runs the lookup and settles the hold. A repeated request gets the stored
       // answer.

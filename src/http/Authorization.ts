@@ -26,13 +26,13 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     const keys = yield* ApiKeys
     const rateLimit = yield* RateLimit
 
-    const admit = Effect.fnUntraced(function* (account: AccountId, current: Current) {
+    const admit = (account: AccountId, current: Current) => {
       const refusal = rateLimit.count(account)
       current.account = account
-      if (refusal === undefined) return account
-      const { headers, message } = refusal
-      return yield* refuse(new TooManyRequests({ message }), headers)
-    })
+      return refusal === undefined
+        ? Effect.succeed(account)
+        : refuse(new TooManyRequests({ message: refusal.message }), refusal.headers)
+    }
 
     return Authorization.of({
       apiKey: (key) =>

@@ -47,10 +47,9 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             wantsSources,
             known,
           }
-          const report = yield* check(asked).pipe(
+          const report = yield* Effect.catchAll(check(asked), (refusal) =>
             // An expired hold is a fault of the service, so it is logged and answered with 500.
-            Effect.catchTag("HoldExpired", Effect.die),
-            Effect.catchAll((refusal) => refuse(errorOf(refusal, asked))),
+            refusal._tag === "HoldExpired" ? Effect.die(refusal) : refuse(errorOf(refusal, asked)),
           )
           current.report = report
           CheckMeters.count(report)
