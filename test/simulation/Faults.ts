@@ -8,6 +8,7 @@ const chances = {
   "store: connection lost at BEGIN": 0.02,
   "store: connection lost at a statement": 0.006,
   "store: disk full at a statement": 0.004,
+  "store: refused data": 0.1,
   "store: slow statement": 0.01,
   "store: disk full at COMMIT": 0.02,
   "store: connection lost before COMMIT took effect": 0.02,
@@ -21,10 +22,11 @@ const chances = {
   "vendor: Throttled": 0.06,
   "vendor: Unavailable": 0.06,
   "vendor: Refused": 0.04,
+  "vendor: Exhausted": 0.04,
   "vendor: Malformed": 0.06,
-  "vendor: slow": 0.1,
-  "vendor: late": 0.05,
-  "vendor: silent": 0.03,
+  "vendor: slow": 0.25,
+  "vendor: late": 0.15,
+  "vendor: silent": 0.06,
   "vendor: wrong order": 0.3,
   "vendor: too few rows": 0.08,
   "vendor: off the scale": 0.05,
@@ -64,6 +66,8 @@ export class Faults {
   troubleAt = Number.NEGATIVE_INFINITY
   /** When a process last stood still, or its clock was wrong; milliseconds of `World.now`. */
   stalledAt = Number.NEGATIVE_INFINITY
+  /** The ids of the requests whose data the store refuses. */
+  readonly refused = new Set<string>()
   private isOver = false
   private readonly world: World
   private readonly random: Random

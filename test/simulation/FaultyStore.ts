@@ -49,6 +49,8 @@ export const injectFaults = (options: Options) =>
     let isOpen = false
     let turnsBefore = 0
     let hasCharged = false
+    /** The tables and requests whose rows are refused. */
+    const refused = new Set<string>()
 
     const setOpen = (open: boolean) => {
       if (open !== isOpen) world.openTransactions += open ? 1 : -1
@@ -61,6 +63,7 @@ export const injectFaults = (options: Options) =>
 
     const lost = failure("ECONNRESET", "the simulated connection was lost")
     const full = failure("SQLITE_FULL", "the simulated disk is full")
+    const dataRefused = failure("SQLITE_CONSTRAINT_CHECK", "the simulated constraint failed")
     const pause = (least: number, most: number) => {
       const ms = faults.between(least, most)
       faults.trouble(ms)
@@ -111,12 +114,30 @@ export const injectFaults = (options: Options) =>
       return done
     }
 
-    const statement = <A>(text: string, run: Effect.Effect<A, SqlError>) => {
+    /** Refuses the rows of a request in a table, also when the batch is committed in halves. */
+    const isRefused = (text: string, params: ReadonlyArray<unknown>) => {
+      const [, table] = insertOfBooks.exec(text) ?? []
+      if (table === undefined) return false
+      const ids = params.filter((param) => typeof param === "string" && isRequestId.test(param))
+      if (ids.some((id) => refused.has(`${table} ${id}`))) return true
+      const [id] = ids
+      if (typeof id !== "string" || !faults.strikes("store: refused data", name)) return false
+      refused.add(`${table} ${id}`)
+      faults.refused.add(id)
+      return true
+    }
+
+    const statement = <A>(
+      text: string,
+      params: ReadonlyArray<unknown>,
+      run: Effect.Effect<A, SqlError>,
+    ) => {
       if (faults.strikes("store: connection lost at a statement", name)) return troubled(lost)
       // No other fault outside of a transaction: a statement there only reads, and a pause would
       // let other fibers run in between.
       if (!isOpen) return run
       if (text.startsWith("INSERT INTO entries")) hasCharged = true
+      if (isRefused(text, params)) return dataRefused
       if (faults.strikes("store: disk full at a statement", name)) return troubled(full)
       return faults.strikes("store: slow statement", name)
         ? Effect.zipRight(pause(20, 1500), run)
@@ -125,6 +146,7 @@ export const injectFaults = (options: Options) =>
 
     const around = <A>(
       text: string,
+      params: ReadonlyArray<unknown>,
       run: Effect.Effect<A, SqlError>,
     ): Effect.Effect<A, SqlError> => {
       if (text === "ROLLBACK")
@@ -133,12 +155,16 @@ export const injectFaults = (options: Options) =>
           Effect.sync(() => setOpen(false)),
         )
       if (text === "COMMIT") return commit(run)
-      return text === "BEGIN IMMEDIATE" ? begin(run) : statement(text, run)
+      return text === "BEGIN IMMEDIATE" ? begin(run) : statement(text, params, run)
     }
 
-    const withOutage = <A>(text: string, run: Effect.Effect<A, SqlError>) => {
+    const withOutage = <A>(
+      text: string,
+      params: ReadonlyArray<unknown>,
+      run: Effect.Effect<A, SqlError>,
+    ) => {
       const current = outage()
-      if (current === undefined || text === "ROLLBACK") return around(text, run)
+      if (current === undefined || text === "ROLLBACK") return around(text, params, run)
       faults.trouble()
       if (current.kind === "refuses" || (!isOpen && text !== "BEGIN IMMEDIATE")) {
         return failure("ECONNREFUSED", "the simulated server refuses connections")
@@ -146,7 +172,7 @@ export const injectFaults = (options: Options) =>
       const wait = Effect.sleep(Math.max(0, current.until - world.now))
       return Effect.zipRight(
         wait,
-        Effect.suspend(() => around(text, run)),
+        Effect.suspend(() => around(text, params, run)),
       )
     }
 
@@ -159,11 +185,18 @@ export const injectFaults = (options: Options) =>
 
     Object.assign(connection, {
       execute: (...[text, params, transform]: Parameters<typeof execute>) =>
-        Effect.suspend(() => withOutage(text, watched(text, execute(text, params, transform)))),
+        Effect.suspend(() =>
+          withOutage(text, params, watched(text, execute(text, params, transform))),
+        ),
     })
 
     return { afterCrash: () => setOpen(false) }
   })
+
+/** The statements that write a request's rows, with the name of the table. */
+const insertOfBooks = /^INSERT INTO (entries|holds|receipts) /
+
+const isRequestId = /^[ABC]-\d+$/
 
 const failure = (code: string, message: string) =>
   Effect.fail(new SqlError({ cause: Object.assign(new Error(message), { code }), message }))

@@ -45,6 +45,7 @@ import { ReconnectLimit } from "../../src/sql/retry.ts"
 import type { Faults } from "./Faults.ts"
 import * as Store from "./FaultyStore.ts"
 import * as Vendor from "./Vendor.ts"
+import type { VendorWatch } from "./VendorWatch.ts"
 import { never, type Process, type World } from "./World.ts"
 
 /** Credits for each successful check. */
@@ -104,8 +105,8 @@ export interface Options {
   readonly outside: Process
   readonly outage: () => Store.Outage | undefined
   readonly problem: (text: string) => void
-  /** Called with the id of each request that reaches a process. */
-  readonly onRequestId: (ask: Ask, requestId: RequestId) => void
+  /** Called with the id of each request that reaches a process, and with its vendors. */
+  readonly onRequestId: (ask: Ask, requestId: RequestId, vendors: VendorWatch) => void
 }
 
 export class Replica {
@@ -125,11 +126,6 @@ export class Replica {
 
   get isUp(): boolean {
     return this.life !== undefined
-  }
-
-  /** When a vendor last had trouble in the present process. */
-  get vendorTroubleAt(): number {
-    return this.life?.vendors.troubleAt() ?? Number.POSITIVE_INFINITY
   }
 
   /**
@@ -177,7 +173,7 @@ export class Replica {
   /** Sets how far the clock of the replica is ahead. */
   setClock(aheadMs: number): void {
     if (this.current !== undefined) this.current.clockAheadMs = aheadMs
-    this.life?.vendors.forgetKnown()
+    this.life?.vendors.watch.forgetKnown()
   }
 
   /** Ends the process at once, and starts another one later. */
@@ -216,7 +212,8 @@ export class Replica {
       afterCrash()
       Effect.runSync(Scope.close(fileScope, Exit.void))
     }
-    const vendors = Vendor.make({ world, process, faults, problem })
+    const requestTimeoutMs = timeoutMs
+    const vendors = Vendor.make({ world, process, faults, requestTimeoutMs, problem })
 
     const main = Effect.gen(this, function* () {
       const store = yield* Layer.buildWithScope(Store.layer(file), fileScope)
@@ -271,7 +268,7 @@ export class Replica {
   private handle(life: Life, ask: Ask, connection: Connection): void {
     const response = new AnyResponse(connection.reply)
     const call = life.begin(new AnyRequest(ask), response)
-    this.options.onRequestId(ask, call.current.id)
+    this.options.onRequestId(ask, call.current.id, life.vendors.watch)
     if (life.express(call)) {
       connection.hangUp = () => {
         response.destroyed = true

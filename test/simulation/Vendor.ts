@@ -1,8 +1,8 @@
 /**
  * Two vendors at the other end of the wire, behind their real adapters: Moz has figures for pages,
- * and Open PageRank, the fallback, has figures for domains.
+ * and Open PageRank, the fallback, has figures for domains. All figures carry the time at which they
+ * were bought.
  */
-import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
@@ -11,7 +11,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { Metrics } from "../../src/Metrics.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
-import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Exchange from "../../src/providers/Exchange.ts"
 import * as Moz from "../../src/providers/Moz.ts"
@@ -20,39 +20,58 @@ import * as SqlMetricsCache from "../../src/sql/MetricsCache.ts"
 import type { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
 import { Random } from "./Random.ts"
+import { type Call, CurrentCall, VendorWatch } from "./VendorWatch.ts"
 import { never, type Process, type World } from "./World.ts"
 
 const mozUrl = "https://moz.invalid/jsonrpc"
 const openPageRankUrl = "https://open-page-rank.invalid/"
 
-/** How long figures stay in the cache. */
-const ttlMs = 10 * 60_000
+/** The settings of a world, in milliseconds. */
+export const settingsOf = ({ seed }: World) => {
+  const random = new Random(seed, 505)
+  return {
+    /** How long figures stay in the cache. In some worlds they expire soon. */
+    ttlMs: random.pick([2000, 5000, 10 * 60_000]),
+    /** A call fails when it takes longer. In some worlds it may take longer than a request. */
+    callTimeoutMs: random.pick([1200, 2400]),
+  }
+}
 
-/** A call fails when it takes longer than this. */
-const callTimeoutMs = 1200
+/** The number of vendors in the chain. */
+export const vendorCount = 2
 
 /** After this many refusals a vendor refuses no more. More would keep its circuit open for long. */
 const maxRefusals = 30
 
-/** A whole number from 0 to 100 that belongs to the name. */
-const figure = (name: string, salt: number): number => {
+/** A whole number from 0 to 99 that belongs to the name. */
+const wholeFigure = (name: string, salt: number): number => {
   let hash = salt
   for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
-  return (hash >>> 0) % 101
+  return (hash >>> 0) % 100
 }
 
-const mozFigures = (page: string) => ({
-  domain_authority: figure(page, 1),
-  page_authority: figure(page, 2),
-  spam_score: figure(page, 3),
+/**
+ * The time in which vendors give the same figures, in milliseconds. The two decimals of a figure
+ * count these periods.
+ */
+export const periodMs = 400
+
+/** A figure that belongs to the name and the time since the start of the world. */
+const figure = (name: string, salt: number, elapsedMs: number): number =>
+  wholeFigure(name, salt) + (Math.floor(elapsedMs / periodMs) % 100) / 100
+
+const mozFigures = (page: string, elapsedMs: number) => ({
+  domain_authority: figure(page, 1, elapsedMs),
+  page_authority: figure(page, 2, elapsedMs),
+  spam_score: figure(page, 3, elapsedMs),
 })
 
-const rankOf = (domain: string) => figure(domain, 4) / 10
+const rankOf = (domain: string, elapsedMs: number) => figure(domain, 4, elapsedMs) / 10
 
-/** True when one of the vendors has these figures for the target. */
-export const isRight = ({ domain, page }: Target, metrics: Metrics): boolean => {
-  const moz = mozFigures(page)
-  const rank = rankOf(domain) * 10
+/** True when one of the vendors had these figures for the target at the time. */
+const isOf = ({ domain, page }: Target, metrics: Metrics, elapsedMs: number): boolean => {
+  const moz = mozFigures(page, elapsedMs)
+  const rank = figure(domain, 4, elapsedMs)
   return (
     (metrics.domainAuthority === moz.domain_authority &&
       metrics.pageAuthority === moz.page_authority &&
@@ -61,31 +80,41 @@ export const isRight = ({ domain, page }: Target, metrics: Metrics): boolean => 
   )
 }
 
+/**
+ * When the figures of a target were bought: the latest possible time, in milliseconds of
+ * `World.now`. Undefined when no vendor had these figures for the target.
+ */
+export const boughtAt = (world: World, target: Target, metrics: Metrics): number | undefined => {
+  const period = Math.round((metrics.domainAuthority % 1) * 100)
+  const now = Math.floor(world.elapsedMs / periodMs)
+  const elapsedMs = (now - ((now - period + 100) % 100)) * periodMs
+  if (elapsedMs < 0 || !isOf(target, metrics, elapsedMs)) return undefined
+  return Math.min(world.now, world.now - world.elapsedMs + elapsedMs + periodMs)
+}
+
 export interface Options {
   readonly world: World
   readonly process: Process
   readonly faults: Faults
+  readonly requestTimeoutMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
 }
 
 /** The vendors as one process sees them. */
-export const make = ({ faults, problem, process, world }: Options) => {
+export const make = ({ faults, problem, process, requestTimeoutMs, world }: Options) => {
   const { name } = process
   const random = new Random(world.seed, 202 + name.length)
+  const { callTimeoutMs, ttlMs } = settingsOf(world)
+  const watch = new VendorWatch({
+    world,
+    process,
+    faults,
+    callTimeoutMs,
+    requestTimeoutMs,
+    problem,
+  })
   let refusals = 0
-  /** When a vendor last had trouble; milliseconds of `World.now`. */
-  let troubleAt = Number.NEGATIVE_INFINITY
-  /**
-   * When the cached figures of a page expire, by provider and page; in the process's own time of
-   * day.
-   */
-  const known = new Map<string, number>()
-  const inFlight = new Set<string>()
-
-  const trouble = () => {
-    troubleAt = world.now
-  }
 
   const reply = (status: number, body: unknown, headers = {}): Exchange.HttpResponse => ({
     status,
@@ -93,15 +122,19 @@ export const make = ({ faults, problem, process, world }: Options) => {
     body: typeof body === "string" ? body : JSON.stringify(body),
   })
 
-  const failing = (): Exchange.HttpResponse | undefined => {
+  const soon = () => ({ "retry-after": `${random.between(1, 5)}` })
+
+  const failing = ({ provider }: Call): Exchange.HttpResponse | undefined => {
     if (faults.strikes("vendor: Timeout", name)) return reply(408, {})
     if (faults.strikes("vendor: Unavailable", name)) return reply(503, {})
     if (faults.strikes("vendor: Malformed", name)) return reply(200, "<html>")
     if (refusals >= maxRefusals) return undefined
     if (faults.strikes("vendor: Refused", name)) return refused(403, {})
     if (faults.strikes("vendor: Throttled", name)) {
-      return refused(429, random.chance(0.5) ? {} : { "retry-after": `${random.between(1, 5)}` })
+      // Open PageRank's 429 without `Retry-After` means that the quota is used up for long.
+      return refused(429, provider === "moz" && random.chance(0.5) ? {} : soon())
     }
+    if (faults.strikes("vendor: Exhausted", name)) return refused(402, soon())
     return undefined
   }
 
@@ -110,39 +143,47 @@ export const make = ({ faults, problem, process, world }: Options) => {
     return reply(status, {}, headers)
   }
 
-  /** The rows of an answer: the vendor may send them in another order, or leave some out. */
-  const rowsOf = <A>(rows: ReadonlyArray<A>): ReadonlyArray<A> => {
+  /**
+   * The rows of an answer: the vendor may send them in another order, leave some out, or send
+   * figures off the scale.
+   */
+  const rowsOf = <A>(
+    call: Call,
+    names: ReadonlyArray<string>,
+    rowOf: (name: string, isOffTheScale: boolean) => A,
+  ): ReadonlyArray<A> => {
     const isShort = faults.strikes("vendor: too few rows", name)
-    if (isShort) trouble()
-    const kept = isShort ? rows.slice(0, random.below(rows.length)) : rows
-    return rows.length > 1 && faults.strikes("vendor: wrong order", name) ? kept.toReversed() : kept
+    const kept = isShort ? names.slice(0, random.below(names.length)) : names
+    for (const missing of names.slice(kept.length)) call.spoilt.add(missing)
+    const rows = kept.map((each) => {
+      const isOffTheScale = faults.strikes("vendor: off the scale", name)
+      if (isOffTheScale) call.spoilt.add(each)
+      return rowOf(each, isOffTheScale)
+    })
+    return rows.length > 1 && faults.strikes("vendor: wrong order", name) ? rows.toReversed() : rows
   }
 
-  const offTheScale = () => {
-    const isOff = faults.strikes("vendor: off the scale", name)
-    if (isOff) trouble()
-    return isOff
-  }
-
-  const answerMoz = (body: string) => {
+  const answerMoz = (call: Call, body: string) => {
     const { id, params } = decodeMoz(body)
-    const rows = params.data.site_queries.map((query) => ({
-      site_query: { original_site_query: query },
+    const pages = params.data.site_queries.map(({ query }) => query.replace("https://", ""))
+    const results_by_site = rowsOf(call, pages, (page, isOffTheScale) => ({
+      site_query: { original_site_query: { query: `https://${page}` } },
       site_metrics: {
-        ...mozFigures(query.query.replace("https://", "")),
-        ...(offTheScale() && { page_authority: 101 }),
+        ...mozFigures(page, world.elapsedMs),
+        ...(isOffTheScale && { page_authority: 101 }),
       },
     }))
-    return reply(200, { jsonrpc: "2.0", id, result: { results_by_site: rowsOf(rows) } })
+    return reply(200, { jsonrpc: "2.0", id, result: { results_by_site } })
   }
 
-  const answerOpenPageRank = (body: string) => {
-    const rows = decodeOpenPageRank(body).domains.map((domain) => ({
+  const answerOpenPageRank = (call: Call, body: string) => {
+    const { domains } = decodeOpenPageRank(body)
+    const results = rowsOf(call, domains, (domain, isOffTheScale) => ({
       domain,
       found: true,
-      open_page_rank: offTheScale() ? 11 : rankOf(domain),
+      open_page_rank: isOffTheScale ? 11 : rankOf(domain, world.elapsedMs),
     }))
-    return reply(200, { as_of: "2026-09-01", results: rowsOf(rows), invalid: [] })
+    return reply(200, { as_of: "2026-09-01", count: results.length, results, invalid: [] })
   }
 
   const delayMs = () => {
@@ -154,41 +195,22 @@ export const make = ({ faults, problem, process, world }: Options) => {
 
   const send = ({ body = "", url }: Exchange.HttpRequest) =>
     Effect.gen(function* () {
+      const { call } = yield* CurrentCall
       world.note(name, `asks ${url.startsWith(mozUrl) ? "Moz" : "Open PageRank"}`)
       if (faults.strikes("vendor: silent", name)) {
-        return yield* Effect.ensuring(never, Effect.sync(trouble))
+        call.hasFault = true
+        return yield* never
       }
       const ms = delayMs()
-      if (ms > 200) yield* Effect.ensuring(Effect.sleep(ms), Effect.sync(trouble))
-      else yield* Effect.sleep(ms)
+      call.hasFault = ms > 200
+      yield* Effect.sleep(ms)
       if (faults.strikes("vendor: Unreachable", name)) {
-        trouble()
+        call.hasFault = true
         return yield* new Exchange.Broken({ cause: { code: "ECONNRESET" } })
       }
-      const failure = failing()
-      if (failure !== undefined) trouble()
-      return failure ?? (url === mozUrl ? answerMoz(body) : answerOpenPageRank(body))
-    })
-
-  /** Reports a target that is bought twice at once, or although the process knows its figures. */
-  const watched = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
-    Layer.map(vendor, (context) => {
-      const provider = Context.get(context, MetricsProvider)
-      const lookup = (targets: NonEmptyReadonlyArray<Target>) =>
-        Effect.suspend(() => {
-          const ids = targets.map(({ page }) => `${provider.name} ${page}`)
-          for (const id of ids) {
-            if (inFlight.has(id)) problem(`${name} buys ${id} twice at once`)
-            if (world.now + process.clockAheadMs < (known.get(id) ?? 0)) {
-              problem(`${name} buys ${id}, which it knows`)
-            }
-            inFlight.add(id)
-          }
-          world.count("targets bought", targets.length)
-          const end = Effect.sync(() => ids.forEach((id) => inFlight.delete(id)))
-          return Effect.ensuring(provider.lookup(targets), end)
-        })
-      return Context.make(MetricsProvider, { ...provider, lookup })
+      const failure = failing(call)
+      if (failure !== undefined) call.hasFault = true
+      return failure ?? (url === mozUrl ? answerMoz(call, body) : answerOpenPageRank(call, body))
     })
 
   const options = {
@@ -196,9 +218,11 @@ export const make = ({ faults, problem, process, world }: Options) => {
     concurrency: 2,
     cache: { ttl: Duration.millis(ttlMs), capacity: 1000 },
   }
+  const watched = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
+    watch.lookups(Composed.decorated(watch.vendor(vendor), options))
   const provider = Composed.chain([
-    Composed.decorated(watched(Moz.layer({ url: mozUrl, token: secret })), options),
-    Composed.decorated(watched(OpenPageRank.layer({ url: openPageRankUrl, key: secret })), options),
+    watched(Moz.layer({ url: mozUrl, token: secret })),
+    watched(OpenPageRank.layer({ url: openPageRankUrl, key: secret })),
   ])
 
   /**
@@ -209,7 +233,7 @@ export const make = ({ faults, problem, process, world }: Options) => {
     const cache = Context.get(context, MetricsCache)
     const put: typeof cache.put = (figures) => {
       for (const { fetchedAt, page, provider } of figures) {
-        known.set(`${provider} ${page}`, fetchedAt + ttlMs)
+        watch.learn(provider, page, fetchedAt + ttlMs)
       }
       return cache.put(figures)
     }
@@ -219,10 +243,7 @@ export const make = ({ faults, problem, process, world }: Options) => {
   return {
     layer: Layer.provide(provider, cache),
     exchange: { send },
-    /** When a vendor last had trouble with a call of this process. */
-    troubleAt: () => troubleAt,
-    /** The clock has jumped, so nobody can say what is known. */
-    forgetKnown: () => known.clear(),
+    watch,
   }
 }
 

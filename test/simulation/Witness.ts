@@ -12,7 +12,8 @@ import { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
 import { type Answer, type Ask, price, type Replica, type Reply, timeoutMs } from "./Service.ts"
 import type { Customer } from "./Template.ts"
-import { isRight } from "./Vendor.ts"
+import { boughtAt, periodMs, settingsOf, vendorCount } from "./Vendor.ts"
+import type { VendorWatch } from "./VendorWatch.ts"
 import type { World } from "./World.ts"
 
 /** One request on its way to a replica and back. */
@@ -27,6 +28,7 @@ export interface Attempt {
   /** Undefined when the client has hung up, or still waits. */
   reply?: Reply
   requestId?: RequestId
+  vendors?: VendorWatch
 }
 
 /** The latest answer after a deadline: two seconds, and some time for the work itself. */
@@ -40,8 +42,8 @@ const keyGraceMs = 4000
  */
 const keyGraceAfterTroubleMs = 12_000
 
-/** How long after a vendor's trouble lookups may still fail, because its circuit is open. */
-const circuitMs = 40_000
+/** How much later than its purchase a figure may be saved in the cache. */
+const saveMs = 200
 
 export class Witness {
   readonly attempts: Array<Attempt> = []
@@ -66,10 +68,11 @@ export class Witness {
   }
 
   /** The request has reached a process and has an id. */
-  hasId(ask: Ask, requestId: RequestId): void {
+  hasId(ask: Ask, requestId: RequestId, vendors: VendorWatch): void {
     const attempt = this.byAsk.get(ask)
     if (attempt === undefined) return
     attempt.requestId = requestId
+    attempt.vendors = vendors
     this.byRequest.set(requestId, attempt)
     this.world.note(attempt.replica.name, `gets ${attempt.name} as ${requestId}`)
   }
@@ -131,15 +134,16 @@ export class Witness {
     if (sum > granted) this.problem(`${customer.name} spent ${sum} of ${granted} credits`)
   }
 
-  /** Checks that a repeat of the key got the answer to a charged request, for the same credits. */
-  private isCollected({ ask, customer, name }: Attempt, amount: number) {
-    const isSame = (other: Attempt) =>
-      other.customer === customer &&
-      other.ask.idempotencyKey === ask.idempotencyKey &&
-      isAnswer(other.reply) &&
-      other.reply.isReplay &&
-      read(other.reply).quota.creditsUsed === amount
-    if (this.attempts.some(isSame)) this.world.count("charges collected by their key")
+  /**
+   * Checks that a repeat of the key got the answer to a charged request, for the same credits. A
+   * client whose repeat overtook the request and got 402 does not repeat it again.
+   */
+  private isCollected(attempt: Attempt, amount: number) {
+    const { name } = attempt
+    const replies = this.sameKey(attempt).flatMap(({ reply }) => (isAnswer(reply) ? reply : []))
+    if (replies.some(({ status }) => status === 402)) return
+    const isSame = (reply: Answer) => reply.isReplay && read(reply).quota.creditsUsed === amount
+    if (replies.some(isSame)) this.world.count("charges collected by their key")
     else this.problem(`${name} is charged, but no repeat of its key got its answer`)
   }
 
@@ -154,7 +158,7 @@ export class Witness {
     }
     switch (answer.status) {
       case 200:
-        return this.judgeReport(attempt, answer, isTroubled, complain)
+        return this.judgeReport(attempt, answer, complain)
       case 402:
         if (attempt.customer.granted > 10_000) complain("the account has plenty of credits")
         return
@@ -167,36 +171,40 @@ export class Witness {
         }
         return
       case 500:
-      case 503:
-        if (!isTroubled) complain("nothing was wrong with the store or the process")
+      case 503: {
+        const isRefused = answer.status === 500 && faults.refused.has(attempt.requestId ?? "")
+        if (!isTroubled && !isRefused) complain("nothing was wrong with the store or the process")
         return
+      }
       default:
         complain("this answer is wrong")
     }
   }
 
-  private judgeReport(
-    attempt: Attempt,
-    answer: Answer,
-    isTroubled: boolean,
-    complain: (what: string) => void,
-  ) {
-    const { ask, replica, startedAt } = attempt
+  private judgeReport(attempt: Attempt, answer: Answer, complain: (what: string) => void) {
+    const { ask, requestId = "", startedAt, vendors } = attempt
+    const { faults, world } = this
     const { data, quota } = read(answer)
     const echoed = [...data.successUrls, ...data.failedUrls].map(({ url }) => url)
     if (`${echoed.toSorted()}` !== `${ask.urls.toSorted()}`) complain("it has other URLs")
     if (quota.creditsUsed !== price * data.successUrls.length) complain("the price is wrong")
     for (const { url, ...metrics } of data.successUrls) {
-      if (!isRight(Either.getOrThrow(Target.parse(url)), metrics)) {
-        complain(`${url} has the figures of another page`)
+      const at = boughtAt(world, Either.getOrThrow(Target.parse(url)), metrics)
+      if (at === undefined) complain(`${url} has the figures of another page`)
+      else if (!answer.isReplay && faults.stalledAt < at - periodMs) {
+        const ageMs = startedAt - at
+        if (ageMs > settingsOf(world).ttlMs + saveMs)
+          complain(`${url} has figures that are ${ageMs} ms old`)
       }
     }
     for (const { reason, url } of data.failedUrls) {
-      const isInvalid = Either.isLeft(Target.parse(url))
-      if ((reason === "INVALID_URL") !== isInvalid) complain(`${url} failed with ${reason}`)
-      const isExplained = isTroubled || replica.vendorTroubleAt >= startedAt - circuitMs
-      if (!isInvalid && !answer.isReplay && !isExplained) {
-        complain(`${url} failed with ${reason}, though nothing was wrong`)
+      const target = Either.getOrUndefined(Target.parse(url))
+      if ((reason === "INVALID_URL") !== (target === undefined) || reason === "SERVER_ERROR") {
+        complain(`${url} failed with ${reason}`)
+      }
+      if (target === undefined || answer.isReplay) continue
+      if (vendors?.mayFail(requestId, target.page, vendorCount, startedAt) !== true) {
+        complain(`${url} failed with ${reason}, though not every provider failed for it`)
       }
     }
     const former = this.sameKey(attempt).find(

@@ -29,21 +29,29 @@ const drawUrls = (random: Random): ReadonlyArray<string> => {
   return random.chance(0.1) ? [...urls, "localhost"] : urls
 }
 
-/** Draws the requests of the first `lengthMs`. Some come in bursts. */
+/**
+ * Draws the requests of the first `lengthMs`. Some come in bursts, and some ask soon again for the
+ * URLs of another request.
+ */
 export const plan = (seed: number, { customers }: Template, lengthMs: number) => {
   const random = new Random(seed, 303)
   const bursts = [random.below(lengthMs), random.below(lengthMs), random.below(lengthMs)] as const
   const keyed = random.pick([0.3, 0.6, 0.9])
-  return Array.from({ length: random.between(4, 18) }, (_, index): Planned => {
+  const planned: Array<Planned> = []
+  const length = random.between(4, 18)
+  for (let index = 0; index < length; index++) {
     const isInBurst = random.chance(0.6)
-    return {
+    const former = random.chance(0.4) ? planned.at(-1) : undefined
+    const atMs = isInBurst ? random.pick(bursts) + random.below(30) : random.below(lengthMs)
+    planned.push({
       index,
-      atMs: isInBurst ? random.pick(bursts) + random.below(30) : random.below(lengthMs),
+      atMs: former === undefined ? atMs : former.atMs + random.below(1500),
       customer: random.pick(customers),
-      urls: drawUrls(random),
+      urls: former?.urls ?? drawUrls(random),
       idempotencyKey: random.chance(keyed) ? `key-${index}` : undefined,
-    }
-  })
+    })
+  }
+  return planned
 }
 
 export interface Clients {

@@ -168,6 +168,8 @@ export class Process {
   readonly name: string
   /** How far the time of day is ahead of the true time, in milliseconds. */
   clockAheadMs = 0
+  /** When the process was last thawed, in milliseconds of `World.now`. */
+  thawedAt = Number.NEGATIVE_INFINITY
   private isFrozen = false
   private isDead = false
   private ready: Array<Task> = []
@@ -213,6 +215,7 @@ export class Process {
 
   thaw(): void {
     this.isFrozen = false
+    this.thawedAt = this.world.now
   }
 
   /** Ends the process, as `kill -9` does: nothing of it runs any more. */

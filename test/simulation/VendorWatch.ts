@@ -1,0 +1,235 @@
+/**
+ * Watches the vendors of one process. A call to a vendor may fail for a target only when a fault
+ * struck the call. A lookup of a request may fail for a target only when a call failed for it, when
+ * faults kept the vendor from being asked, or when faults used up the time of the request. The
+ * process must not buy what it knows.
+ */
+import type { NonEmptyReadonlyArray } from "effect/Array"
+import * as Context from "effect/Context"
+import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
+import * as FiberRef from "effect/FiberRef"
+import * as HashMap from "effect/HashMap"
+import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
+import * as Deadline from "../../src/Deadline.ts"
+import type { Outcome } from "../../src/Metrics.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import type { Target } from "../../src/Target.ts"
+import type { Faults } from "./Faults.ts"
+import type { Process, World } from "./World.ts"
+
+/** A call to a vendor. All times are milliseconds of `World.now`. */
+export class Call {
+  readonly provider: string
+  readonly startedAt: number
+  /** Infinite while the call is in flight. */
+  endedAt = Number.POSITIVE_INFINITY
+  /** A fault made the whole call slow or made it fail. */
+  hasFault = false
+  /** The pages or domains whose rows a fault has removed or spoilt. */
+  readonly spoilt = new Set<string>()
+  /** True for each page that the call gave figures for; false for the other pages of the call. */
+  readonly pages: Map<string, boolean>
+
+  constructor(provider: string, startedAt: number, targets: ReadonlyArray<Target>) {
+    this.provider = provider
+    this.startedAt = startedAt
+    this.pages = new Map(targets.map(({ page }) => [page, false]))
+  }
+
+  get isSpoilt(): boolean {
+    return this.hasFault || this.spoilt.size > 0
+  }
+}
+
+/** The call that a fiber makes. */
+export class CurrentCall extends Context.Reference<CurrentCall>()("simulation/CurrentCall", {
+  defaultValue: (): { readonly call: Call } => ({ call: new Call("", 0, []) }),
+}) {}
+
+/** The longest time between two steps of one fiber. It decides whether a call ends in time. */
+const slackMs = 150
+
+/** How long a lookup waits for stored figures at most, before it joins a call in flight. */
+const storeTimeoutMs = 1000
+
+/** How long after a vendor's fault lookups may fail unasked, because its circuit is open. */
+const circuitMs = 40_000
+
+export interface Options {
+  readonly world: World
+  readonly process: Process
+  readonly faults: Faults
+  /** The timeout of a call. */
+  readonly callTimeoutMs: number
+  /** The timeout of a request. */
+  readonly requestTimeoutMs: number
+  /** Reports a bug. */
+  readonly problem: (text: string) => void
+}
+
+export class VendorWatch {
+  private readonly calls: Array<Call> = []
+  private readonly inFlight = new Set<string>()
+  /** When known figures expire, by provider and page; in the process's own time of day. */
+  private readonly known = new Map<string, number>()
+  /** The providers that failed for a page of a request. */
+  private readonly failed = new Map<string, Set<string>>()
+  private readonly options: Options
+
+  constructor(options: Options) {
+    this.options = options
+  }
+
+  /** The process knows figures until a time of its own clock. */
+  learn(provider: string, page: string, until: number): void {
+    this.known.set(`${provider} ${page}`, until)
+  }
+
+  /** The clock has jumped, so nobody can say what is known. */
+  forgetKnown(): void {
+    this.known.clear()
+  }
+
+  /**
+   * True when so many providers failed for a page of a request, or when the time of the request was
+   * used up by the store or by a frozen process.
+   */
+  mayFail(requestId: string, page: string, providers: number, startedAt: number): boolean {
+    const { faults, process, requestTimeoutMs, world } = this.options
+    const isLate = world.now >= startedAt + requestTimeoutMs
+    return (
+      this.failed.get(`${requestId} ${page}`)?.size === providers ||
+      process.thawedAt >= startedAt ||
+      (isLate && faults.troubleAt >= startedAt)
+    )
+  }
+
+  /** Watches the calls of a vendor. */
+  readonly vendor = wrapped((provider, targets) =>
+    Effect.suspend(() => {
+      const call = this.begin(provider.name, targets)
+      return provider.lookup(targets).pipe(
+        Effect.provideService(CurrentCall, { call }),
+        Effect.onExit((exit) => Effect.sync(() => this.end(call, targets, exit))),
+      )
+    }),
+  )
+
+  /** Watches the lookups of requests at a vendor with its cache and queue. */
+  readonly lookups = wrapped((provider, targets) =>
+    Effect.flatMap(Effect.all([requestId, Deadline.remainingMs]), ([id, remainingMs]) => {
+      const startedAt = this.options.world.now
+      const lookup = { provider: provider.name, startedAt, deadline: startedAt + remainingMs }
+      const judge = (outcomes: ReadonlyArray<Outcome>) =>
+        targets.forEach(({ page }, i) => {
+          if (outcomes[i]?._tag === "Checked") return
+          const key = `${id} ${page}`
+          this.failed.set(key, (this.failed.get(key) ?? new Set()).add(provider.name))
+          this.judge(lookup, page)
+        })
+      return Effect.tapBoth(provider.lookup(targets), {
+        onSuccess: (outcomes) => Effect.sync(() => judge(outcomes)),
+        onFailure: () => Effect.sync(() => judge([])),
+      })
+    }),
+  )
+
+  private begin(provider: string, targets: NonEmptyReadonlyArray<Target>): Call {
+    const { problem, process, world } = this.options
+    const call = new Call(provider, world.now, targets)
+    for (const page of call.pages.keys()) {
+      const id = `${provider} ${page}`
+      if (this.inFlight.has(id)) problem(`${process.name} buys ${id} twice at once`)
+      if (world.now + process.clockAheadMs < (this.known.get(id) ?? 0)) {
+        problem(`${process.name} buys ${id}, which it knows`)
+      }
+      this.inFlight.add(id)
+    }
+    world.count("targets bought", targets.length)
+    this.calls.push(call)
+    return call
+  }
+
+  private end(
+    call: Call,
+    targets: NonEmptyReadonlyArray<Target>,
+    exit: Exit.Exit<ReadonlyArray<Outcome>, unknown>,
+  ) {
+    const { problem, process, world } = this.options
+    call.endedAt = world.now
+    targets.forEach(({ domain, page }, i) => {
+      this.inFlight.delete(`${call.provider} ${page}`)
+      if (Exit.isSuccess(exit) && exit.value[i]?._tag === "Checked") call.pages.set(page, true)
+      else if (
+        !call.hasFault &&
+        !call.spoilt.has(page) &&
+        !call.spoilt.has(domain) &&
+        process.thawedAt < call.startedAt
+      ) {
+        problem(`a call of ${process.name} to ${call.provider} fails for ${page} without a fault`)
+      }
+    })
+  }
+
+  /** Reports a bug when no fault explains that a lookup failed for a page. */
+  private judge(lookup: Lookup, page: string) {
+    const { callTimeoutMs, faults, problem, process, requestTimeoutMs, world } = this.options
+    const { deadline, provider, startedAt } = lookup
+    if (process.thawedAt >= startedAt) return
+    const isStoreTroubled = faults.troubleAt >= startedAt - requestTimeoutMs
+    const complain = (what: string) =>
+      problem(`a lookup of ${process.name} at ${provider} fails for ${page}, ${what}`)
+    const isOf = (call: Call, time: number) => call.provider === provider && call.endedAt >= time
+    const own = this.calls.filter((call) => isOf(call, startedAt) && call.pages.has(page))
+    // A call that has timed out may end a little later than the lookups that wait for it.
+    const endOf = (call: Call) => Math.min(call.endedAt, call.startedAt + callTimeoutMs)
+    if (own.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
+    const joinMs = slackMs + (isStoreTroubled ? storeTimeoutMs : 0)
+    const isAnswered = own.some(
+      ({ endedAt, startedAt: sentAt }) =>
+        endedAt >= startedAt + joinMs &&
+        endedAt <= Math.min(world.now, deadline) - slackMs &&
+        endedAt <= sentAt + callTimeoutMs - slackMs,
+    )
+    if (isAnswered) return complain("although a call gave its figures in time")
+    const isLate = world.now >= deadline - slackMs
+    // A late lookup has waited for the calls and retries of others, which faults made long. Other
+    // lookups fail unasked while a circuit is open, or because of an earlier refusal.
+    const since = startedAt - (isLate ? requestTimeoutMs : circuitMs)
+    const mayFailUnasked =
+      (isLate || own.length === 0) && this.calls.some((call) => isOf(call, since) && call.isSpoilt)
+    if (!mayFailUnasked && !(isLate && isStoreTroubled)) complain("though nothing was wrong")
+  }
+}
+
+interface Lookup {
+  readonly provider: string
+  readonly startedAt: number
+  readonly deadline: number
+}
+
+type Provider = MetricsProvider["Type"]
+
+/** Replaces the method `lookup` of a provider. */
+const wrapped =
+  (
+    lookup: (
+      provider: Provider,
+      ...args: Parameters<Provider["lookup"]>
+    ) => ReturnType<Provider["lookup"]>,
+  ) =>
+  <E, R>(layer: Layer.Layer<MetricsProvider, E, R>) =>
+    Layer.map(layer, (context) => {
+      const provider = Context.get(context, MetricsProvider)
+      return Context.make(MetricsProvider, {
+        ...provider,
+        lookup: (targets) => lookup(provider, targets),
+      })
+    })
+
+/** The id of the request that a fiber serves; "" when it serves none. */
+const requestId = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (annotations) =>
+  String(Option.getOrElse(HashMap.get(annotations, "requestId"), () => "")),
+)
