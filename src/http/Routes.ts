@@ -1,5 +1,4 @@
 /** The paths of the service and the methods that each path accepts. No path has parameters. */
-import * as HttpApi from "@effect/platform/HttpApi"
 import { Api } from "../contract/Api.ts"
 
 interface Route {
@@ -10,7 +9,7 @@ interface Route {
 }
 
 export interface Routes {
-  /** Finds the route of a URL. Ignores the query, case and extra slashes, as the router does. */
+  /** Finds the route of a URL. Ignores the query, letter case and extra slashes. */
   readonly of: (url: string) => Route | undefined
 }
 
@@ -20,13 +19,12 @@ export interface Routes {
  */
 export const make = (paths: ReadonlyArray<string>): Routes => {
   const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
-  HttpApi.reflect(Api, {
-    onGroup: () => {},
-    onEndpoint: ({ endpoint: { method, name, path } }) => {
+  for (const { endpoints } of Object.values(Api.groups)) {
+    for (const { method, name, path } of Object.values(endpoints)) {
       const methods = [...(routes.get(path)?.methods ?? []), method]
       routes.set(path, { path, methods, endpoint: name })
-    },
-  })
+    }
+  }
   return { of: (url) => routes.get(url) ?? routes.get(normalized(url)) }
 }
 
