@@ -19,6 +19,7 @@ import { CurrentAccount } from "./Account.ts"
 import * as Batch from "./Batch.ts"
 import { CreditLedger } from "./CreditLedger.ts"
 import { commitGraceMs, Deadline, lookupGraceMs, waitUntil } from "./Deadline.ts"
+import { Freshness } from "./Freshness.ts"
 import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
@@ -44,7 +45,10 @@ export class AuthorityCheck extends Context.Tag("authority/AuthorityCheck")<
       batch: Batch.Batch,
     ) => Effect.Effect<Report.Report, Refusal | HoldExpired | StoreTimeout>
     /** Says what a check of the URLs would do and cost. Asks no vendor, and holds nothing. */
-    readonly preview: (list: Batch.UrlList) => Effect.Effect<Preview.Preview>
+    readonly preview: (
+      list: Batch.UrlList,
+      maxAgeMs?: number | undefined,
+    ) => Effect.Effect<Preview.Preview>
   }
 >() {}
 
@@ -104,10 +108,15 @@ export const layer = ({
         // and the idempotency key need not be stored.
         if (!Arr.isNonEmptyReadonlyArray(targets)) return reportOf([])
         const hold = Batch.holdOf(batch, price)
-        const known = batch.known ?? (yield* provider.known(targets))
+        // `known` knows no age. A lookup takes known figures that are young enough, too.
+        const known =
+          batch.maxAgeMs === undefined
+            ? (batch.known ?? (yield* provider.known(targets)))
+            : Option.none()
         if (Option.isSome(known)) return yield* charge(hold, reportOf(known.value))
         const lookup = lookUp(provider, alarms, targets).pipe(
           Effect.provideService(CurrentAccount, accountId),
+          Effect.provideService(Freshness, batch.maxAgeMs ?? Number.POSITIVE_INFINITY),
           Effect.annotateLogs("requestId", requestId),
           Effect.map(reportOf),
         )
@@ -115,7 +124,8 @@ export const layer = ({
       })
 
       return {
-        preview: (list) => preview(provider, list, price),
+        preview: (list, maxAgeMs = Number.POSITIVE_INFINITY) =>
+          Effect.provideService(preview(provider, list, price), Freshness, maxAgeMs),
         check: (batch) => Effect.uninterruptibleMask((restore) => check(batch, restore)),
       }
     }),

@@ -24,6 +24,8 @@ export interface Batch extends UrlList {
   readonly idempotencyKey?: string | undefined
   /** The most that the client allows the batch to cost; absent when the client sets no limit. */
   readonly limit?: Credits | undefined
+  /** The greatest age of known figures, in milliseconds; absent when the client names none. */
+  readonly maxAgeMs?: number | undefined
   /** True when the client asks where each figure comes from. */
   readonly wantsSources?: boolean | undefined
   /** What `MetricsProvider.known` has returned; absent when it was not asked yet. */

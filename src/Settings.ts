@@ -256,6 +256,24 @@ export const all = {
     timeSpan("0 millis", "3650 days"),
     "lifetime of cached figures; 0s turns the cache off",
   ),
+  cacheMinAge: setting(
+    "AUTHORITY_CACHE_MIN_AGE",
+    "0s",
+    timeSpan("0 millis", "3650 days"),
+    "least age at which a client's Cache-Control: max-age may buy figures anew",
+  ),
+  cacheStaleIfError: setting(
+    "AUTHORITY_CACHE_STALE_IF_ERROR",
+    "0s",
+    timeSpan("0 millis", "3650 days"),
+    "how long past their lifetime cached figures still answer, and are charged, when the provider fails",
+  ),
+  cacheUnknownTtl: setting(
+    "AUTHORITY_CACHE_UNKNOWN_TTL",
+    "1h",
+    timeSpan("0 millis", "3650 days"),
+    "how long a provider is not asked again for a target that it does not know",
+  ),
   cacheCapacity: setting(
     "AUTHORITY_CACHE_CAPACITY",
     "100000",

@@ -38,6 +38,16 @@ export const BatchRequest = Schema.Struct({
   examples: [{ urls: ["example.com", "https://www.example.org/page"] }],
 })
 
+const maxAge = Schema.optionalWith(
+  Schema.String.annotations({
+    description:
+      "With `max-age=SECONDS`, figures that are older are bought anew. The operator may set a " +
+      "least age. Other values are ignored.",
+    examples: ["max-age=86400"],
+  }),
+  { exact: true },
+)
+
 // Accepts any strings. The handler validates them, so that an invalid header gets the contract's
 // error body.
 const BatchHeaders = Schema.Struct({
@@ -61,6 +71,7 @@ const BatchHeaders = Schema.Struct({
     }),
     { exact: true },
   ),
+  "cache-control": maxAge,
   prefer: Schema.optionalWith(
     Schema.String.annotations({
       description:
@@ -242,6 +253,7 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
 }) {}
 
 const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
+  .setHeaders(Schema.Struct({ "cache-control": maxAge }))
   .setPayload(BatchRequest)
   .addSuccess(PreviewResponse)
   .addError(Envelope.InvalidRequest.body)

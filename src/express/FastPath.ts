@@ -19,6 +19,7 @@ import { batchPath } from "../contract/Wire.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as BatchAnswer from "../http/BatchAnswer.ts"
 import * as Body from "../http/Body.ts"
+import * as CacheControl from "../http/CacheControl.ts"
 import type { Call } from "../http/Call.ts"
 import * as errorAnswer from "../http/errorAnswer.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
@@ -101,7 +102,7 @@ const finder =
   ) =>
   ({ current, request }: Call) => {
     const { headers, method, url } = request
-    if (method !== "POST" || url !== batchPath || "prefer" in headers) return undefined
+    if (method !== "POST" || url !== batchPath || isSpecial(headers)) return undefined
     const apiKey = peekKey(Redacted.make(headers["x-api-key"]?.toString() ?? ""))
     if (apiKey === undefined) return undefined
     const { accountId } = apiKey
@@ -131,6 +132,10 @@ const finder =
       outcomes: known.value,
     }
   }
+
+/** True for a request that asks for more than the default answer. */
+const isSpecial = (headers: Call["request"]["headers"]) =>
+  "prefer" in headers || CacheControl.maxAgeMs(headers["cache-control"]) !== undefined
 
 // Returns the report of the stored answer when there is one, else `report`. Dies when the stored
 // answer cannot be decoded.

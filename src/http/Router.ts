@@ -100,7 +100,14 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
   HttpMiddleware.cors({
     allowedOrigins,
     allowedMethods: ["GET", "POST"],
-    allowedHeaders: ["content-type", "x-api-key", "idempotency-key", "x-max-credits", "prefer"],
+    allowedHeaders: [
+      "content-type",
+      "x-api-key",
+      "idempotency-key",
+      "x-max-credits",
+      "prefer",
+      "cache-control",
+    ],
     exposedHeaders: [
       "x-request-id",
       "idempotent-replayed",

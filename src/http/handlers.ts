@@ -16,6 +16,7 @@ import { creditsOf } from "../ledger/Credits.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
+import * as CacheControl from "./CacheControl.ts"
 import { type Current, CurrentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
@@ -45,6 +46,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             idempotencyKey,
             limit,
             wantsSources,
+            maxAgeMs: CacheControl.maxAgeMs(headers["cache-control"]),
             known,
           }
           const report = yield* Effect.catchAll(check(asked), (refusal) =>
@@ -60,7 +62,8 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         Effect.gen(function* () {
           const accountId = yield* CurrentAccount
           const list = yield* listOf(request, yield* CurrentRequest, accountId)
-          const { entries, maxCredits, summary } = yield* preview(list)
+          const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
+          const { entries, maxCredits, summary } = yield* preview(list, maxAgeMs)
           const availableCredits = yield* availableCreditsOf(ledger, accountId)
           const affordable = maxCredits <= availableCredits
           const answer: typeof PreviewResponse.Encoded = {

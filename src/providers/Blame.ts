@@ -4,6 +4,7 @@
  * open the circuit nor delay others, and the account is not asked for anew after too many of them.
  */
 import * as Context from "effect/Context"
+import * as Duration from "effect/Duration"
 import { type Outcome, providerFailed } from "../Metrics.ts"
 import type { ProviderError } from "../MetricsProvider.ts"
 import { Lru } from "../cache/Lru.ts"
@@ -29,6 +30,10 @@ const innocent: Conduct = { failedAt: [], apartUntil: Number.NEGATIVE_INFINITY }
 export class Blame {
   private accounts = new Lru<Conduct>(maxAccounts)
   private refusedUntil = new Lru<number>(maxTargets)
+  private readonly unknown = new Lru<{ readonly until: number; readonly outcome: Outcome }>(
+    maxTargets,
+  )
+  private readonly unknownMs: number
   /** The last two answers of the vendor for different accounts, the latest first. */
   private answers: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
   /** The accounts whose calls failed since the vendor's last answer. */
@@ -40,9 +45,26 @@ export class Blame {
   private refusals: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
   private readonly maxRefusals: number
 
-  /** With so many refusals in five minutes, the vendor is not asked at all. */
-  constructor(maxRefusals = Number.POSITIVE_INFINITY) {
+  /**
+   * With `maxRefusals` in five minutes, the vendor is not asked at all. `unknownTtl` is how long it
+   * is not asked again for a target that it does not know.
+   */
+  constructor(maxRefusals = Number.POSITIVE_INFINITY, unknownTtl: Duration.DurationInput = 0) {
     this.maxRefusals = maxRefusals
+    this.unknownMs = Duration.toMillis(unknownTtl)
+  }
+
+  /** Remembers the outcome of a target that the vendor does not know. */
+  remember(page: string, outcome: Outcome, now: number): void {
+    if (outcome._tag === "Failed" && outcome.cause === "unknown" && this.unknownMs > 0) {
+      this.unknown.set(page, { until: now + this.unknownMs, outcome })
+    }
+  }
+
+  /** The outcome of a target that the vendor did not know when it was asked last. */
+  unknownOutcome(page: string, now: number): Outcome | undefined {
+    const remembered = this.unknown.get(page)
+    return remembered !== undefined && remembered.until > now ? remembered.outcome : undefined
   }
 
   /** Records an answer of the vendor. */
@@ -96,7 +118,7 @@ export class Blame {
   /** The outcome of a target that is not asked for; undefined for a target that is. */
   verdict(page: string, account: string, now: number): Outcome | undefined {
     if ((this.refusedUntil.get(page) ?? now) > now) return refusedBefore
-    return this.isBlocked(account, now) ? blocked : undefined
+    return this.unknownOutcome(page, now) ?? (this.isBlocked(account, now) ? blocked : undefined)
   }
 
   /** True when one target of a call may have caused its failure. */

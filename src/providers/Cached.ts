@@ -16,6 +16,7 @@ import * as Option from "effect/Option"
 import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { peekable } from "../Direct.ts"
+import { Freshness } from "../Freshness.ts"
 import { checkedFrom, missing, type Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
@@ -31,6 +32,10 @@ type Provider = MetricsProvider["Type"]
 export interface Options {
   /** How long figures stay valid after the vendor's answer. */
   readonly ttl: Duration.Duration
+  /** Younger figures are not bought anew, whatever age the client accepts; default 0. */
+  readonly minAge?: Duration.DurationInput
+  /** How long past their lifetime figures still answer when the vendor fails; default 0. */
+  readonly staleIfError?: Duration.DurationInput
   /**
    * Maximum number of pages whose figures are in memory. The limit is per provider. A page with a
    * long address counts as several pages, as `Lru` says.
@@ -55,15 +60,20 @@ export const make = (
   Effect.gen(function* () {
     const ttlMs = Duration.toMillis(options.ttl)
     const meters = Meters.make(provider)
-    const memory = makeMemory(options.capacity, ttlMs)
-    const store = yield* tolerantStore(provider, ttlMs)
+    const memory = makeMemory(options.capacity)
+    const staleMs = Duration.toMillis(options.staleIfError ?? 0)
+    const store = yield* tolerantStore(provider, ttlMs + staleMs)
+    const minAgeMs = Duration.toMillis(options.minAge ?? 0)
+    const accepted = Effect.map(Freshness, (maxAgeMs) =>
+      Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs)),
+    )
     const clock = yield* Effect.clock
 
     const recallAll = (targets: ReadonlyArray<Target>) => {
       const now = clock.unsafeCurrentTimeMillis()
       const outcomes: Array<Outcome> = []
       for (const target of targets) {
-        const outcome = memory.recall(target, now)
+        const outcome = memory.recall(target, now, ttlMs)
         if (outcome === undefined) return Option.none()
         outcomes.push(outcome)
       }
@@ -73,27 +83,60 @@ export const make = (
 
     const askFor = asker(meters)
 
+    /** Finds figures of the accepted age, in memory or else in the store. */
+    const recallOrRead = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
+      const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
+      const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
+      const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
+      if (!Arr.isNonEmptyArray(pages)) return known
+      const figures = yield* store.get(pages, now - maxAgeMs)
+      const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
+      return known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
+    })
+
+    /** Replaces failures of the vendor by kept figures that are past their lifetime. */
+    const staleIfFailed = Effect.fnUntraced(function* (
+      targets: ReadonlyArray<Target>,
+      outcomes: ReadonlyArray<Outcome>,
+    ) {
+      const hasFailed = (outcome: Outcome | undefined) =>
+        outcome?._tag === "Failed" &&
+        outcome.reason === "PROVIDER_ERROR" &&
+        outcome.cause !== "unknown"
+      const pages = targets.flatMap(({ page }, i) => (hasFailed(outcomes[i]) ? [page] : []))
+      if (!Arr.isNonEmptyArray(pages)) return outcomes
+      const now = yield* Clock.currentTimeMillis
+      const kept = yield* store.get(pages, now - ttlMs - staleMs)
+      const stale = new Map(
+        kept.map(({ metrics, page, ...origin }) => [
+          page,
+          checkedFrom(metrics, { ...origin, source: "stale" }),
+        ]),
+      )
+      return outcomes.map((outcome, i) =>
+        hasFailed(outcome) ? (stale.get(targets[i]?.page ?? "") ?? outcome) : outcome,
+      )
+    })
+
     const readThrough = (inner: Provider): Provider => ({
       ...inner,
       known: peekable(recallAll, nothingKnown),
       areKnown: Effect.fnUntraced(function* (targets) {
-        const now = yield* Clock.currentTimeMillis
-        const isMissing = (target: Target) => memory.recall(target, now) === undefined
-        const pages = targets.filter(isMissing).map(({ page }) => page)
-        const stored = Arr.isNonEmptyArray(pages) ? yield* store.get(pages, now) : []
-        for (const found of stored) memory.learn(found)
-        return targets.map((target) => !isMissing(target))
+        const found = yield* recallOrRead(targets)
+        const open = targets.filter((_, i) => found[i] === undefined)
+        const remembered =
+          inner.areKnown !== undefined && Arr.isNonEmptyArray(open)
+            ? yield* inner.areKnown(open)
+            : []
+        const given = remembered[Symbol.iterator]()
+        return found.map((outcome) => outcome !== undefined || given.next().value === true)
       }),
       lookup: Effect.fnUntraced(function* (targets) {
-        const now = yield* Clock.currentTimeMillis
-        const known = targets.map((target) => memory.recall(target, now))
-        const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
-        if (!Arr.isNonEmptyArray(pages)) return yield* askFor(inner, targets, known)
-        const figures = yield* store.get(pages, now)
-        const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
-        meters.cacheMisses(pages.length - stored.size)
-        const found = known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
-        return yield* askFor(inner, targets, found)
+        const found = yield* recallOrRead(targets)
+        const misses = found.filter((outcome) => outcome === undefined).length
+        if (misses > 0) meters.cacheMisses(misses)
+        const outcomes = yield* askFor(inner, targets, found)
+        return staleMs > 0 && misses > 0 ? yield* staleIfFailed(targets, outcomes) : outcomes
       }),
     })
 
@@ -101,8 +144,8 @@ export const make = (
       ...inner,
       lookup: Effect.fnUntraced(function* (targets) {
         // While these targets waited in the queue, another call may have fetched some of them.
-        const now = yield* Clock.currentTimeMillis
-        const known = targets.map((target) => memory.recall(target, now))
+        const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
+        const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
         const outcomes = yield* askFor(inner, targets, known)
         const fetchedAt = yield* Clock.currentTimeMillis
         targets.forEach(({ page }, i) => {
@@ -135,17 +178,17 @@ const asker =
 /** One element for each target: its outcome, or undefined when it is not in the cache. */
 type Found = ReadonlyArray<Outcome | undefined>
 
-const makeMemory = (capacity: number, ttlMs: number) => {
-  const memory = new Lru<{ readonly outcome: Outcome; readonly expiresAt: number }>(capacity)
+const makeMemory = (capacity: number) => {
+  const memory = new Lru<{ readonly outcome: Outcome; readonly fetchedAt: number }>(capacity)
   return {
-    recall: ({ page }: Target, now: number): Outcome | undefined => {
+    recall: ({ page }: Target, now: number, maxAgeMs: number): Outcome | undefined => {
       const kept = memory.get(page)
-      return kept !== undefined && now < kept.expiresAt ? kept.outcome : undefined
+      return kept !== undefined && now - kept.fetchedAt < maxAgeMs ? kept.outcome : undefined
     },
     learn: (figures: Figures): Outcome => {
       const { fetchedAt, index, metrics, of, provider } = figures
       const outcome = checkedFrom(metrics, { provider, source: "known", fetchedAt, index, of })
-      memory.set(figures.page, { outcome, expiresAt: fetchedAt + ttlMs })
+      memory.set(figures.page, { outcome, fetchedAt })
       return outcome
     },
   }
@@ -153,7 +196,7 @@ const makeMemory = (capacity: number, ttlMs: number) => {
 
 // Makes a store whose methods never fail: a failed read is a cache miss, and a failed write is
 // dropped.
-const tolerantStore = (provider: string, ttlMs: number) =>
+const tolerantStore = (provider: string, keptMs: number) =>
   Effect.gen(function* () {
     const cache = yield* MetricsCache
     const orFallback = makeTolerance(yield* Alarms.make)
@@ -183,7 +226,7 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     const isSteady = SteadyClock.make()
     const sweep = Effect.flatMap(
       Effect.all([Clock.currentTimeMillis, isSteady]),
-      ([now, steady]) => (steady ? orFallback(cache.sweep(now - ttlMs), undefined) : Effect.void),
+      ([now, steady]) => (steady ? orFallback(cache.sweep(now - keptMs), undefined) : Effect.void),
     )
 
     yield* Effect.addFinalizer(() => flush)
@@ -195,8 +238,8 @@ const tolerantStore = (provider: string, ttlMs: number) =>
     yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced("10 minutes")))
 
     return {
-      get: (pages: Arr.NonEmptyReadonlyArray<string>, now: number) =>
-        orFallback(cache.get(provider, pages, now - ttlMs), []),
+      get: (pages: Arr.NonEmptyReadonlyArray<string>, since: number) =>
+        orFallback(cache.get(provider, pages, since), []),
       /**
        * Queues the figures for a background fiber, which writes them to the store in batches. Does
        * nothing when the page's address is too long, or when the queue is full.

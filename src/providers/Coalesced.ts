@@ -12,6 +12,7 @@ import * as Option from "effect/Option"
 import type * as Scope from "effect/Scope"
 import { CurrentAccount } from "../Account.ts"
 import * as Deadline from "../Deadline.ts"
+import { Freshness } from "../Freshness.ts"
 import { type Outcome, unanswered } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import * as Alarms from "../time/Alarms.ts"
@@ -54,11 +55,12 @@ export const make = (
     yield* Effect.addFinalizer(() => Effect.sync(() => tickets.close()))
 
     const lookup = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
-      Effect.flatMap(caller, ({ account, deadline, now }) =>
+      Effect.flatMap(caller, ({ account, deadline, maxAgeMs, now }) =>
         Effect.async<ReadonlyArray<Outcome>>((resume) => {
           const request: WaitingLookup = {
             account: Option.getOrElse(account, () => noAccount),
             deadline,
+            maxAgeMs,
             targets,
             outcomes: targets.map(() => unanswered),
             open: targets.length,
@@ -80,7 +82,12 @@ export const make = (
         }),
       )
 
-    return { ...inner, lookup }
+    const areKnown = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
+      Effect.map(MonotonicClock.now, (now) =>
+        targets.map(({ page }) => options.blame.unknownOutcome(page, now) !== undefined),
+      )
+
+    return { ...inner, areKnown, lookup }
   })
 
 // Sends queued targets in the background, in at most `limit.calls` calls at a time. Returns a
@@ -150,8 +157,9 @@ const caller = Effect.all({
   account: Effect.serviceOption(CurrentAccount),
   now: MonotonicClock.now,
   remainingMs: Deadline.remainingMs,
+  maxAgeMs: Freshness,
 }).pipe(
-  Effect.map(({ account, now, remainingMs }) => ({ account, now, deadline: now + remainingMs })),
+  Effect.map(({ remainingMs, ...caller }) => ({ ...caller, deadline: caller.now + remainingMs })),
 )
 
 /** The owner, in the FairQueue, of all targets that are looked up without an account. */

@@ -40,6 +40,8 @@ export interface Options {
   readonly timeout: Duration.DurationInput
   /** Upper limit of concurrent calls to one vendor. `Limit` finds how many the vendor bears. */
   readonly concurrency: number
+  /** How long the vendor is not asked again for a target that it does not know; default 1 hour. */
+  readonly unknownTtl?: Duration.DurationInput
   /** A `ttl` of zero turns the cache off. */
   readonly cache: Cached.Options
 }
@@ -66,9 +68,10 @@ export const decorated = <E, R>(
   Effect.gen(function* () {
     const provider = yield* MetricsProvider
     const { writeThrough, readThrough } = yield* memoryOf(provider, options)
-    const { concurrency, timeout } = options
+    const { concurrency, timeout, unknownTtl = "1 hour" } = options
     const alarms = yield* Alarms.make
-    const shared = { blame: new Blame(resilience.refusals.max), limit: new Limit(concurrency) }
+    const blame = new Blame(resilience.refusals.max, unknownTtl)
+    const shared = { blame, limit: new Limit(concurrency) }
     const resilient = Resilient.make(provider, { ...resilience, timeout, alarms, ...shared })
     const queue = { ...queueing, ...shared }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))

@@ -5,6 +5,7 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Deadline from "../Deadline.ts"
+import { Freshness } from "../Freshness.ts"
 import { missing, providerFailed } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -23,8 +24,13 @@ export const make = (
       inner.lookup(Arr.map(batch, ({ target }) => target)).pipe(
         Deadline.within(lastDeadline(batch) - now),
         Effect.provideService(Caller, { account }),
+        Effect.provideService(Freshness, leastAge(batch)),
         Effect.map((outcomes) =>
-          batch.forEach((ticket, i) => tickets.answer(ticket, outcomes[i] ?? missing)),
+          batch.forEach((ticket, i) => {
+            const outcome = outcomes[i] ?? missing
+            blame.remember(ticket.target.page, outcome, now)
+            tickets.answer(ticket, outcome)
+          }),
         ),
       ),
     )
@@ -86,6 +92,15 @@ export const make = (
 /** The latest deadline of all requests that wait for the batch, on the monotonic clock. */
 const lastDeadline = (batch: Batch) =>
   Math.max(...batch.flatMap(({ waiting }) => waiting.map(({ request }) => request.deadline)))
+
+/** The least of the ages that the requests of a batch accept. */
+const leastAge = (batch: Batch) => {
+  let least = Number.POSITIVE_INFINITY
+  for (const { waiting } of batch) {
+    for (const { request } of waiting) least = Math.min(least, request.maxAgeMs)
+  }
+  return least
+}
 
 /** Maximum number of failed calls to find the targets at fault in one original call. */
 const maxFailures = 12

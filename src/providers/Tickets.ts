@@ -30,6 +30,8 @@ export interface WaitingLookup {
   readonly account: string
   /** The lookup ends at this time of `MonotonicClock` at the latest. */
   readonly deadline: number
+  /** The value of `Freshness`. */
+  readonly maxAgeMs: number
   readonly targets: ReadonlyArray<Target>
   readonly outcomes: Array<Outcome>
   /** Number of outcomes that have not arrived. */

@@ -10,6 +10,12 @@ export const decorated = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
     Composed.decorated(vendor, {
       timeout: settings.providerTimeout,
       concurrency: settings.providerConcurrency,
-      cache: { ttl: settings.cacheTtl, capacity: settings.cacheCapacity },
+      unknownTtl: settings.cacheUnknownTtl,
+      cache: {
+        ttl: settings.cacheTtl,
+        capacity: settings.cacheCapacity,
+        minAge: settings.cacheMinAge,
+        staleIfError: settings.cacheStaleIfError,
+      },
     }),
   ).pipe(Layer.unwrapEffect)

@@ -11,7 +11,7 @@ export const authorityCheck: Layer.Layer<AuthorityCheck, never, AuthorityCheck> 
   AuthorityCheck,
   Effect.map(AuthorityCheck, ({ check, preview }) =>
     AuthorityCheck.of({
-      preview: (list) => Effect.withSpan(preview(list), "AuthorityCheck.preview"),
+      preview: (...args) => Effect.withSpan(preview(...args), "AuthorityCheck.preview"),
       check: (request) => Effect.withSpan(check(request), "AuthorityCheck.check"),
     }),
   ),

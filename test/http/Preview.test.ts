@@ -82,6 +82,16 @@ describe("a preview", () => {
       }),
   )
 
+  it.scopedLive("a preview counts figures above max-age as bought", () =>
+    Effect.gen(function* () {
+      const { check, key, send } = yield* running()
+      yield* check(["example.com"])
+      const ask = batch(key, '{"urls":["example.com"]}', { "cache-control": "max-age=0" })
+      const { text } = yield* send({ ...ask, path: previewPath })
+      assert.deepInclude(JSON.parse(text).data.summary, { known: 0, toBuy: 1 })
+    }),
+  )
+
   it.scopedLive("a preview of invalid URLs costs nothing", () =>
     Effect.gen(function* () {
       const { preview } = yield* running({ credits: 0 })

@@ -120,6 +120,21 @@ describe("a request that prefers the provenance", () => {
       }),
   )
 
+  it.scopedLive("Cache-Control: max-age=0 buys figures anew, and no-cache does not", () =>
+    Effect.gen(function* () {
+      const server = yield* start({ provider: cached(scripted) })
+      const source = (control: string) =>
+        Effect.map(
+          server.post(body("example.com"), { ...preferring, "cache-control": control }),
+          ({ text }) => JSON.parse(text).data.successUrls[0].provenance.source,
+        )
+      assert.strictEqual(yield* source("no-cache"), "bought")
+      assert.strictEqual(yield* source("no-cache, no-store, max-age=-1"), "known")
+      assert.strictEqual(yield* source("max-age=3600"), "known")
+      assert.strictEqual(yield* source("private, MAX-AGE=0"), "bought")
+    }),
+  )
+
   it.scopedLive("another preference changes nothing", () =>
     Effect.gen(function* () {
       const server = yield* start()
