@@ -182,14 +182,15 @@ export class VendorWatch {
     const complain = (what: string) =>
       problem(`a lookup of ${process.name} at ${provider} fails for ${page}, ${what}`)
     const isOf = (call: Call, time: number) => call.provider === provider && call.endedAt >= time
-    const own = this.calls.filter((call) => isOf(call, startedAt) && call.pages.has(page))
+    const all = this.calls.filter((call) => isOf(call, startedAt) && call.pages.has(page))
     // A call that has timed out may end a little later than the lookups that wait for it.
     const endOf = (call: Call) => Math.min(call.endedAt, call.startedAt + callTimeoutMs)
-    if (own.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
-    const joinMs = slackMs + (isStoreTroubled ? storeTimeoutMs : 0)
+    if (all.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
+    // A call that ends before the lookup can join it may leave the lookup to the next call.
+    const joinedAt = startedAt + slackMs + (isStoreTroubled ? storeTimeoutMs : 0)
+    const own = all.filter(({ endedAt }) => endedAt >= joinedAt)
     const isAnswered = own.some(
       ({ endedAt, startedAt: sentAt }) =>
-        endedAt >= startedAt + joinMs &&
         endedAt <= Math.min(world.now, deadline) - slackMs &&
         endedAt <= sentAt + callTimeoutMs - slackMs,
     )
