@@ -57,13 +57,13 @@ export class Target {
     if (hasControlCharacter(text)) return invalid("it contains a control character")
     const absolute = withScheme(text)
     if (absolute === undefined) return invalid("only http and https addresses can be checked")
-    if (!URL.canParse(absolute)) return invalid("it is not a domain or a URL")
-
-    const url = new URL(absolute)
+    const url = URL.parse(absolute)
+    if (url === null) return invalid("it is not a domain or a URL")
     if (hasUserinfo(absolute)) return invalid("it contains a user name")
     if (url.port !== "") return invalid("only the default ports can be checked")
 
-    const host = url.hostname.endsWith(".") ? url.hostname.slice(0, -1) : url.hostname
+    const { hostname } = url
+    const host = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname
     if (isAddress(host)) return invalid("it is an IP address")
     if (host.length > maxHostLength || !host.split(".").every(isLabel)) {
       return invalid("its host is not a valid domain name")

@@ -141,8 +141,10 @@ export class Blame {
   }
 
   private isBlocked(account: string, now: number): boolean {
+    const { failedAt } = this.conductOf(account)
+    if (failedAt.length === 0 && this.refusals.length === 0) return false
     if (account === several || !this.answersOthers(account, now)) return false
-    const [oldest = now, ...later] = this.conductOf(account).failedAt
+    const [oldest = now, ...later] = failedAt
     if (later.length === maxFailures - 1 && oldest > now - windowMs) return true
     const recent = this.refusals.filter(({ at }) => at > now - windowMs)
     const own = recent.filter((refusal) => refusal.account === account).length

@@ -9,11 +9,10 @@ export class FairQueue<A> {
    * next.
    */
   private readonly lines = new Map<string, Set<A>>()
-  /**
-   * For each item, the waiting lines that contain the item: one line for each owner that offered
-   * it.
-   */
-  private readonly places = new Map<A, Array<Set<A>>>()
+  /** For each item, the waiting line of the owner that offered it first. */
+  private readonly places = new Map<A, Set<A>>()
+  /** For an item of several owners, the waiting lines of the other owners. */
+  private readonly others = new Map<A, Array<Set<A>>>()
   private readonly lineCapacity: number
 
   constructor(lineCapacity: number) {
@@ -34,43 +33,71 @@ export class FairQueue<A> {
     if (line.has(item)) return true
     if (line.size >= this.lineCapacity) return false
     this.lines.set(owner, line.add(item))
-    const places = this.places.get(item)
-    if (places === undefined) this.places.set(item, [line])
-    else places.push(line)
+    if (!this.places.has(item)) this.places.set(item, line)
+    else this.others.set(item, [...(this.others.get(item) ?? []), line])
     return true
   }
 
   /** Removes the item from the waiting lines of all owners. */
   remove(item: A): void {
-    for (const line of this.places.get(item) ?? []) line.delete(item)
+    this.places.get(item)?.delete(item)
     this.places.delete(item)
+    if (this.others.size === 0) return
+    for (const line of this.others.get(item) ?? []) line.delete(item)
+    this.others.delete(item)
   }
 
   /**
    * Removes and returns at most `count` items, one from each owner's waiting line in turn. An owner
    * that is `apart` shares no take with others. An owner that is `busy` has to wait.
    */
-  take(count: number, { isApart, isBusy }: Owners = equals): Taken<A> {
+  take(count: number, asked: Owners = equals): Taken<A> {
+    const turns = this.turns(count, asked)
     const items: Array<A> = []
     const owners = new Set<string>()
-    for (const [owner, line] of this.lines) {
-      if (items.length >= count) break
-      const isAlone = isApart(owner)
-      if (isBusy(owner) || (isAlone && items.length > 0)) continue
-      // Move the owner to the end of the map: delete the owner here, and add it again below if its
-      // waiting line has further items. This loop then visits the owner again.
+    let at = 0
+    while (items.length < count) {
+      const turn = turns[at] ?? turns[(at = 0)]
+      if (turn === undefined) break
+      const { done, value } = turn.items.next()
+      if (done === true) {
+        this.lines.delete(turn.owner)
+        turns.splice(at, 1)
+        continue
+      }
+      this.remove(value)
+      items.push(value)
+      owners.add(turn.owner)
+      at += 1
+    }
+    // The owners that had a turn go to the end of the map, the last one at the very end.
+    for (const { line, owner } of [...turns.slice(at), ...turns.slice(0, at)]) {
+      if (!owners.has(owner)) continue
       this.lines.delete(owner)
-      const [first] = line
-      if (first === undefined) continue
-      const next = isAlone ? Array.from(line).slice(0, count) : [first]
-      for (const item of next) this.remove(item)
-      items.push(...next)
-      owners.add(owner)
       if (line.size > 0) this.lines.set(owner, line)
-      if (isAlone) break
     }
     return { items, owners }
   }
+
+  /** The owners whose items may be in the next take, `count` at most. */
+  private turns(count: number, { isApart, isBusy }: Owners) {
+    const turns: Array<Turn<A>> = []
+    for (const [owner, line] of this.lines) {
+      if (turns.length >= count) break
+      if (line.size === 0) this.lines.delete(owner)
+      const isAlone = isApart(owner)
+      if (line.size === 0 || isBusy(owner) || (isAlone && turns.length > 0)) continue
+      turns.push({ owner, line, items: line.values() })
+      if (isAlone) break
+    }
+    return turns
+  }
+}
+
+interface Turn<A> {
+  readonly owner: string
+  readonly line: Set<A>
+  readonly items: Iterator<A, undefined>
 }
 
 /** What `take` wants to know about owners. */

@@ -16,7 +16,14 @@ import type * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { type Metrics, metricsOf, Outcome, providerFailed, Score } from "../Metrics.ts"
+import {
+  checkedFrom,
+  type Metrics,
+  metricsOf,
+  type Outcome,
+  providerFailed,
+  Score,
+} from "../Metrics.ts"
 import type { MetricsProvider, ProviderError } from "../MetricsProvider.ts"
 import { Target } from "../Target.ts"
 import { latestTime } from "../time/TimeSpan.ts"
@@ -121,7 +128,7 @@ export const checkedBy =
   (siteMetrics: unknown): Outcome =>
     Either.match(decodeSiteMetrics(siteMetrics), {
       onLeft: (issue) => providerFailed(`Moz's figures cannot be read: ${misfit(issue)}`),
-      onRight: (figures) => Outcome.Checked({ metrics: read(figures) }),
+      onRight: (figures) => checkedFrom(read(figures), {}),
     })
 
 const refused = (error: unknown, quote: VendorHttp.VendorHttp["quote"]): Outcome =>

@@ -90,8 +90,13 @@ export const make = (
 }
 
 /** The latest deadline of all requests that wait for the batch, on the monotonic clock. */
-const lastDeadline = (batch: Batch) =>
-  Math.max(...batch.flatMap(({ waiting }) => waiting.map(({ request }) => request.deadline)))
+const lastDeadline = (batch: Batch) => {
+  let last = Number.NEGATIVE_INFINITY
+  for (const { waiting } of batch) {
+    for (const { request } of waiting) last = Math.max(last, request.deadline)
+  }
+  return last
+}
 
 /** The least of the ages that the requests of a batch accept. */
 const leastAge = (batch: Batch) => {

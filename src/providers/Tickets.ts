@@ -125,7 +125,8 @@ export class Tickets {
   answer(ticket: Ticket, outcome: Outcome): void {
     const { page } = ticket.target
     if (this.byPage.get(page) === ticket) this.byPage.delete(page)
-    for (const place of ticket.waiting.splice(0)) give(place, outcome)
+    for (const place of ticket.waiting) give(place, outcome)
+    ticket.waiting.length = 0
   }
 
   answerAll(batch: Batch, outcome: Outcome): void {
