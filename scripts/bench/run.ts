@@ -1,8 +1,8 @@
 /**
  * Compares the speed of the built service with the server in `peer.ts` and prints a Markdown table.
  * Each row of the table measures one kind of request, and shows the ratio of the two servers'
- * requests per second. README.md beside this file explains the table. Needs Linux, wrk and a C
- * compiler.
+ * requests per second, and the service's share of a bare server's. README.md beside this file
+ * explains the table. Needs Linux, wrk and a C compiler.
  *
  *     npm run bench -- [OPTION]…
  *
@@ -182,18 +182,26 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
     requests: 0,
     loadSeconds: 0,
   }))
+  const bare = await start("the bare server", subfolder(folder, "bare"), [script("bare.ts")])
   const urls = group.source === "bought" ? boughtUrls : knownUrls
   for (const { server } of contenders) await assertHonest(server, urls)
 
   const rows = group.rows.map((row, i) => {
     const file = join(folder, `requests-${i}.txt`)
     writeRequests(file, row.requests)
-    return { row, file, group, measures: contenders.map(() => Array<Measure>()) }
+    return {
+      row,
+      file,
+      group,
+      measures: contenders.map(() => Array<Measure>()),
+      bare: Array<Measure>(),
+    }
   })
   for (const row of rows) {
     for (const contender of contenders) {
       await measure(contender, { ...row, seconds: warmUpSeconds }, helpers)
     }
+    await load(bare, { file: row.file, seconds: warmUpSeconds })
   }
   for (let round = 0; round < rounds; round++) {
     for (const row of rows) {
@@ -205,6 +213,7 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
         const { perSecond } = figures
         console.error(`${row.row.name}: ${contender.server.name}: ${perSecond.toFixed(0)}/s`)
       }
+      row.bare.push(await load(bare, { file: row.file, seconds }))
     }
   }
   const file = join(folder, "mixed.txt")
@@ -213,9 +222,10 @@ const measureGroup = async (group: Group, folder: string): Promise<ReadonlyArray
   for (const contender of contenders) memories.push(await memoryOf(contender, file))
 
   if (group.isTraced === true) await assertTraced(contenders, helpers)
-  return rows.map(({ measures, row }) => ({
+  return rows.map(({ bare, measures, row }) => ({
     group,
     row: row.name,
+    bare,
     contenders: contenders.map(({ server }, i) => ({
       name: server.name,
       rounds: measures[i] ?? [],
@@ -254,6 +264,6 @@ for (const group of groups) {
 }
 console.log(table(about, results))
 if (values.json !== undefined) {
-  const rows = results.map(({ contenders, row }) => ({ row, contenders }))
+  const rows = results.map(({ bare, contenders, row }) => ({ row, contenders, bare }))
   writeFileSync(values.json, JSON.stringify({ about, rows }, undefined, 2))
 }

@@ -23,6 +23,8 @@ export interface Memory {
 export interface Result {
   readonly group: Group
   readonly row: string
+  /** The rounds of the server in `bare.ts`. */
+  readonly bare: ReadonlyArray<Measure>
   /** The service, and the server that it is compared with. */
   readonly contenders: ReadonlyArray<{
     readonly name: string
@@ -45,6 +47,7 @@ const heads = [
   "beside",
   "ratio",
   "in each round",
+  "of a bare server",
   "requests/s",
   "p50 and p99 ms",
   "the other's",
@@ -73,7 +76,7 @@ export const table = (
 
 const line = (cells: ReadonlyArray<string>) => `| ${cells.join(" | ")} |`
 
-const cells = ({ contenders: [ours, other], row }: Result): ReadonlyArray<string> => {
+const cells = ({ bare, contenders: [ours, other], row }: Result): ReadonlyArray<string> => {
   const [mine, its] = [medians(ours?.rounds ?? []), medians(other?.rounds ?? [])]
   const each = (ours?.rounds ?? []).map(
     ({ perSecond }, i) => perSecond / (other?.rounds[i]?.perSecond ?? Number.NaN),
@@ -83,6 +86,7 @@ const cells = ({ contenders: [ours, other], row }: Result): ReadonlyArray<string
     other?.name ?? "",
     `${ratio(mine.perSecond / its.perSecond)}×`,
     `${ratio(Math.min(...each))}–${ratio(Math.max(...each))}`,
+    ratio(mine.perSecond / medians(bare).perSecond),
     mine.perSecond.toFixed(0),
     latency(mine),
     latency(its),
