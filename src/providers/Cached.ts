@@ -207,10 +207,10 @@ const tolerantStore = (provider: string, keptMs: number) =>
       const figures = [...waiting.values()]
       waiting.clear()
       hasWaiting.unsafeClose()
+      // Other work runs between two writes, because a write to SQLite blocks the process.
       return Effect.forEach(
-        Arr.chunksOf(figures, putSize),
-        (some) =>
-          Arr.isNonEmptyArray(some) ? orFallback(cache.put(some), undefined) : Effect.void,
+        inPuts(figures),
+        (some) => Effect.zipRight(orFallback(cache.put(some), undefined), Effect.sleep(0)),
         { discard: true },
       )
     })
@@ -284,8 +284,27 @@ const restMs = 5000
 /** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)
 
+/** Divides figures into the writes of the store, by the length of their addresses. */
+const inPuts = (figures: ReadonlyArray<Figures>) => {
+  const puts: Array<Arr.NonEmptyArray<Figures>> = []
+  let characters = putCharacters
+  for (const one of figures) {
+    const last = puts.at(-1)
+    characters += one.page.length
+    if (last !== undefined && last.length < putSize && characters <= putCharacters) last.push(one)
+    else {
+      puts.push([one])
+      characters = one.page.length
+    }
+  }
+  return puts
+}
+
 /** Maximum number of pages whose figures one call of the store's `put` writes. */
 const putSize = 200
+
+/** Maximum length of their addresses together. Such a write takes SQLite about 2 ms. */
+const putCharacters = 20_000
 
 // Maximum number of pages whose figures wait for a flush. The figures of further pages are not
 // saved in the store and stay in memory only.
