@@ -3,10 +3,10 @@
  * ordinary client sees meanwhile. Fails when the service ends, an answer has the wrong status, or
  * the memory exceeds a limit. Needs Linux.
  *
- *     npm run hostile -- [--seconds 10] [--only PART-OF-A-NAME] [--neighbours] [PROGRAM [ARGUMENT]…]
+ *     npm run hostile -- [--seconds 10] [--only PART-OF-A-NAME] [PROGRAM [ARGUMENT]…]
  *
- * The default program is `node dist/authority.cjs`. `--neighbours` adds the attacks of one customer
- * on the others and on the operator's money.
+ * The default program is `node dist/authority.cjs`. One process bears all attacks, and most of the
+ * memory of one stays with the process until the next.
  */
 import assert from "node:assert/strict"
 import { execFileSync, spawn } from "node:child_process"
@@ -35,7 +35,6 @@ const { positionals, values } = parseArgs({
   options: {
     seconds: { type: "string", default: "10" },
     only: { type: "string", default: "" },
-    neighbours: { type: "boolean", default: false },
   },
 })
 const attackMs = Number(values.seconds) * 1000
@@ -44,7 +43,7 @@ const [program = "", ...programArgs] =
     ? [process.execPath, join(import.meta.dirname, "../dist/authority.cjs")]
     : positionals.map((word) => (existsSync(word) ? resolve(word) : word))
 
-const maxRssMb = 300
+const maxRssMb = 400
 const maxConnections = 1000
 const folder = mkdtempSync(join(tmpdir(), "authority-hostile-"))
 
@@ -361,7 +360,7 @@ const calm: Attack = {
 
 const attacks = [
   calm,
-  ...(values.neighbours ? neighbours.attacks(world) : []),
+  ...neighbours.attacks(world),
   manyViolations,
   silentConnections,
   endlessBodies,
