@@ -52,3 +52,37 @@ it.scopedLive(
       assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
     }),
 )
+
+it.scopedLive(
+  "while the bodies of all accounts take 128 MiB, further bodies get 503, and whole requests are served",
+  () =>
+    Effect.gen(function* () {
+      const { accounts, check, keys, url } = yield* start()
+      // 16 bodies fill an account, and 16 accounts the service.
+      const own = yield* Effect.forEach(Array.from({ length: 17 }), (_, i) =>
+        Effect.gen(function* () {
+          const { id } = yield* accounts.create(AccountName.make(`account-${i}`))
+          return Redacted.value((yield* keys.issue({ account: id })).key)
+        }),
+      )
+      const stalled = yield* Effect.forEach(own, (key) =>
+        Effect.gen(function* () {
+          const connections = yield* Effect.replicateEffect(connect(url), 16)
+          for (const { sendOut } of connections) yield* sendOut(head(key) + "x".repeat(400_000))
+          return connections
+        }),
+      )
+      const all = stalled.flat()
+      const refused = () => all.filter(({ received }) => received().startsWith("HTTP/1.1 503 "))
+      yield* eventually("refusals", () => refused().length === 16)
+      for (const { received } of refused()) {
+        assert.match(received(), /\r\nretry-after: 1\r\n/)
+        assert.match(
+          received(),
+          /"message":"Too many request bodies are still arriving, and nothing/,
+        )
+      }
+      assert.strictEqual((yield* check(["example.com"])).status, 200)
+      all.forEach(({ hangUp }) => hangUp())
+    }),
+)
