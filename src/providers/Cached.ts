@@ -83,54 +83,14 @@ export const make = (
 
     const askFor = asker(meters)
 
-    /** Finds figures of the accepted age, in memory or else in the store. */
-    const recallOrRead = Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
-      const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
-      const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
-      const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
-      if (!Arr.isNonEmptyArray(pages)) return known
-      const figures = yield* store.get(pages, now - maxAgeMs)
-      const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
-      return known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
-    })
-
-    /** Replaces failures of the vendor by kept figures that are past their lifetime. */
-    const staleIfFailed = Effect.fnUntraced(function* (
-      targets: ReadonlyArray<Target>,
-      outcomes: ReadonlyArray<Outcome>,
-    ) {
-      const hasFailed = (outcome: Outcome | undefined) =>
-        outcome?._tag === "Failed" &&
-        outcome.reason === "PROVIDER_ERROR" &&
-        outcome.cause !== "unknown"
-      const pages = targets.flatMap(({ page }, i) => (hasFailed(outcomes[i]) ? [page] : []))
-      if (!Arr.isNonEmptyArray(pages)) return outcomes
-      const now = yield* Clock.currentTimeMillis
-      const kept = yield* store.get(pages, now - ttlMs - staleMs)
-      const stale = new Map(
-        kept.map(({ metrics, page, ...origin }) => [
-          page,
-          checkedFrom(metrics, { ...origin, source: "stale" }),
-        ]),
-      )
-      return outcomes.map((outcome, i) =>
-        hasFailed(outcome) ? (stale.get(targets[i]?.page ?? "") ?? outcome) : outcome,
-      )
-    })
+    const recallOrRead = recaller(memory, store, accepted)
+    const staleIfFailed = staleAnswers(store, ttlMs + staleMs)
 
     const readThrough = (inner: Provider): Provider => ({
       ...inner,
       known: peekable(recallAll, nothingKnown),
-      areKnown: Effect.fnUntraced(function* (targets) {
-        const found = yield* recallOrRead(targets)
-        const open = targets.filter((_, i) => found[i] === undefined)
-        const remembered =
-          inner.areKnown !== undefined && Arr.isNonEmptyArray(open)
-            ? yield* inner.areKnown(open)
-            : []
-        const given = remembered[Symbol.iterator]()
-        return found.map((outcome) => outcome !== undefined || given.next().value === true)
-      }),
+      areKnown: (targets) =>
+        Effect.flatMap(recallOrRead(targets), (found) => knownOrRemembered(inner, targets, found)),
       lookup: Effect.fnUntraced(function* (targets) {
         const found = yield* recallOrRead(targets)
         const misses = found.filter((outcome) => outcome === undefined).length
@@ -163,6 +123,53 @@ export const make = (
     return { readThrough, writeThrough }
   })
 
+/** Finds figures of the accepted age, in memory or else in the store. */
+const recaller = (memory: Memory, store: TolerantStore, accepted: Effect.Effect<number>) =>
+  Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
+    const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
+    const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
+    const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
+    if (!Arr.isNonEmptyArray(pages)) return known
+    const figures = yield* store.get(pages, now - maxAgeMs)
+    const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
+    return known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
+  })
+
+/** Replaces failures of the vendor by figures of at most the age `keptMs`. */
+const staleAnswers = (store: TolerantStore, keptMs: number) =>
+  Effect.fnUntraced(function* (targets: ReadonlyArray<Target>, outcomes: ReadonlyArray<Outcome>) {
+    const hasFailed = (outcome: Outcome | undefined) =>
+      outcome?._tag === "Failed" &&
+      outcome.reason === "PROVIDER_ERROR" &&
+      outcome.cause !== "unknown"
+    const pages = targets.flatMap(({ page }, i) => (hasFailed(outcomes[i]) ? [page] : []))
+    if (!Arr.isNonEmptyArray(pages)) return outcomes
+    const now = yield* Clock.currentTimeMillis
+    const kept = yield* store.get(pages, now - keptMs)
+    const stale = new Map(
+      kept.map(({ metrics, page, ...origin }) => [
+        page,
+        checkedFrom(metrics, { ...origin, source: "stale" }),
+      ]),
+    )
+    return outcomes.map((outcome, i) =>
+      hasFailed(outcome) ? (stale.get(targets[i]?.page ?? "") ?? outcome) : outcome,
+    )
+  })
+
+/** For each target, whether it is found, or `inner` remembers that the vendor does not know it. */
+const knownOrRemembered = (inner: Provider, targets: ReadonlyArray<Target>, found: Found) => {
+  const open = targets.filter((_, i) => found[i] === undefined)
+  const asked =
+    inner.areKnown !== undefined && Arr.isNonEmptyArray(open)
+      ? inner.areKnown(open)
+      : Effect.succeed([])
+  return Effect.map(asked, (remembered) => {
+    const given = remembered[Symbol.iterator]()
+    return found.map((outcome) => outcome !== undefined || given.next().value === true)
+  })
+}
+
 /** Asks `inner` for the targets whose outcome is not known. */
 const asker =
   (meters: Meters.Meters) => (inner: Provider, targets: ReadonlyArray<Target>, known: Found) => {
@@ -177,6 +184,9 @@ const asker =
 
 /** One element for each target: its outcome, or undefined when it is not in the cache. */
 type Found = ReadonlyArray<Outcome | undefined>
+
+type Memory = ReturnType<typeof makeMemory>
+type TolerantStore = Effect.Effect.Success<ReturnType<typeof tolerantStore>>
 
 const makeMemory = (capacity: number) => {
   const memory = new Lru<{ readonly outcome: Outcome; readonly fetchedAt: number }>(capacity)
