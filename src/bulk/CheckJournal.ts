@@ -9,12 +9,28 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
-import type { CompactOutcome } from "../Metrics.ts"
+import { FailureReason, Metrics } from "../Metrics.ts"
+import { Explanation, Provenance } from "../Provenance.ts"
+
+/** An outcome without its URL. Batches that earlier versions sent have no provenance. */
+export const JournaledResult = Schema.Union(
+  Schema.Struct({
+    ...Metrics.fields,
+    provenance: Schema.optionalWith(Provenance, { exact: true }),
+  }),
+  Schema.Struct({
+    reason: FailureReason,
+    cause: Schema.optionalWith(Explanation.fields.cause, { exact: true }),
+    detail: Schema.optionalWith(Schema.String, { exact: true }),
+  }),
+)
+export type JournaledResult = typeof JournaledResult.Type
 
 export interface JournaledAnswer {
   /** One result per URL of the batch, in the order of the URLs. */
-  readonly results: ReadonlyArray<CompactOutcome>
+  readonly results: ReadonlyArray<JournaledResult>
   readonly creditsUsed: number
 }
 

@@ -31,7 +31,7 @@ export const make = (): CheckTally => {
       if (answer === undefined) left += length
       creditsUsed += answer?.creditsUsed ?? 0
       for (const result of answer?.results ?? []) {
-        if (typeof result === "string") failed[result] = (failed[result] ?? 0) + 1
+        if ("reason" in result) failed[result.reason] = (failed[result.reason] ?? 0) + 1
         else succeeded++
       }
     },

@@ -7,11 +7,16 @@ import { createHash } from "node:crypto"
 import * as Data from "effect/Data"
 import * as Effect from "effect/Effect"
 import * as Stream from "effect/Stream"
-import { type JournaledAnswer, CheckJournal, type JournalFailed } from "./CheckJournal.ts"
+import {
+  CheckJournal,
+  type Entry,
+  type JournaledAnswer,
+  type JournaledResult,
+  type JournalFailed,
+} from "./CheckJournal.ts"
 import * as CheckTally from "./CheckTally.ts"
-import type { Outcome } from "../client/Outcomes.ts"
-import { compact, type CompactOutcome, expand } from "../Metrics.ts"
 import * as Client from "../client/EffectClient.ts"
+import type { Outcome } from "../client/Outcomes.ts"
 
 /** The list was changed between two runs, so its URLs do not match the journal. */
 export class ListChanged extends Data.TaggedError("ListChanged") {}
@@ -42,29 +47,27 @@ export const make = (
     const slots = yield* Effect.makeSemaphore(concurrency)
     let stoppedBy: Client.AnyClientError | undefined
 
-    const send = (batch: number, urls: ReadonlyArray<string>) =>
+    const send = ({ batch, ...options }: Batch) =>
       Effect.suspend(() =>
         stoppedBy === undefined
-          ? client.check(urls, { idempotencyKey: `${journal.runId}-${batch}` })
+          ? client.check(options.urls, { ...options, idempotencyKey: `${journal.runId}-${batch}` })
           : Effect.fail(stoppedBy),
       )
 
     // Sends a batch. After a 402, waits until no other batch is in flight, because other batches
     // may hold the missing credits. Then sends the batch a second and last time.
-    const sendInTurn = (batch: number, urls: ReadonlyArray<string>) =>
+    const sendInTurn = (batch: Batch) =>
       slots
-        .withPermits(1)(send(batch, urls))
+        .withPermits(1)(send(batch))
         .pipe(
-          Effect.catchTag("InsufficientCredits", () =>
-            slots.withPermits(concurrency)(send(batch, urls)),
-          ),
+          Effect.catchTag("InsufficientCredits", () => slots.withPermits(concurrency)(send(batch))),
         )
 
-    const answerTo = (batch: number, urls: ReadonlyArray<string>) =>
+    const answerTo = (batch: Batch) =>
       Effect.gen(function* () {
-        const { creditsUsed, outcomes } = yield* sendInTurn(batch, urls)
-        const answer = { results: outcomes.map(toResult), creditsUsed }
-        yield* journal.keep(batch, answer)
+        const { creditsUsed, outcomes } = yield* sendInTurn(batch)
+        const answer = { results: outcomes.map(withoutUrl), creditsUsed }
+        yield* journal.keep(batch.batch, answer)
         return answer
       }).pipe(
         Effect.catchIf(
@@ -80,19 +83,34 @@ export const make = (
       Effect.gen(function* () {
         const fingerprint = fingerprintOf(urls)
         const entry = yield* journal.find(batch)
-        if (entry !== undefined && entry.fingerprint !== fingerprint)
-          return yield* new ListChanged()
+        if (entry !== undefined && !isOf(urls, entry)) return yield* new ListChanged()
         if (entry?.answer !== undefined) return entry.answer
         if (stoppedBy !== undefined) return undefined
         if (entry === undefined) yield* journal.sending(batch, fingerprint)
-        return yield* answerTo(batch, urls)
+        // The service compares the preference too, when a batch is sent again.
+        const provenance = entry === undefined || entry.fingerprint === fingerprint
+        return yield* answerTo({ batch, urls, provenance })
       })
 
     return { check, stoppedBy: () => stoppedBy }
   })
 
-const fingerprintOf = (urls: ReadonlyArray<string>) =>
+interface Batch {
+  readonly batch: number
+  readonly urls: ReadonlyArray<string>
+  readonly provenance: boolean
+}
+
+const withoutUrl = ({ url: _url, ...result }: Outcome): JournaledResult => result
+
+const hashOf = (urls: ReadonlyArray<string>) =>
   createHash("sha256").update(JSON.stringify(urls)).digest("base64")
+
+const fingerprintOf = (urls: ReadonlyArray<string>) => `${hashOf(urls)} with provenance`
+
+// Earlier versions sent batches without the preference.
+const isOf = (urls: ReadonlyArray<string>, { fingerprint }: Entry) =>
+  fingerprint === fingerprintOf(urls) || fingerprint === hashOf(urls)
 
 /**
  * Counts the outcomes of a finished run from the journal. Sends nothing. Fails with ListChanged
@@ -105,7 +123,7 @@ export const tallyOf = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>) =>
     yield* Stream.runForEach(Stream.zipWithIndex(batches), ([urls, batch]) =>
       Effect.gen(function* () {
         const entry = yield* journal.find(batch)
-        if (entry?.fingerprint !== fingerprintOf(urls)) return yield* new ListChanged()
+        if (entry === undefined || !isOf(urls, entry)) return yield* new ListChanged()
         tally.add(urls, entry.answer)
       }),
     )
@@ -122,7 +140,7 @@ export const paidAndLeft = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>)
       Stream.mapEffect(([urls, batch]) =>
         Effect.map(journal.find(batch), (entry) => ({
           urls,
-          answer: entry?.fingerprint === fingerprintOf(urls) ? entry.answer : undefined,
+          answer: entry !== undefined && isOf(urls, entry) ? entry.answer : undefined,
         })),
       ),
     )
@@ -137,9 +155,3 @@ export const paidAndLeft = <E>(batches: Stream.Stream<ReadonlyArray<string>, E>)
     )
     return { paid, left }
   })
-
-const toResult = (outcome: Outcome): CompactOutcome =>
-  "reason" in outcome ? outcome.reason : compact(outcome)
-
-export const toOutcome = (url: string, result: CompactOutcome): Outcome =>
-  typeof result === "string" ? { url, reason: result } : { url, ...expand(result) }

@@ -3,6 +3,7 @@
  */
 import type { Outcome } from "../client/Outcomes.ts"
 import { csv } from "../list/csv.ts"
+import { cellsOf, columns } from "../list/OutcomeColumns.ts"
 
 export const names = ["table", "csv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]
@@ -27,23 +28,22 @@ const line = (write: (outcome: Outcome) => string) => (outcomes: ReadonlyArray<O
 
 /** The URL is the last column, because its length varies. */
 const tableRow = (outcome: Outcome) => {
-  const [domain, page, spam, reason] = cellsOf(outcome)
+  const [domain, page, spam, reason, , source, fetchedAt, index] = cellsOf(outcome).map((cell) =>
+    String(cell ?? ""),
+  )
   return [
-    String(domain ?? "").padStart(6),
-    String(page ?? "").padStart(6),
-    String(spam ?? "").padStart(6),
-    (reason ?? "").padEnd(14),
+    domain?.padStart(6),
+    page?.padStart(6),
+    spam?.padStart(6),
+    reason?.padEnd(14),
+    (index?.includes("estimate") === true ? "estimate" : source)?.padEnd(8),
+    fetchedAt?.slice(0, 10).padEnd(10),
     // A terminal would execute control characters in an untrusted URL.
     outcome.url.replaceAll(/\p{Cc}/gu, "\uFFFD"),
   ].join("  ")
 }
 
 const csvRow = (outcome: Outcome) => csv([[outcome.url, ...cellsOf(outcome)]])
-
-const cellsOf = (outcome: Outcome) =>
-  "reason" in outcome
-    ? ([null, null, null, outcome.reason] as const)
-    : ([outcome.domainAuthority, outcome.pageAuthority, outcome.spamScore ?? null, null] as const)
 
 const elements = (outcomes: ReadonlyArray<Outcome>, areFirst: boolean) =>
   outcomes
@@ -52,12 +52,12 @@ const elements = (outcomes: ReadonlyArray<Outcome>, areFirst: boolean) =>
 
 export const formats: Readonly<Record<Name, OutcomeFormat>> = {
   table: {
-    begin: "DOMAIN    PAGE    SPAM  REASON          URL\n",
+    begin: "DOMAIN    PAGE    SPAM  REASON          SOURCE    DATE        URL\n",
     rows: line(tableRow),
     end: "",
   },
   csv: {
-    begin: "url,domainAuthority,pageAuthority,spamScore,reason\n",
+    begin: `url,${columns.join()}\n`,
     rows: line(csvRow),
     end: "",
   },

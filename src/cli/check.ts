@@ -276,9 +276,7 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
           // the URLs of earlier batches without an answer. Other outcomes stay in the journal.
           const hasNoGap = tally.summary().left === 0
           if (answer !== undefined && hasNoGap) {
-            const outcomes = answer.results.map((result, i) =>
-              JournaledCheck.toOutcome(urls[i] ?? "", result),
-            )
+            const outcomes = answer.results.map((result, i) => ({ url: urls[i] ?? "", ...result }))
             yield* sink.write(format.rows(outcomes, tally.batches() === 0))
           }
           tally.add(urls, answer)

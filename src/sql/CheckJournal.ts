@@ -9,9 +9,9 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Schema from "effect/Schema"
 import { v4 as uuid } from "uuid"
-import { CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
+import { CheckJournal, JournaledResult, JournalFailed } from "../bulk/CheckJournal.ts"
 import { refuseLink } from "../bulk/refuseLink.ts"
-import { CompactOutcome } from "../Metrics.ts"
+import { CompactOutcome, expand } from "../Metrics.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
@@ -69,7 +69,8 @@ const methods = (
       Effect.map(([row]) => {
         if (row === undefined) return undefined
         const { creditsUsed, fingerprint, results } = row
-        return { fingerprint, answer: results === null ? undefined : { results, creditsUsed } }
+        const answer = results && { results: results.map(expanded), creditsUsed }
+        return { fingerprint, answer: answer ?? undefined }
       }),
       orFail,
     ),
@@ -153,11 +154,19 @@ const countOf = (rows: Effect.Effect<unknown, SqlError>) =>
 const Batches = Schema.Array(
   Schema.Struct({
     fingerprint: Schema.String,
-    results: Schema.NullOr(Schema.parseJson(Schema.Array(CompactOutcome))),
+    results: Schema.NullOr(
+      Schema.parseJson(Schema.Array(Schema.Union(CompactOutcome, JournaledResult))),
+    ),
     creditsUsed: Schema.Int,
   }),
 )
 const decodeBatches = Schema.decodeUnknown(Batches)
+
+// Version 1.0.0 stores results in the compact form.
+const expanded = (result: CompactOutcome | JournaledResult): JournaledResult => {
+  if (typeof result === "string") return { reason: result }
+  return "reason" in result || "domainAuthority" in result ? result : expand(result)
+}
 
 const failure =
   (filename: string) =>

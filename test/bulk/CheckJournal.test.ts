@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
@@ -26,7 +27,26 @@ const during = <A>(
   options?: { readonly again: boolean },
 ) => Effect.scoped(Effect.flatMap(open(filename, options), act))
 
-const answer = { results: [[50, 29.5, 4], [1, 2], "INVALID_URL"], creditsUsed: 2 } as const
+const answer = {
+  results: [
+    {
+      domainAuthority: 50,
+      pageAuthority: 29.5,
+      spamScore: 4,
+      provenance: {
+        provider: "moz",
+        source: "known",
+        fetchedAt: "2026-11-01T08:30:00.000Z",
+        ageSeconds: 60,
+        index: null,
+        of: "example.com",
+      },
+    },
+    { domainAuthority: 1, pageAuthority: 2 },
+    { reason: "INVALID_URL", cause: "invalid", detail: "it is empty" },
+  ],
+  creditsUsed: 2,
+} as const
 
 describe("the journal of a bulk check", () => {
   it.scoped(
@@ -60,6 +80,23 @@ describe("the journal of a bulk check", () => {
           }),
         )
       }),
+  )
+
+  it.scoped("the answers in a journal of version 1.0.0 are read", () =>
+    Effect.gen(function* () {
+      const filename = join(yield* folder, "list.journal")
+      yield* during(filename, (journal) => journal.sending(0, "zero"))
+      const database = new DatabaseSync(filename)
+      const results = '[[50,29.5,4],[1,2],"INVALID_URL"]'
+      database.prepare("UPDATE batches SET results = ?, credits_used = 2").run(results)
+      database.close()
+      const entry = yield* during(filename, (journal) => journal.find(0))
+      assert.deepStrictEqual(entry?.answer?.results, [
+        { domainAuthority: 50, pageAuthority: 29.5, spamScore: 4 },
+        { domainAuthority: 1, pageAuthority: 2 },
+        { reason: "INVALID_URL" },
+      ])
+    }),
   )
 
   it.scoped("the journal of a bulk check counts unanswered batches sent before a given time", () =>
