@@ -23,24 +23,24 @@ const Provenance = v.object({
 
 const Cause = v.picklist(["invalid", "unknown", "failed", "timeout", "exhausted", "internal"])
 
+export const Success = v.object({
+  url: v.string(),
+  ...Figures.entries,
+  provenance: v.exactOptional(Provenance),
+})
+
+export const Failure = v.object({
+  url: v.string(),
+  reason: Reason,
+  cause: v.exactOptional(Cause),
+  detail: v.exactOptional(v.string()),
+})
+
 export const BatchAnswer: Schema<Wire.BatchAnswer> = v.object({
   success: v.literal(true),
   data: v.object({
-    successUrls: v.array(
-      v.object({
-        url: v.string(),
-        ...Figures.entries,
-        provenance: v.exactOptional(Provenance),
-      }),
-    ),
-    failedUrls: v.array(
-      v.object({
-        url: v.string(),
-        reason: Reason,
-        cause: v.exactOptional(Cause),
-        detail: v.exactOptional(v.string()),
-      }),
-    ),
+    successUrls: v.array(Success),
+    failedUrls: v.array(Failure),
   }),
   quota: v.object({ creditsUsed: v.number() }),
 })

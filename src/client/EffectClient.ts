@@ -1,14 +1,14 @@
 /** The client for programs that use Effect: the promise client with Effects, Streams and layers. */
+import type * as Cause from "effect/Cause"
 import * as Context from "effect/Context"
-import * as Chunk from "effect/Chunk"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as Runtime from "effect/Runtime"
 import * as Stream from "effect/Stream"
 import { v4 as uuid } from "uuid"
-import { maxUrls } from "../contract/Limits.ts"
 import * as ClientError from "./ClientError.ts"
 import type * as Outcomes from "./Outcomes.ts"
 import type { Preview } from "./Preview.ts"
@@ -45,9 +45,10 @@ export interface Client {
     options?: Pick<PromiseClient.CheckOptions, "idempotencyKey" | "maxCredits" | "provenance">,
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
-   * Checks any number of URLs in batches of 50, with one HTTP request for each batch and at most
-   * `concurrency` (default 4) requests in flight. Emits one result for each batch, in the order of
-   * the URLs. With the same idempotency key, the same list is charged only once within 24 hours.
+   * Checks any number of URLs in batches of 50, with at most `concurrency` (default 4) requests in
+   * flight. Each target is charged once, however often the list has it. Emits one result for each
+   * batch, in the order of the URLs. With the same idempotency key, the same list is charged only
+   * once within 24 hours.
    */
   readonly checkAll: <E, R>(
     urls: Stream.Stream<string, E, R>,
@@ -102,30 +103,47 @@ export const make = ({
     const check: Client["check"] = (urls, { idempotencyKey = uuid(), ...options } = {}) =>
       called((signal) => client.check(urls, { ...options, idempotencyKey, signal }))
 
-    const checkAll: Client["checkAll"] = (
-      urls,
-      { concurrency = 4, idempotencyKey = uuid(), provenance } = {},
-    ) =>
-      urls.pipe(
-        Stream.grouped(maxUrls),
-        Stream.zipWithIndex,
-        Stream.mapEffect(
-          ([batch, i]) =>
-            check(Chunk.toReadonlyArray(batch), {
-              idempotencyKey: `${idempotencyKey}-${i}`,
-              provenance,
-            }),
-          { concurrency },
-        ),
-      )
-
     return {
       check,
-      checkAll,
+      checkAll: (urls, options) => checkAll(client, urls, options),
       preview: (urls) => called((signal) => client.preview(urls, { signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
     }
   })
+
+const checkAll = <E, R>(
+  client: PromiseClient.AuthorityMetrics,
+  urls: Stream.Stream<string, E, R>,
+  options?: PromiseClient.CheckAllOptions,
+): Stream.Stream<Outcomes.CheckResult, ClientError.AnyClientError | E, R> =>
+  Effect.gen(function* () {
+    // The promise client throws the failure of the caller's stream as it throws any other error.
+    let failure: Cause.Cause<E> | undefined
+    const list = Stream.tapErrorCause(urls, (cause) => Effect.sync(() => void (failure = cause)))
+    const controller = new AbortController()
+    const results = client
+      .checkAll(Stream.toAsyncIterableRuntime(list, yield* Effect.runtime<R>()), {
+        ...options,
+        signal: controller.signal,
+      })
+      [Symbol.asyncIterator]()
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => {
+        controller.abort()
+        results.return?.().catch(() => undefined)
+      }),
+    )
+    const next = called(() => results.next()).pipe(
+      Effect.catchAllCause((cause) =>
+        Effect.failCause<E | ClientError.AnyClientError>(failure ?? cause),
+      ),
+    )
+    return Stream.repeatEffectOption(
+      Effect.flatMap(Effect.mapError(next, Option.some), ({ done, value }) =>
+        done === true ? Effect.fail(Option.none()) : Effect.succeed(value),
+      ),
+    )
+  }).pipe(Stream.unwrapScoped)
 
 const called = <A>(
   call: (signal: AbortSignal) => Promise<A>,

@@ -1,16 +1,13 @@
 /** The client for programs that do not use Effect: promises, `AbortSignal` and error classes. */
 import { v4 as uuid } from "uuid"
-import { maxUrls } from "../contract/Limits.ts"
 import { batchPath, creditsPath, previewPath } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
-import * as ClientError from "./ClientError.ts"
+import { checkAll as checkEach } from "./checkAll.ts"
 import { exchange } from "./Exchange.ts"
-import { mapInOrder } from "./mapInOrder.ts"
 import type { Options } from "./Options.ts"
 import * as Outcomes from "./Outcomes.ts"
 import * as Preview from "./Preview.ts"
 import * as Request from "./Request.ts"
-import * as Signal from "./Signal.ts"
 
 export * from "./ClientError.ts"
 export type { Options } from "./Options.ts"
@@ -67,8 +64,10 @@ export interface AuthorityMetrics {
     options?: CheckOptions,
   ) => Promise<Outcomes.CheckResult>
   /**
-   * Checks any number of URLs in batches of 50, with one HTTP request for each batch. Yields one
-   * result for each batch, in the order of the URLs, without waiting for later batches.
+   * Checks any number of URLs in batches of 50. A preview finds the targets of each batch, and only
+   * those that no earlier batch had are sent, so that each target is charged once. Yields one result
+   * for each batch, in the order of the URLs, without waiting for later batches. `requestId` is
+   * undefined for a batch of which nothing was sent. Remembers each target until the iteration ends.
    */
   readonly checkAll: (
     urls: Iterable<string> | AsyncIterable<string>,
@@ -101,43 +100,6 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return Outcomes.resultOf(urls, body, answer)
   }
 
-  async function* checkAll(
-    urls: Iterable<string> | AsyncIterable<string>,
-    {
-      concurrency = 4,
-      idempotencyKey = uuid(),
-      onProgress,
-      provenance,
-      signal,
-    }: CheckAllOptions = {},
-  ) {
-    const ended = Signal.following(signal)
-    const batches = batchesOf(urls)
-    const next = () => Signal.orAborted(batches.next(), ended.signal)
-    const results = mapInOrder({ next }, concurrency, (batch, i) =>
-      check(batch, {
-        idempotencyKey: `${idempotencyKey}-${i}`,
-        provenance,
-        signal: ended.signal,
-      }),
-    )
-    const progress = { outcomes: 0, creditsUsed: 0 }
-    try {
-      for await (const result of results) {
-        yield result
-        progress.outcomes += result.outcomes.length
-        progress.creditsUsed += result.creditsUsed
-        onProgress?.({ ...progress })
-      }
-    } finally {
-      ended.forget()
-      ended.abort(new Error("The caller stopped reading the results."))
-      // Ends the iteration of `urls`, so that a generator can release its resources. Do not await
-      // the end: a generator that waits for its next URL may never end.
-      batches.return().catch(() => undefined)
-    }
-  }
-
   const availableCredits: AuthorityMetrics["availableCredits"] = async ({ signal } = {}) => {
     const { body } = await send({ path: creditsPath, signal }, Bodies.CreditsAnswer)
     return body.data.availableCredits
@@ -152,21 +114,8 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return Preview.previewOf(urls, body)
   }
 
-  return { check, checkAll, preview, availableCredits }
-}
+  const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>
+    checkEach({ check, preview }, urls, options)
 
-async function* batchesOf(urls: Iterable<string> | AsyncIterable<string>) {
-  // A string is iterable too: without this error, each character would be checked as a URL.
-  if (typeof urls === "string") {
-    const message = "The URLs must be a list, not a string."
-    throw new ClientError.ValidationError({ message, issues: [] })
-  }
-  let batch: Array<string> = []
-  for await (const url of urls) {
-    batch.push(url)
-    if (batch.length < maxUrls) continue
-    yield batch
-    batch = []
-  }
-  if (batch.length > 0) yield batch
+  return { check, checkAll, preview, availableCredits }
 }

@@ -182,6 +182,28 @@ describe("the promise client", () => {
   )
 
   it.scopedLive(
+    "the promise client pays a target once, although its spellings lie in different batches",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const hosts = Array.from({ length: 60 }, (_, i) => `site${i}.example.com`)
+        const urls = [...hosts, "localhost", ...hosts.map((host) => `HTTPS://${host}/#top`)]
+        const results = yield* collected(make(server).checkAll(urls, { provenance: true }))
+        const outcomes = results.flatMap(({ outcomes }) => outcomes)
+        assert.deepStrictEqual(
+          outcomes.map(({ url }) => url),
+          urls,
+        )
+        assert.strictEqual(outcomes.filter((outcome) => "provenance" in outcome).length, 120)
+        assert.deepStrictEqual(
+          results.map(({ creditsUsed }) => creditsUsed),
+          [50, 10, 0],
+        )
+        assert.strictEqual((yield* server.books).charged, 60)
+      }),
+  )
+
+  it.scopedLive(
     "if the caller's list of URLs throws an error, the promise client first yields the results of the batches that it has sent",
     () =>
       Effect.gen(function* () {
@@ -427,7 +449,8 @@ describe("the promise client when the service fails", () => {
     const signals: Array<AbortSignal | null | undefined> = []
     const allSent = Promise.withResolvers<void>()
     const { client } = scripted([], {
-      fetch: async (_, { body, signal }) => {
+      fetch: async (url, { body, signal }) => {
+        if (url.endsWith("/preview")) return new Response("", { status: 404 })
         const { urls } = JSON.parse(String(body))
         signals.push(signal)
         if (signals.length === 3) allSent.resolve()
@@ -443,6 +466,7 @@ describe("the promise client when the service fails", () => {
     const results: Array<CheckResult> = []
     const list = async () => {
       const urls = ["a", "b", "c"].flatMap((url) => Array<string>(50).fill(url))
+      // Only the first of the identical URLs is sent.
       for await (const result of client.checkAll(urls)) results.push(result)
     }
     const error = await list().catch((error: unknown) => error)

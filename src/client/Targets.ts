@@ -1,0 +1,65 @@
+/** Finds the targets of URLs. The service decides which URLs mean the same target. */
+import { UnexpectedAnswer } from "./ClientError.ts"
+import { type Failure, isAdmissible } from "./Outcomes.ts"
+import type { AuthorityMetrics, CallOptions } from "./PromiseClient.ts"
+
+/** What the service says about a submitted URL: its target in canonical form, or its problem. */
+export type Entry =
+  | { readonly url: string; readonly target: string }
+  | { readonly url: string; readonly problem: string }
+
+export interface Judged {
+  /** One per URL, in the order of the URLs. */
+  readonly entries: ReadonlyArray<Entry>
+  /** The targets whose figures the service has. */
+  readonly known: ReadonlyArray<string>
+  /** The price of one URL; undefined when no URL is valid, or the service has no preview. */
+  readonly price: number | undefined
+}
+
+export type Judge = (urls: ReadonlyArray<string>, options?: CallOptions) => Promise<Judged>
+
+/**
+ * Makes a function that asks the service for the targets of 1 to 50 URLs, free of charge. When the
+ * service has no preview, or the key may not use it, only identical URLs have the same target.
+ */
+export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge => {
+  let hasPreview = true
+  return async (urls, options) => {
+    if (!hasPreview) return judgedAlone(urls)
+    try {
+      const { entries, maxCredits, summary } = await preview(urls, options)
+      return {
+        entries: entries.map((entry) =>
+          entry.valid
+            ? { url: entry.url, target: entry.target }
+            : { url: entry.url, problem: entry.problem },
+        ),
+        known: entries.flatMap((entry) => (entry.valid && entry.known ? [entry.target] : [])),
+        price: summary.valid === 0 ? undefined : maxCredits / summary.valid,
+      }
+    } catch (error) {
+      const isMissing =
+        error instanceof UnexpectedAnswer && (error.status === 404 || error.status === 403)
+      if (!isMissing) throw error
+      hasPreview = false
+      return judgedAlone(urls)
+    }
+  }
+}
+
+const judgedAlone = (urls: ReadonlyArray<string>): Judged => ({
+  entries: urls.map((url) =>
+    isAdmissible(url) ? { url, target: url } : { url, problem: "it is empty or too long" },
+  ),
+  known: [],
+  price: undefined,
+})
+
+/** The outcome of a URL that is not sent. */
+export const invalid = (url: string, problem: string): Failure => ({
+  url,
+  reason: "INVALID_URL",
+  cause: "invalid",
+  detail: `${problem}.`,
+})
