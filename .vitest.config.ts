@@ -22,7 +22,7 @@ const stores = [
 
 /** The service over HTTP: in the process of the test, or as the program that ships. */
 const program = [
-  "test/{client,express,http,program,server}/**/*.test.ts",
+  "test/{client,express,http,program,run,server}/**/*.test.ts",
   "test/providers/Composed.test.ts",
 ]
 

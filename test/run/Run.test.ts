@@ -1,0 +1,224 @@
+/** The engine of `authority check` and of the console, over HTTP against the service. */
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as v from "valibot"
+import { AuthorityMetrics, type Options } from "../../src/client/PromiseClient.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import { Batch, Entry, type Journal } from "../../src/run/Journal.ts"
+import { type Connect, Run } from "../../src/run/Run.ts"
+import { start } from "../support/TestServer.ts"
+
+/** A journal that survives its run, as text. */
+const memory = () => {
+  const entries = new Map<string, string>()
+  const batches = new Map<string, string>()
+  const journal: Journal = {
+    read: async () => ({
+      entries: [...entries.values()].map((text) => v.parse(Entry, JSON.parse(text))),
+      batches: [...batches.values()].map((text) => v.parse(Batch, JSON.parse(text))),
+    }),
+    keepEntries: async (fresh) => {
+      for (const entry of fresh) entries.set(entry.url, JSON.stringify(entry))
+    },
+    keepBatch: async (batch) => void batches.set(batch.key, JSON.stringify(batch)),
+    removeBatch: async (key) => void batches.delete(key),
+  }
+  /** Lets every batch look as if it had been sent earlier. */
+  const age = (ms: number) => {
+    for (const [key, text] of batches) {
+      const batch = v.parse(Batch, JSON.parse(text))
+      batches.set(key, JSON.stringify({ ...batch, sentAt: batch.sentAt - ms }))
+    }
+  }
+  return { journal, age }
+}
+
+/** A service with one account, and clients of it that count their requests. */
+const service = (options: Parameters<typeof start>[0] = {}) =>
+  Effect.gen(function* () {
+    const server = yield* start(options)
+    const paths: Array<string> = []
+    const connecting =
+      (more: Partial<Options> = {}): Connect =>
+      (onRetry) =>
+        AuthorityMetrics({
+          apiKey: server.key,
+          baseUrl: server.url,
+          patienceMs: 0,
+          onRetry,
+          fetch: (url, request) => {
+            paths.push(new URL(url).pathname)
+            return fetch(url, request)
+          },
+          ...more,
+        })
+    return { ...server, paths, connecting, connect: connecting() }
+  })
+
+const begin = (journal: Journal, list: ReadonlyArray<string>, connect: Connect) =>
+  Effect.promise(async () => {
+    const run = await Run.open(journal)
+    const plan = await run.plan(list, connect)
+    return { run, plan }
+  })
+
+/** Continues the run of a journal to its end. */
+const finish = (journal: Journal, list: ReadonlyArray<string>, connect: Connect) =>
+  Effect.tap(begin(journal, list, connect), ({ run }) => Effect.promise(() => run.go({ connect })))
+
+const sites = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => `site${from + i}.example.com`)
+
+/** Loses the answer to each batch after the service has given it. */
+const losing = (connecting: (more: Partial<Options>) => Connect): Connect =>
+  connecting({
+    fetch: async (url, request) => {
+      const answer = await fetch(url, request)
+      if (!url.endsWith("/batch")) return answer
+      await answer.text()
+      throw new TypeError("the answer is lost")
+    },
+  })
+
+const dayMs = 24 * 60 * 60 * 1000
+
+describe("a run", () => {
+  it.scopedLive("pays each target once, and gives every URL of the list its outcome", () =>
+    Effect.gen(function* () {
+      const { books, connect } = yield* service({ price: 2 })
+      const list = [...sites(70), "localhost", "", ...sites(70).map((url) => `HTTP://${url}/#top`)]
+      const { journal } = memory()
+      const { plan, run } = yield* finish(journal, list, connect)
+      assert.deepStrictEqual(plan, {
+        total: 142,
+        valid: 140,
+        invalid: 2,
+        duplicates: 70,
+        answered: 0,
+        oldest: undefined,
+        paid: 0,
+        known: 70,
+        toBuy: 0,
+        repeated: 0,
+        maxCredits: 140,
+        doubtful: { targets: 0, credits: 0 },
+        availableCredits: 1000,
+      })
+      assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 140])
+      assert.strictEqual((yield* books).charged, 140)
+      for (const url of list) {
+        const outcome = run.outcomeOf(url)
+        assert.strictEqual(outcome?.url, url)
+        const isInvalid = url === "" || url === "localhost"
+        assert.strictEqual(outcome !== undefined && "reason" in outcome, isInvalid)
+        if (!isInvalid) assert.property(outcome, "provenance")
+      }
+    }),
+  )
+
+  it.scopedLive("asks nobody for a finished list, and pays only what is new in a changed one", () =>
+    Effect.gen(function* () {
+      const { books, connect, paths } = yield* service()
+      const { journal } = memory()
+      yield* finish(journal, sites(120), connect)
+      paths.length = 0
+      const same = yield* finish(journal, sites(120), connect)
+      assert.deepStrictEqual([same.run.status, same.plan.answered, paths.length], ["done", 120, 0])
+      const changed = [...sites(60, 61), "new.example.com", ...sites(60).toReversed()]
+      const { plan, run } = yield* finish(journal, changed, connect)
+      assert.deepStrictEqual(
+        [plan.answered, plan.known + plan.toBuy, plan.maxCredits, plan.paid],
+        [119, 2, 2, 120],
+      )
+      assert.isTrue(changed.every((url) => run.outcomeOf(url) !== undefined))
+      assert.strictEqual((yield* books).charged, 122)
+    }),
+  )
+
+  it.scopedLive(
+    "repeats a batch whose answer was lost, even when its URLs have left the list",
+    () =>
+      Effect.gen(function* () {
+        const { books, connect, connecting } = yield* service()
+        const { journal } = memory()
+        const lost = yield* finish(journal, sites(80), losing(connecting))
+        assert.deepStrictEqual([lost.run.status, lost.run.creditsUsed], ["halted", 0])
+        const { plan, run } = yield* finish(journal, sites(40), connect)
+        assert.deepStrictEqual([plan.repeated, plan.maxCredits], [80, 80])
+        assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 80])
+        assert.strictEqual((yield* books).charged, 80)
+      }),
+  )
+
+  it.scopedLive("names what may be charged twice after a day, and leaves it out or checks it", () =>
+    Effect.gen(function* () {
+      const { books, connect, connecting } = yield* service({ price: 2 })
+      const { age, journal } = memory()
+      yield* finish(journal, sites(80), losing(connecting))
+      age(dayMs)
+      const list = [...sites(70), "new.example.com"]
+      const { plan, run } = yield* finish(journal, list, connect)
+      assert.deepStrictEqual(plan.doubtful, { targets: 70, credits: 140 })
+      assert.deepStrictEqual([plan.repeated, plan.maxCredits], [0, 2])
+      assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 2])
+      assert.strictEqual(run.outcomeOf("site3.example.com"), undefined)
+      assert.strictEqual((yield* books).charged, 162)
+      const second = yield* begin(journal, list, connect)
+      yield* Effect.promise(() => second.run.go({ connect, doubtful: "again" }))
+      assert.isTrue(list.every((url) => second.run.outcomeOf(url) !== undefined))
+      assert.strictEqual((yield* books).charged, 302)
+      const third = yield* finish(journal, list, connect)
+      assert.strictEqual(third.plan.doubtful.targets, 0)
+    }),
+  )
+
+  it.scopedLive("spends the last credits, stops, and goes on after a grant", () =>
+    Effect.gen(function* () {
+      const { account, books, connect, ledger } = yield* service({ credits: 141, price: 2 })
+      const { journal } = memory()
+      const { plan, run } = yield* finish(journal, sites(100), connect)
+      assert.deepStrictEqual([plan.maxCredits, plan.availableCredits], [200, 141])
+      assert.deepStrictEqual([run.status, run.halt?.error._tag], ["halted", "InsufficientCredits"])
+      assert.deepStrictEqual([run.creditsUsed, run.halt?.availableCredits], [140, 1])
+      yield* ledger.grant(account, Credits.make(60), null)
+      yield* Effect.promise(() => run.go({ connect }))
+      assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 200])
+      assert.strictEqual((yield* books).charged, 200)
+    }),
+  )
+
+  it.scopedLive("counts identical URLs once when the service has no preview", () =>
+    Effect.gen(function* () {
+      const { books, connecting } = yield* service()
+      const connect = connecting({
+        fetch: (url, request) =>
+          url.endsWith("/preview")
+            ? Promise.resolve(new Response("Not found", { status: 404 }))
+            : fetch(url, request),
+      })
+      const list = [...sites(60), ...sites(60), "localhost"]
+      const { plan, run } = yield* finish(memory().journal, list, connect)
+      assert.deepStrictEqual(
+        [plan.valid, plan.duplicates, plan.known, plan.maxCredits],
+        [121, 60, 0, undefined],
+      )
+      assert.strictEqual(run.status, "done")
+      assert.isTrue(list.every((url) => run.outcomeOf(url) !== undefined))
+      assert.strictEqual((yield* books).charged, 60)
+    }),
+  )
+
+  it.scopedLive("stops after the batches in flight, and goes on", () =>
+    Effect.gen(function* () {
+      const { books, connect } = yield* service()
+      const { run } = yield* begin(memory().journal, sites(500), connect)
+      const stopped = run.go({ connect, onChange: () => run.progress.answered > 0 && run.stop() })
+      yield* Effect.promise(() => stopped)
+      assert.strictEqual(run.status, "stopped")
+      assert.isBelow(run.progress.answered, 500)
+      yield* Effect.promise(() => run.go({ connect }))
+      assert.deepStrictEqual([run.status, run.progress.answered], ["done", 500])
+      assert.strictEqual((yield* books).charged, 500)
+    }),
+  )
+})
