@@ -27,21 +27,18 @@ export const open = (options: {
   /** The path of the list; "-" for standard input. */
   readonly file: string
   readonly column?: string | undefined
-  /**
-   * Called once, with the name or number of the CSV column in which the URLs were found. Not called
-   * when `column` is set.
-   */
-  readonly onColumn: (column: string) => void
+  /** Called with a sentence about how the list is read, once for each sentence. */
+  readonly onNote: (note: string) => void
 }): Effect.Effect<UrlInput, UnreadableInput> =>
   Effect.gen(function* () {
-    let isReported = options.column !== undefined
-    const onColumn = (column: string) => {
-      if (!isReported) options.onColumn(column)
-      isReported = true
+    const notes = new Set<string>()
+    const onNote = (note: string) => {
+      if (!notes.has(note)) options.onNote(note)
+      notes.add(note)
     }
     const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
       Stream.suspend(() =>
-        Stream.fromAsyncIterable(urlsIn(source(), options.column, onColumn), unreadable(name)),
+        Stream.fromAsyncIterable(urlsIn(source(), options.column, onNote), unreadable(name)),
       ).pipe(
         Stream.mapConcat((urls) => urls),
         Stream.grouped(maxUrls),
@@ -63,15 +60,21 @@ export const open = (options: {
 async function* urlsIn(
   bytes: AsyncIterable<Uint8Array>,
   column: string | undefined,
-  onColumn: (column: string) => void,
+  onNote: (note: string) => void,
 ) {
   const list = UrlList.reader(column)
+  let isWindows1252 = false
   const urlsOf = (items: ReadonlyArray<UrlList.Item>) => {
+    if (isWindows1252) onNote("The list is not in UTF-8, so it is read as Windows-1252.")
     const table = list.table()
-    if (table !== undefined) onColumn(foundColumn(table))
+    if (table !== undefined) {
+      const found = foundColumn(table)
+      if (column === undefined) onNote(`The URLs are in the column ${found}.`)
+    }
     return items.map(({ url }) => url)
   }
-  for await (const text of UrlList.decoded(bytes)) yield urlsOf(list.push(text))
+  for await (const text of UrlList.decoded(bytes, () => (isWindows1252 = true)))
+    yield urlsOf(list.push(text))
   yield urlsOf(list.end())
 }
 

@@ -68,7 +68,7 @@ const check = (given: Options) =>
     const options = { ...given, output }
     const input = yield* UrlInput.open({
       ...options,
-      onColumn: (column) => process.stderr.write(`The URLs are in the column ${column}.\n`),
+      onNote: (note) => process.stderr.write(`${note}\n`),
     })
     if (output !== undefined && existsSync(output) && realpathSync(output) === input.file?.path) {
       return yield* new CheckStopped({

@@ -41,9 +41,12 @@ export interface Reader {
 export const reader = (asked?: string): Reader => {
   let head = ""
   let carriageReturn = ""
-  let table: Table | undefined
+  let layout: Layout | undefined
   let itemsOf: ((piece: string, isLast: boolean) => ReadonlyArray<Item>) | undefined
   const read = (piece: string, isLast: boolean): ReadonlyArray<Item> => {
+    if (itemsOf === undefined && isWorkbook(head.slice(0, 4) + piece)) {
+      throw new UnreadableList("is a workbook or an archive; save the sheet with the URLs as CSV")
+    }
     if (piece.includes("\0")) {
       throw new UnreadableList("is not a text file; save a spreadsheet as CSV")
     }
@@ -56,38 +59,79 @@ export const reader = (asked?: string): Reader => {
     const lines = head.split("\n", sampledLines + 1)
     const isWhole = isLast && lines.length <= sampledLines
     if (!isLast && lines.length <= sampledLines && head.length <= maxRowLength) return []
-    table = tableOf(lines.slice(0, sampledLines).join("\n"), isWhole, asked)
-    itemsOf = table === undefined ? ofLines() : ofTable(table)
+    const [first = "", separator] = /^"?sep=(.)"?(?:\n|$)/i.exec(head) ?? []
+    head = head.slice(first.length)
+    const sample = head.split("\n", sampledLines).join("\n")
+    layout = layoutOf(sample, { isWhole, asked, separator })
+    itemsOf = layout === undefined ? ofLines() : ofTable(layout)
     return itemsOf(head, isLast)
   }
-  return { push: (piece) => read(piece, false), end: () => read("", true), table: () => table }
+  return {
+    push: (piece) => read(piece, false),
+    end: () => read("", true),
+    table: () => layout?.table,
+  }
 }
+
+/** The first bytes of a zip archive, which an .xlsx file is, and of an .xls file. */
+const isWorkbook = (text: string) =>
+  ["PK\u0003\u0004", "\u00D0\u00CF\u0011\u00E0"].some((mark) => text.startsWith(mark))
 
 /** How many lines at the start of a list show whether it is a CSV. */
 const sampledLines = 100
 const maxRowLength = 1_000_000
 
 /**
- * Decodes a file. UTF-16 needs a byte order mark, which the programs that write UTF-16 add; all
- * other bytes are UTF-8.
+ * Decodes a file. UTF-16 needs a byte order mark, which the programs that write UTF-16 add. Bytes
+ * that are not UTF-8 are read as Windows-1252, and `onWindows1252` is called.
  */
-export async function* decoded(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>) {
-  let start: ReadonlyArray<number> = []
+export async function* decoded(
+  bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  onWindows1252: () => void = () => {},
+) {
+  let rest = new Uint8Array()
   let decoder: InstanceType<typeof TextDecoder> | undefined
+  let isStarted = false
+  const utf8 = (end: number) => {
+    const whole = rest.subarray(0, end)
+    try {
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(whole)
+      rest = rest.slice(end)
+      return text
+    } catch {
+      onWindows1252()
+      decoder = new TextDecoder("windows-1252")
+      return decoder.decode(rest)
+    }
+  }
   for await (const piece of bytes) {
-    if (decoder === undefined) {
-      const [first, second] = [...start, ...piece.subarray(0, 2)]
-      if (first === undefined) continue
-      if (second === undefined) {
-        start = [first]
+    if (decoder !== undefined) {
+      yield decoder.decode(piece, { stream: true })
+      continue
+    }
+    rest = joined(rest, piece)
+    if (!isStarted) {
+      const [first, second] = rest
+      if (first === undefined || second === undefined) continue
+      isStarted = true
+      const utf16 = encodings[first * 256 + second]
+      if (utf16 !== undefined) {
+        decoder = new TextDecoder(utf16)
+        yield decoder.decode(rest, { stream: true })
         continue
       }
-      decoder = new TextDecoder(encodings[first * 256 + second] ?? "utf-8")
-      yield decoder.decode(Uint8Array.from(start), { stream: true })
     }
-    yield decoder.decode(piece, { stream: true })
+    // A character of UTF-8 ends before each byte of ASCII.
+    yield utf8(rest.findLastIndex((byte) => byte < 0x80) + 1)
   }
-  yield decoder?.decode() ?? new TextDecoder().decode(Uint8Array.from(start))
+  yield decoder === undefined ? utf8(rest.length) : decoder.decode()
+}
+
+const joined = (one: Uint8Array, other: Uint8Array) => {
+  const both = new Uint8Array(one.length + other.length)
+  both.set(one)
+  both.set(other, one.length)
+  return both
 }
 
 const encodings: Readonly<Record<number, string>> = { 0xfffe: "utf-16le", 0xfeff: "utf-16be" }
@@ -96,7 +140,7 @@ const encodings: Readonly<Record<number, string>> = { 0xfffe: "utf-16le", 0xfeff
 const none = "\0"
 
 /** Makes a function that splits text into rows, and keeps the start of an incomplete row. */
-const splitter = (delimiter: string) => {
+const splitter = (delimiter: string, comments: string | false = "#") => {
   let rest = ""
   return (piece: string, isLast: boolean): ReadonlyArray<ReadonlyArray<string>> => {
     rest += piece
@@ -105,7 +149,7 @@ const splitter = (delimiter: string) => {
     Papa.parse<Array<string>>(rest, {
       delimiter,
       newline: "\n",
-      comments: "#",
+      comments,
       // Quotation marks have no meaning in a list of URLs.
       ...(delimiter === none && { fastMode: true }),
       step: ({ data, meta }) => {
@@ -141,9 +185,10 @@ const ofLines = () => {
   }
 }
 
-const ofTable = ({ column, columns, delimiter, hasHeader }: Table) => {
-  const split = splitter(delimiter)
-  let skipped = hasHeader ? 1 : 0
+const ofTable = ({ comments, rowsBefore, table }: Layout) => {
+  const { column, columns, delimiter } = table
+  const split = splitter(delimiter, comments)
+  let skipped = rowsBefore
   return (piece: string, isLast: boolean) => {
     const rows = split(piece, isLast)
     const body = rows.slice(skipped)
@@ -157,24 +202,63 @@ const ofTable = ({ column, columns, delimiter, hasHeader }: Table) => {
   }
 }
 
-const tableOf = (text: string, isWhole: boolean, asked: string | undefined): Table | undefined => {
-  const split = (delimiter: string) => splitter(delimiter)(text, isWhole)
-  const [delimiter, rows] = ["\t", ";", ","]
-    .map((delimiter) => [delimiter, split(delimiter)] as const)
-    .reduce((best, other) => (widthOf(other[1]) > widthOf(best[1]) ? other : best))
+interface Layout {
+  readonly table: Table
+  readonly comments: string | false
+  /** How many rows come before the first row with a URL, the header among them. */
+  readonly rowsBefore: number
+}
+
+const layoutOf = (
+  text: string,
+  options: {
+    readonly isWhole: boolean
+    readonly asked: string | undefined
+    readonly separator: string | undefined
+  },
+): Layout | undefined => {
+  const { asked, separator } = options
+  // A first column may have the name #.
+  const comments = /^\s*#[\t,;|]/.test(text) ? false : "#"
+  const split = (delimiter: string) => splitter(delimiter, comments)(text, options.isWhole)
+  const { before, delimiter, rows } = (separator === undefined ? ["\t", ";", ","] : [separator])
+    .map((delimiter) => ({ delimiter, ...tableIn(split(delimiter)) }))
+    .reduce((best, other) => (other.fitting > best.fitting ? other : best))
   const [first, ...others] = rows
   if (first === undefined) return undefined
   const isNamed = asked !== undefined && !isNumber(asked)
   const hasUrls = others.some((row) => row.some(isUrl))
   const hasHeader =
     isNamed || (!first.some(isUrl) && (hasUrls || first.some((cell) => title.test(cell.trim()))))
-  if (asked === undefined && !isTable(rows, hasHeader && hasUrls, split(none))) return undefined
+  const isClear = asked !== undefined || separator !== undefined
+  if (!isClear && !isTable(rows, hasHeader && hasUrls, split(none))) return undefined
   const columns = first.map((cell, i) => (hasHeader && cell.trim()) || `column ${i + 1}`)
   const candidates = candidatesOf(columns, hasHeader ? others : rows)
   const [only, second] = candidates
   const found = second === undefined ? only : undefined
   const column = asked === undefined ? found : indexOf(asked, columns)
-  return { delimiter, hasHeader, columns, column, candidates }
+  return {
+    table: { delimiter, hasHeader, columns, column, candidates },
+    comments,
+    rowsBefore: before + (hasHeader ? 1 : 0),
+  }
+}
+
+// Finds the table behind the lines that some programs write before it: titles and dates, which fill
+// at most half of the table's columns. `fitting` counts the rows that are as wide as the table.
+const tableIn = (all: ReadonlyArray<ReadonlyArray<string>>) => {
+  const counts = new Map<number, number>()
+  for (const { length } of all) counts.set(length, (counts.get(length) ?? 0) + 1)
+  const [width = 0] = [...counts].toSorted(([, one], [, other]) => other - one)[0] ?? []
+  const start = all.findIndex(
+    (row) =>
+      row.some((cell) => isUrl(cell) || title.test(cell.trim())) ||
+      row.filter((cell) => cell.trim() !== "").length * 2 > width,
+  )
+  const rows = all.slice(Math.max(0, start))
+  const isWide = width > 1 && widthOf(rows) === width
+  const fitting = isWide ? rows.filter(({ length }) => length === width).length : 0
+  return { before: all.length - rows.length, rows, fitting }
 }
 
 const widthOf = ([first]: ReadonlyArray<ReadonlyArray<string>>) => first?.length ?? 0
@@ -216,14 +300,15 @@ const candidatesOf = (
 const isNumber = (column: string) => /^[1-9]\d{0,3}$/.test(column)
 
 const indexOf = (asked: string, columns: ReadonlyArray<string>): number => {
+  const name = asked.trim().toLowerCase()
+  const index = columns.findIndex((column) => column.toLowerCase() === name)
   if (isNumber(asked)) {
     if (Number(asked) <= columns.length) return Number(asked) - 1
+    if (index >= 0) return index
     throw new UnreadableList(
       `has no column ${asked}, because its first row has ${counted(columns.length, "column")}`,
     )
   }
-  const name = asked.trim().toLowerCase()
-  const index = columns.findIndex((column) => column.toLowerCase() === name)
   if (index >= 0) return index
   const names = columns.map((column) => JSON.stringify(column)).join(", ")
   throw new UnreadableList(`has no column ${JSON.stringify(asked)}; its columns are ${names}`)

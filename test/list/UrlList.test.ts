@@ -19,13 +19,9 @@ const checked = (content: string | Uint8Array, column?: string) =>
   Effect.gen(function* () {
     const file = join(yield* folder, "list.csv")
     writeFileSync(file, content)
-    const columns: Array<string> = []
-    const { batches } = yield* UrlInput.open({
-      file,
-      column,
-      onColumn: (name) => columns.push(name),
-    })
-    return { urls: [...(yield* Stream.runCollect(batches))].flat(), columns }
+    const notes: Array<string> = []
+    const { batches } = yield* UrlInput.open({ file, column, onNote: (note) => notes.push(note) })
+    return { urls: [...(yield* Stream.runCollect(batches))].flat(), notes }
   }).pipe(Effect.scoped)
 
 /** Reads a file as the console does. */
@@ -48,7 +44,7 @@ const inPieces = async (content: string | Uint8Array, size: number, column?: str
 }
 
 describe("a list of URLs", () => {
-  for (const { column, content, name, urls: expected } of fixtures) {
+  for (const { column, content, isWindows1252 = false, name, urls: expected } of fixtures) {
     it.effect(`authority check and the console read ${name}`, () =>
       Effect.gen(function* () {
         const list = yield* checked(content)
@@ -60,7 +56,10 @@ describe("a list of URLs", () => {
           column,
         )
         const label = /^column (\d)$/.exec(column ?? "")?.[1] ?? JSON.stringify(column)
-        assert.deepStrictEqual(list.columns, column === undefined ? [] : [label])
+        assert.deepStrictEqual(list.notes, [
+          ...(isWindows1252 ? ["The list is not in UTF-8, so it is read as Windows-1252."] : []),
+          ...(column === undefined ? [] : [`The URLs are in the column ${label}.`]),
+        ])
         for (const size of [1, 3]) {
           assert.deepStrictEqual(yield* Effect.promise(() => inPieces(content, size)), expected)
         }
@@ -101,7 +100,7 @@ describe("the column that the user chooses", () => {
       for (const column of ["rival", " RIVAL ", "3"]) {
         assert.deepStrictEqual(yield* checked(csv, column), {
           urls: ["x.com", "y.com"],
-          columns: [],
+          notes: [],
         })
         const { items } = yield* Effect.promise(() => pasted(csv, column))
         assert.deepStrictEqual(urls(items), ["x.com", "y.com"])
@@ -110,6 +109,8 @@ describe("the column that the user chooses", () => {
       assert.deepStrictEqual((yield* checked(short, "url")).urls, ["a.com", "b.com"])
       assert.deepStrictEqual((yield* checked("site\nlocalhost", "site")).urls, ["localhost"])
       assert.deepStrictEqual((yield* checked("", "url")).urls, [])
+      const years = "url,2024\na.com,b.com\n"
+      assert.deepStrictEqual((yield* checked(years, "2024")).urls, ["b.com"])
     }),
   )
 
@@ -138,6 +139,9 @@ describe("the column that the user chooses", () => {
   )
 })
 
+const ole = Buffer.from("d0cf11e0a1b11ae10000000000000000", "hex")
+const png = Buffer.from("89504e470d0a1a0a0000000d49484452", "hex")
+
 describe("a file that is not a list", () => {
   it.effect.each([
     [
@@ -145,7 +149,9 @@ describe("a file that is not a list", () => {
       "x".repeat(1_100_000),
       "has a line of more than a million characters",
     ],
-    ["a spreadsheet", "PK\u0003\u0004\0\0", "is not a text file; save a spreadsheet as CSV"],
+    ["a workbook", "PK\u0003\u0004\0\0", "is a workbook or an archive; save the sheet"],
+    ["an old workbook", ole, "is a workbook or an archive; save the sheet"],
+    ["a picture", png, "is not a text file; save a spreadsheet as CSV"],
   ] as const)("%s is refused, and nothing is checked", ([, content, message]) =>
     Effect.gen(function* () {
       assert.include((yield* Effect.flip(checked(content))).message, `list.csv ${message}`)

@@ -5,6 +5,8 @@ export interface Fixture {
   readonly urls: ReadonlyArray<string>
   /** The name of the column with the URLs; undefined when the list is not a CSV. */
   readonly column?: string
+  /** True for bytes that are not UTF-8. */
+  readonly isWindows1252?: boolean
 }
 
 const two = ["a.com", "https://b.com/x,y#z"]
@@ -113,6 +115,74 @@ export const fixtures: ReadonlyArray<Fixture> = [
       '"https://a.com/","text/html; charset=utf-8","200","A, the ""best""\nsite","https://a.com/"\n' +
       '"https://a.com/x,y","text/html; charset=utf-8","200","","https://a.com/x"\n',
     urls: ["https://a.com/", "https://a.com/x,y"],
+    column: "Address",
+  },
+  {
+    name: "a CSV that names its separator",
+    content: "\uFEFFsep=;\r\nKunde;Seite\r\nMüller;a.com\r\n;https://b.com/x,y#z\r\n",
+    urls: two,
+    column: "Seite",
+  },
+  {
+    name: "a CSV that names an unusual separator, in UTF-16",
+    content: utf16('"sep=|"\r\nURL|DR\r\na.com|1\r\nhttps://b.com/x,y#z|2\r\n'),
+    urls: two,
+    column: "URL",
+  },
+  {
+    name: "a CSV with comments before its header",
+    content: '# made by a program\n#, on a Tuesday\nURL,DR\na.com,1\n"https://b.com/x,y#z",2\n',
+    urls: two,
+    column: "URL",
+  },
+  {
+    name: "a CSV whose first column has the name #",
+    content: "#,Domain,Rating\n1,a.com,91\n2,b.com,15\n",
+    urls: ["a.com", "b.com"],
+    column: "Domain",
+  },
+  {
+    name: "a CSV with a title and a date before its header",
+    content:
+      '"Top pages"\n"Nov 1, 2026 - Nov 24, 2026"\n\nTop pages,Clicks,Impressions\n' +
+      '"https://a.com/","1","20"\n"https://a.com/b,c","0","3"\n',
+    urls: ["https://a.com/", "https://a.com/b,c"],
+    column: "Top pages",
+  },
+  {
+    name: "a sheet with a title, whose rows have the same number of cells",
+    content:
+      "Report;;;\r\nStand;24.11.2026;;\r\n;;;\r\nNr;Adresse;Wert;Land\r\n1;a.com;1,5;de\r\n2;b.com;2,5;\r\n",
+    urls: ["a.com", "b.com"],
+    column: "Adresse",
+  },
+  {
+    name: "a CSV in Windows-1252",
+    content: Buffer.from(
+      "Straße;Größe\r\nbücher.example;1€\r\nmüller.example;2\r\n".replace("€", "\x80"),
+      "latin1",
+    ),
+    urls: ["bücher.example", "müller.example"],
+    column: "Straße",
+    isWindows1252: true,
+  },
+  {
+    name: "lines in UTF-8 with accents, and no byte order mark",
+    content: "bücher.example\n例え.example\n",
+    urls: ["bücher.example", "例え.example"],
+  },
+  {
+    name: "an export of Search Console",
+    content:
+      "Top pages,Clicks,Impressions,CTR,Position\nhttps://a.com/,12,340,3.53%,8.1\nhttps://a.com/ä,0,3,0%,40\n",
+    urls: ["https://a.com/", "https://a.com/ä"],
+    column: "Top pages",
+  },
+  {
+    name: "an export with duplicates of every kind",
+    content:
+      "Address,Status\nhttps://a.com/,200\nhttp://A.com,301\na.com.,\nhttps://a.com/#top,200\nhttps://a.com/,200\n",
+    urls: ["https://a.com/", "http://A.com", "a.com.", "https://a.com/#top", "https://a.com/"],
     column: "Address",
   },
 ]
