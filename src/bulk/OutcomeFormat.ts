@@ -3,31 +3,38 @@
  */
 import type { Outcome } from "../client/Outcomes.ts"
 import { csv } from "../list/csv.ts"
-import { cellsOf, columns } from "../list/OutcomeColumns.ts"
+import { cellsOf, headerOf, type OwnColumns, ownCells, rowOf } from "../list/outcomeTable.ts"
+import type { Item } from "../list/UrlList.ts"
 
-export const names = ["table", "csv", "json", "ndjson"] as const
+export const names = ["table", "csv", "tsv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]
 
+/** A row of the list, and its outcome. */
+export interface Row {
+  readonly item: Item
+  readonly outcome: Outcome
+}
+
 export interface OutcomeFormat {
-  readonly begin: string
-  readonly rows: (outcomes: ReadonlyArray<Outcome>, areFirst: boolean) => string
+  readonly begin: (own: OwnColumns) => string
+  readonly rows: (rows: ReadonlyArray<Row>, own: OwnColumns, areFirst: boolean) => string
   readonly end: string
 }
 
 /**
- * Returns the format that a file's extension names; undefined when the extension names no format.
+ * Returns the format that a file's extension names, and the table for a file without an extension.
+ * Returns undefined for an extension that names no format.
  */
 export const ofFile = (filename: string): Name | undefined => {
-  const [, extension = ""] = /\.([a-z]+)$/i.exec(filename) ?? []
-  const name = extension.toLowerCase().replace("jsonl", "ndjson")
-  return names.find((known) => known === name)
+  const [, extension = "table"] = /\.([a-z]+)$/i.exec(filename) ?? []
+  const name = extension.toLowerCase()
+  return names.find((known) => known === (otherEndings[name] ?? name))
 }
 
-const line = (write: (outcome: Outcome) => string) => (outcomes: ReadonlyArray<Outcome>) =>
-  outcomes.map((outcome) => `${write(outcome)}\n`).join("")
+const otherEndings: Readonly<Record<string, Name>> = { jsonl: "ndjson", tab: "tsv", txt: "table" }
 
 /** The URL is the last column, because its length varies. */
-const tableRow = (outcome: Outcome) => {
+const tableRow = ({ item, outcome }: Row) => {
   const [domain, page, spam, reason, , source, fetchedAt, index] = cellsOf(outcome).map((cell) =>
     String(cell ?? ""),
   )
@@ -39,30 +46,54 @@ const tableRow = (outcome: Outcome) => {
     (index?.includes("estimate") === true ? "estimate" : source)?.padEnd(8),
     fetchedAt?.slice(0, 10).padEnd(10),
     // A terminal would execute control characters in an untrusted URL.
-    outcome.url.replaceAll(/\p{Cc}/gu, "\uFFFD"),
+    item.url.replaceAll(/\p{Cc}/gu, "\uFFFD"),
   ].join("  ")
 }
 
-const csvRow = (outcome: Outcome) => csv([[outcome.url, ...cellsOf(outcome)]])
+const objectOf = ({ item, outcome }: Row, own: OwnColumns) =>
+  JSON.stringify(own === undefined ? outcome : { ...outcome, list: ownCells(item, own) })
 
-const elements = (outcomes: ReadonlyArray<Outcome>, areFirst: boolean) =>
-  outcomes
-    .map((outcome, i) => `${areFirst && i === 0 ? "" : ","}\n${JSON.stringify(outcome)}`)
-    .join("")
+const elements: OutcomeFormat["rows"] = (rows, own, areFirst) =>
+  rows.map((row, i) => `${areFirst && i === 0 ? "" : ","}\n${objectOf(row, own)}`).join("")
 
-export const formats: Readonly<Record<Name, OutcomeFormat>> = {
-  table: {
-    begin: "DOMAIN    PAGE    SPAM  REASON          SOURCE    DATE        URL\n",
-    rows: line(tableRow),
-    end: "",
+const separated = (delimiter: string, hasMark: boolean): OutcomeFormat => ({
+  begin: (own) => `${hasMark ? "\uFEFF" : ""}${csv([headerOf(own)], { delimiter })}\n`,
+  rows: (rows, own) =>
+    rows
+      .map(({ item, outcome }) => `${csv([rowOf(item, outcome, own)], { delimiter })}\n`)
+      .join(""),
+  end: "",
+})
+
+export const make = (
+  name: Name,
+  options: {
+    readonly delimiter?: string | undefined
+    /** True for a byte order mark, from which spreadsheets know UTF-8. */
+    readonly hasMark: boolean
   },
-  csv: {
-    begin: `url,${columns.join()}\n`,
-    rows: line(csvRow),
-    end: "",
-  },
-  json: { begin: "[", rows: elements, end: "\n]\n" },
-  ndjson: { begin: "", rows: line((outcome) => JSON.stringify(outcome)), end: "" },
+): OutcomeFormat => {
+  const { delimiter, hasMark } = options
+  switch (name) {
+    case "table":
+      return {
+        begin: () => "DOMAIN    PAGE    SPAM  REASON          SOURCE    DATE        URL\n",
+        rows: (rows) => rows.map((row) => `${tableRow(row)}\n`).join(""),
+        end: "",
+      }
+    case "csv":
+      return separated(delimiter ?? ",", hasMark)
+    case "tsv":
+      return separated(delimiter ?? "\t", hasMark)
+    case "json":
+      return { begin: () => "[", rows: elements, end: "\n]\n" }
+    case "ndjson":
+      return {
+        begin: () => "",
+        rows: (rows, own) => rows.map((row) => `${objectOf(row, own)}\n`).join(""),
+        end: "",
+      }
+  }
 }
 
 /**
@@ -70,7 +101,7 @@ export const formats: Readonly<Record<Name, OutcomeFormat>> = {
  * which ends the document.
  */
 export const document: OutcomeFormat = {
-  begin: '{"outcomes":[',
+  begin: () => '{"outcomes":[',
   rows: elements,
   end: "\n],",
 }

@@ -14,7 +14,11 @@ export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{
 }> {}
 
 export interface UrlInput {
+  readonly rows: Stream.Stream<ReadonlyArray<UrlList.Item>, UnreadableInput>
+  /** The URLs of `rows`. */
   readonly batches: Stream.Stream<ReadonlyArray<string>, UnreadableInput>
+  /** The layout of the rows read so far; undefined for a list that is not a CSV. */
+  readonly table: () => UrlList.Table | undefined
   /**
    * The input file; undefined for a pipe or a terminal, which a later run cannot read a second
    * time.
@@ -31,51 +35,64 @@ export const open = (options: {
   readonly onNote: (note: string) => void
 }): Effect.Effect<UrlInput, UnreadableInput> =>
   Effect.gen(function* () {
+    let table: UrlList.Table | undefined
     const notes = new Set<string>()
     const onNote = (note: string) => {
       if (!notes.has(note)) options.onNote(note)
       notes.add(note)
     }
-    const read = (name: string, source: () => AsyncIterable<Uint8Array>) =>
-      Stream.suspend(() =>
-        Stream.fromAsyncIterable(urlsIn(source(), options.column, onNote), unreadable(name)),
+    const read = (name: string, source: () => AsyncIterable<Uint8Array>) => {
+      const onTable = (found: UrlList.Table) => (table = found)
+      const rows = Stream.suspend(() =>
+        Stream.fromAsyncIterable(
+          rowsIn(source(), { column: options.column, onNote, onTable }),
+          unreadable(name),
+        ),
       ).pipe(
-        Stream.mapConcat((urls) => urls),
+        Stream.mapConcat((items) => items),
         Stream.grouped(maxUrls),
         Stream.map(Chunk.toReadonlyArray),
       )
+      const batches = Stream.map(rows, (items) => items.map(({ url }) => url))
+      return { rows, batches, table: () => table }
+    }
     const { file: name } = options
     if (name === "-") {
-      return { batches: read("standard input", () => process.stdin), file: undefined }
+      return { ...read("standard input", () => process.stdin), file: undefined }
     }
     const found = yield* Effect.tryPromise({ try: () => stat(name), catch: unreadable(name) })
     if (found.isDirectory()) return yield* unreadable(name)("it is a folder")
-    const batches = read(name, () => createReadStream(name))
-    if (!found.isFile()) return { batches, file: undefined }
+    const list = read(name, () => createReadStream(name))
+    if (!found.isFile()) return { ...list, file: undefined }
     const path = yield* Effect.tryPromise({ try: () => realpath(name), catch: unreadable(name) })
-    const urls = yield* Stream.runFold(batches, 0, (count, { length }) => count + length)
-    return { batches, file: { path, urls } }
+    const urls = yield* Stream.runFold(list.rows, 0, (count, { length }) => count + length)
+    return { ...list, file: { path, urls } }
   })
 
-async function* urlsIn(
+async function* rowsIn(
   bytes: AsyncIterable<Uint8Array>,
-  column: string | undefined,
-  onNote: (note: string) => void,
+  options: {
+    readonly column: string | undefined
+    readonly onNote: (note: string) => void
+    readonly onTable: (table: UrlList.Table) => void
+  },
 ) {
+  const { column, onNote, onTable } = options
   const list = UrlList.reader(column)
   let isWindows1252 = false
-  const urlsOf = (items: ReadonlyArray<UrlList.Item>) => {
+  const noted = (items: ReadonlyArray<UrlList.Item>) => {
     if (isWindows1252) onNote("The list is not in UTF-8, so it is read as Windows-1252.")
     const table = list.table()
     if (table !== undefined) {
+      onTable(table)
       const found = foundColumn(table)
       if (column === undefined) onNote(`The URLs are in the column ${found}.`)
     }
-    return items.map(({ url }) => url)
+    return items
   }
   for await (const text of UrlList.decoded(bytes, () => (isWindows1252 = true)))
-    yield urlsOf(list.push(text))
-  yield urlsOf(list.end())
+    yield noted(list.push(text))
+  yield noted(list.end())
 }
 
 /** Throws UnreadableList when the user has to choose the column. */

@@ -37,6 +37,16 @@ const HttpUrl = Schema.String.pipe(
   }),
 )
 
+const Delimiter = Schema.String.pipe(
+  Schema.transform(Schema.String, {
+    decode: (text) => (/^(tab|\\t)$/i.test(text) ? "\t" : text),
+    encode: (text) => text,
+  }),
+  Schema.pattern(/^[^"\r\n\p{L}\p{N}]$/u, {
+    message: () => "expected one character that is no letter, or tab",
+  }),
+)
+
 const Options = Schema.Struct({
   file: Schema.String,
   key: Schema.Redacted(Schema.String),
@@ -46,6 +56,8 @@ const Options = Schema.Struct({
     Schema.NonEmptyString.annotations({ message: () => "expected a file name, or - for stdout" }),
   ),
   format: Schema.optional(Schema.Literal(...OutcomeFormat.names)),
+  columns: Schema.Literal("all", "url"),
+  delimiter: Schema.optional(Delimiter),
   patience: TimeSpan,
   again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   preview: Schema.optionalWith(Schema.Boolean, { default: () => false }),
@@ -66,6 +78,7 @@ const check = (given: Options) =>
   Effect.gen(function* () {
     const output = given.output === "-" ? undefined : given.output
     const options = { ...given, output }
+    const format = yield* formatOf(options)
     const input = yield* UrlInput.open({
       ...options,
       onNote: (note) => process.stderr.write(`${note}\n`),
@@ -93,7 +106,7 @@ const check = (given: Options) =>
       const sink = output === undefined ? stdout : yield* OutcomeFile.file(output)
       const isOnScreen = output === undefined && process.stdout.isTTY
       const progress = yield* Progress.make({ unit: "URLs", isLogged: true, isDrawn: !isOnScreen })
-      return yield* run(options, { input, sink, progress, journal }).pipe(
+      return yield* run(options, { input, format, sink, progress, journal }).pipe(
         Effect.catchTags({
           JournalFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
           OutputFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
@@ -140,6 +153,12 @@ export const verb = Verb.make({
           "output format (default: from the output file's extension, else table)",
         ).choices(OutcomeFormat.names),
       )
+      .addOption(
+        new Option("--columns <COLUMNS>", "columns of a CSV list that the output keeps")
+          .choices(["all", "url"])
+          .default("all"),
+      )
+      .option("--delimiter <CHARACTER>", "separator of the CSV output (default: a comma)")
       .option("--patience <TIME>", "how long to retry while the service fails", "2m")
       .option("--preview", "say what the check would do and cost, free of charge, and end")
       .option(
@@ -249,35 +268,49 @@ const anotherList = (journal: string | undefined, isFinished: boolean) =>
 
 interface Run {
   readonly input: UrlInput.UrlInput
+  readonly format: OutcomeFormat.OutcomeFormat
   readonly sink: OutcomeFile.OutcomeFile
   readonly progress: Progress.Progress
   /** Path of the journal; undefined when the run has no journal. */
   readonly journal: string | undefined
 }
 
-const run = (options: Options, { input, journal, progress, sink }: Run) =>
+const run = (options: Options, { format, input, journal, progress, sink }: Run) =>
   Effect.gen(function* () {
     yield* reportResumption(journal, progress)
     yield* sink.begin
     const client = yield* connect(options, options.patience, yield* reportRetries(progress))
     const { check, stoppedBy } = yield* JournaledCheck.make(client, concurrency)
-    const format = formatOf(options)
     const tally = CheckTally.make()
+    const own = () => (options.columns === "url" ? undefined : input.table())
+    let isBegun = false
+    const begin = Effect.suspend(() => {
+      if (isBegun) return Effect.void
+      isBegun = true
+      return sink.write(format.begin(own()))
+    })
 
-    yield* sink.write(format.begin)
-    yield* input.batches.pipe(
+    yield* input.rows.pipe(
       Stream.zipWithIndex,
-      Stream.mapEffect(([urls, i]) => Effect.map(check(i, urls), (answer) => ({ urls, answer })), {
-        concurrency,
-      }),
-      Stream.runForEach(({ answer, urls }) =>
+      Stream.mapEffect(
+        ([items, i]) => {
+          const urls = items.map(({ url }) => url)
+          return Effect.map(check(i, urls), (answer) => ({ items, urls, answer }))
+        },
+        { concurrency },
+      ),
+      Stream.runForEach(({ answer, items, urls }) =>
         Effect.gen(function* () {
           // Write the outcomes of a batch only if all earlier batches have answers: `left` counts
           // the URLs of earlier batches without an answer. Other outcomes stay in the journal.
           const hasNoGap = tally.summary().left === 0
           if (answer !== undefined && hasNoGap) {
-            const outcomes = answer.results.map((result, i) => ({ url: urls[i] ?? "", ...result }))
-            yield* sink.write(format.rows(outcomes, tally.batches() === 0))
+            const rows = items.flatMap((item, i) => {
+              const result = answer.results[i]
+              return result === undefined ? [] : [{ item, outcome: { url: item.url, ...result } }]
+            })
+            yield* begin
+            yield* sink.write(format.rows(rows, own(), tally.batches() === 0))
           }
           tally.add(urls, answer)
           yield* show(progress, input, tally)
@@ -287,6 +320,7 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
     if ((yield* (yield* CheckJournal.CheckJournal).size) > tally.batches()) {
       return yield* new JournaledCheck.ListChanged()
     }
+    yield* begin
     yield* sink.write(format.end)
     yield* progress.clear
     yield* conclude(options, sink, tally.summary())
@@ -303,10 +337,16 @@ const run = (options: Options, { input, journal, progress, sink }: Run) =>
 
 // Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
 // the format of `--format`, else of the extension of the output file, else a table.
-const formatOf = ({ format, json, output }: Options): OutcomeFormat.OutcomeFormat =>
-  json && output === undefined
-    ? OutcomeFormat.document
-    : OutcomeFormat.formats[format ?? OutcomeFormat.ofFile(output ?? "") ?? "table"]
+const formatOf = ({ delimiter, format, json, output }: Options) => {
+  if (json && output === undefined) return Effect.succeed(OutcomeFormat.document)
+  const name = format ?? OutcomeFormat.ofFile(output ?? "")
+  if (name === undefined) {
+    return new CheckStopped({
+      message: `the output ${output} has an extension that cannot be written; use .csv, .tsv, .json, .ndjson or .txt, or add --format`,
+    })
+  }
+  return Effect.succeed(OutcomeFormat.make(name, { delimiter, hasMark: output !== undefined }))
+}
 
 // Completes the output and prints the summary. With an output file, the summary goes to stdout.
 // Without one, the summary goes to stderr, or into the document of `--json`.

@@ -1,5 +1,6 @@
 /** Formats results for spreadsheets and programs. */
 import { csv as csvOf } from "../list/csv.ts"
+import { distinct } from "../list/outcomeTable.ts"
 import type { Row } from "./Row.ts"
 
 export interface Results {
@@ -36,17 +37,6 @@ const table = ({ others, rows }: Results, delimiter: string, newline: string): s
     ],
     { delimiter, newline },
   )
-
-/** Makes the column names distinct: a name that is already in use gets a suffix. */
-const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
-  const used = new Set(taken)
-  return names.map((name) => {
-    let found = taken.includes(name) ? `${name} (list)` : name
-    for (let number = 2; used.has(found); number++) found = `${name} ${number}`
-    used.add(found)
-    return found
-  })
-}
 
 /**
  * Returns a JSON array with one object for each line of the user's list. If an object has neither

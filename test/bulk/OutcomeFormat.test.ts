@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Outcome } from "../../src/client/Outcomes.ts"
 import * as OutcomeFormat from "../../src/bulk/OutcomeFormat.ts"
+import type { OwnColumns } from "../../src/list/outcomeTable.ts"
 
 const outcomes: Array<Outcome> = [
   { url: "example.com", domainAuthority: 50, pageAuthority: 29.5, spamScore: 4 },
@@ -37,13 +38,21 @@ const outcomes: Array<Outcome> = [
 ]
 
 /** Formats the outcomes batch by batch, as a run does. */
-const written = ({ begin, end, rows }: OutcomeFormat.OutcomeFormat) =>
-  begin + rows(outcomes.slice(0, 2), true) + rows(outcomes.slice(2), false) + end
+const written = ({ begin, end, rows }: OutcomeFormat.OutcomeFormat, own?: OwnColumns) => {
+  const all = outcomes.map((outcome, i) => ({
+    item: { url: outcome.url, others: [String(i), "=1"] },
+    outcome,
+  }))
+  return begin(own) + rows(all.slice(0, 2), own, true) + rows(all.slice(2), own, false) + end
+}
+
+const format = (name: OutcomeFormat.Name, delimiter?: string) =>
+  OutcomeFormat.make(name, { delimiter, hasMark: false })
 
 describe("the output formats of a bulk check", () => {
   it("the table of outcomes contains no terminal control characters", () => {
     assert.strictEqual(
-      written(OutcomeFormat.formats.table),
+      written(format("table")),
       [
         "DOMAIN    PAGE    SPAM  REASON          SOURCE    DATE        URL",
         "    50    29.5       4                                        example.com",
@@ -61,7 +70,7 @@ describe("the output formats of a bulk check", () => {
 
   it("the CSV of outcomes contains no cells that a spreadsheet would run as formulas", () => {
     assert.strictEqual(
-      written(OutcomeFormat.formats.csv),
+      written(format("csv")),
       [
         "url,domainAuthority,pageAuthority,spamScore,reason,provider,source,fetched_at,index,of,cause,detail",
         "example.com,50,29.5,4,,,,,,,,",
@@ -78,28 +87,52 @@ describe("the output formats of a bulk check", () => {
   })
 
   it("a JSON document and JSON lines contain the outcomes unchanged", () => {
-    const { json, ndjson } = OutcomeFormat.formats
+    const [json, ndjson] = [format("json"), format("ndjson")]
     assert.deepStrictEqual(JSON.parse(written(json)), outcomes)
     const lines = written(ndjson).trimEnd().split("\n")
     assert.deepStrictEqual(
       lines.map((line) => JSON.parse(line)),
       outcomes,
     )
-    assert.strictEqual(json.begin + json.end, "[\n]\n")
+    assert.strictEqual(json.begin(undefined) + json.end, "[\n]\n")
     const document = `${written(OutcomeFormat.document)}"summary":{}}`
     assert.deepStrictEqual(JSON.parse(document), { outcomes, summary: {} })
   })
 
+  it("the columns of a CSV list come first, and a column of ours keeps its name", () => {
+    const own = { columns: ["reason", "Seite", "n"], column: 1 }
+    const rows = written(format("csv", ";"), own).split("\n")
+    assert.strictEqual(
+      rows[0],
+      "reason (list);Seite;n;domainAuthority;pageAuthority;spamScore;reason;provider;source;fetched_at;index;of;cause;detail",
+    )
+    assert.strictEqual(rows[1], `0;example.com;"'=1";50;29.5;4;;;;;;;;`)
+    assert.strictEqual(rows[3], `2;"say ""hi""";"'=1";;;;INVALID_URL;;;;;;;`)
+    const [first] = JSON.parse(written(format("json"), own))
+    assert.deepStrictEqual(first, { ...outcomes[0], list: { reason: "0", n: "=1" } })
+  })
+
+  it("a file begins with a byte order mark, and a .tsv file has tabs", () => {
+    const text = written(OutcomeFormat.make("tsv", { hasMark: true }))
+    assert.match(text, /^\uFEFFurl\tdomainAuthority\t/)
+    assert.include(text, "\nexample.com\t50\t29.5\t4\t")
+  })
+
   it("the output format of a bulk check follows from the extension of the output file", () => {
     const names = ["a.csv", "b.CSV", "a.json", "a.jsonl", "a.ndjson", "a.txt", "csv", "a.table"]
+    assert.deepStrictEqual(["a.tsv", "a.tab"].map(OutcomeFormat.ofFile), ["tsv", "tsv"])
+    assert.deepStrictEqual(["a.xlsx", "a.parquet"].map(OutcomeFormat.ofFile), [
+      undefined,
+      undefined,
+    ])
     assert.deepStrictEqual(names.map(OutcomeFormat.ofFile), [
       "csv",
       "csv",
       "json",
       "ndjson",
       "ndjson",
-      undefined,
-      undefined,
+      "table",
+      "table",
       "table",
     ])
   })

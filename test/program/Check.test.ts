@@ -244,6 +244,48 @@ describe("a bulk check that is stopped", () => {
   )
 })
 
+describe("the files of a bulk check", () => {
+  it.scopedLive(
+    "a CSV keeps the list's own columns before ours, unless the URL alone is asked for",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, read } = yield* service(100)
+        writeFileSync(
+          join(cwd, "list.txt"),
+          "Nr;Seite\n1;example.com\n2;localhost\n1;example.com\n",
+        )
+        const output = ["--output", "out.csv", "--delimiter", ";"]
+        const done = yield* verb(cwd, [...args, ...output])
+        assert.strictEqual(done.code, 0, done.stderr)
+        const [header = "", first = "", second = "", third] = read("out.csv").split("\n")
+        assert.match(header, /^\uFEFFNr;Seite;domainAuthority;.*;detail$/)
+        assert.match(first, /^1;example\.com;\d/)
+        assert.match(second, /^2;localhost;;;;INVALID_URL;/)
+        assert.strictEqual(third, first)
+        const alone = yield* verb(cwd, [...args, "--columns", "url", "--format", "tsv"])
+        assert.match(alone.stdout, /^url\tdomainAuthority\t.*\nexample\.com\t\d/)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "an extension that cannot be written is refused, and nothing is charged",
+    () =>
+      Effect.gen(function* () {
+        const { args, books, cwd, list } = yield* service(100)
+        list(["example.com"])
+        const { code, stderr } = yield* verb(cwd, [...args, "--output", "out.xlsx"])
+        assert.strictEqual(code, 1)
+        assert.match(stderr, /^authority: the output out\.xlsx has an extension [^\n]+\n$/)
+        assert.strictEqual((yield* books).charged, 0)
+        expectNothingLeft(cwd)
+        const letter = yield* verb(cwd, [...args, "--delimiter", "x"])
+        assert.strictEqual(letter.code, 2)
+      }),
+    timeout,
+  )
+})
+
 describe("the provenance of a bulk check", () => {
   it.scopedLive(
     "the outcomes name the provider, source and date of each figure, also from the journal",

@@ -1,0 +1,66 @@
+/**
+ * The columns of a file with outcomes, of `authority check` and of the console: the list's own
+ * columns, then ours.
+ */
+import type { Failure, Success } from "../contract/Wire.ts"
+import type { Item, Table } from "./UrlList.ts"
+
+/** The list's own columns; undefined for a file that has the URL alone. */
+export type OwnColumns = Pick<Table, "column" | "columns"> | undefined
+
+const columns = [
+  "domainAuthority",
+  "pageAuthority",
+  "spamScore",
+  "reason",
+  "provider",
+  "source",
+  "fetched_at",
+  "index",
+  "of",
+  "cause",
+  "detail",
+] as const
+
+type Cells = Readonly<Partial<Record<(typeof columns)[number], string | number | null>>>
+
+/** The cells of our columns. They are empty for a URL without an outcome. */
+export const cellsOf = (outcome: Success | Failure | undefined) => {
+  const cells: Cells =
+    outcome === undefined || "reason" in outcome
+      ? { ...outcome }
+      : { ...outcome, ...outcome.provenance, fetched_at: outcome.provenance?.fetchedAt ?? null }
+  return columns.map((column) => cells[column])
+}
+
+export const headerOf = (own: OwnColumns): ReadonlyArray<string> =>
+  own === undefined ? ["url", ...columns] : [...distinct(own.columns, columns), ...columns]
+
+export const rowOf = (
+  { others, url }: Item,
+  outcome: Success | Failure | undefined,
+  own: OwnColumns,
+) => [
+  ...(own === undefined ? [url] : others.toSpliced(own.column ?? 0, 0, url)),
+  ...cellsOf(outcome),
+]
+
+/** The cells of a list's row by the names of its columns, without the column of the URLs. */
+export const ownCells = ({ others }: Item, { column, columns }: NonNullable<OwnColumns>) => {
+  const names = distinct(
+    columns.filter((_, i) => i !== column),
+    [],
+  )
+  return Object.fromEntries(names.map((name, i) => [name, others[i] ?? ""]))
+}
+
+/** Makes the column names distinct: a name that is already in use gets a suffix. */
+export const distinct = (names: ReadonlyArray<string>, taken: ReadonlyArray<string>) => {
+  const used = new Set(taken)
+  return names.map((name) => {
+    let found = taken.includes(name) ? `${name} (list)` : name
+    for (let number = 2; used.has(found); number++) found = `${name} ${number}`
+    used.add(found)
+    return found
+  })
+}
