@@ -357,7 +357,7 @@ export const unknownNames = (
   const known = Object.values(all).map(({ about }) => about.name)
   const shortened = new Map(known.map((name) => [name.replace(prefix, ""), name]))
   return Object.keys(environment)
-    .filter((name) => name.startsWith(prefix) && !known.includes(name) && name !== apiKeyName)
+    .filter((name) => name.startsWith(prefix) && !known.includes(name) && !ofClients.has(name))
     .map((name) => {
       const nearest = nearestName(name.replace(prefix, ""), shortened.keys())
       return { name, nearest: nearest === undefined ? undefined : shortened.get(nearest) }
@@ -366,7 +366,7 @@ export const unknownNames = (
 
 const prefix = "AUTHORITY_"
 
-const apiKeyName = "AUTHORITY_API_KEY"
+const ofClients = new Set(["AUTHORITY_API_KEY", "AUTHORITY_URL"])
 
 const decodeValues = Schema.decodeUnknownEither(Values, { errors: "all" })
 

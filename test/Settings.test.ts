@@ -100,6 +100,7 @@ describe("an unknown setting", () => {
         AUTHORITY_DATABASE: "",
         AUTHORITY_FROBNICATE: "1",
         AUTHORITY_API_KEY: "am_1",
+        AUTHORITY_URL: "https://service.example.com",
         PORT: "1",
       }),
       [

@@ -141,7 +141,11 @@ export const verb = Verb.make({
       .addOption(
         new Option("--key <KEY>", "API key").env("AUTHORITY_API_KEY").makeOptionMandatory(),
       )
-      .option("--url <URL>", "address of the service", "http://127.0.0.1:8080")
+      .addOption(
+        new Option("--url <URL>", "address of the service")
+          .env("AUTHORITY_URL")
+          .default("http://127.0.0.1:8080"),
+      )
       .option(
         "--column <COLUMN>",
         "header name or number of the CSV column with the URLs (default: the only column with URLs)",
@@ -401,9 +405,9 @@ const reason = (
     case "InsufficientCredits":
       return `the account is out of credits: ${said}; ask the operator of the service to grant more`
     case "InvalidBaseUrl":
-      return `${said}; set the service's address with --url`
+      return `${said}; set the service's address with AUTHORITY_URL or --url`
     case "ConnectionFailed":
-      return `${said} (${url}); check that the service runs, or set its address with --url`
+      return `${said} (${url}); check that the service runs, or set its address with AUTHORITY_URL or --url`
     default:
       return error.isTransient
         ? `${said}, after retries for ${Duration.format(patience)}; use --patience to retry longer`

@@ -43,6 +43,17 @@ describe("authority check --preview", () => {
     }),
   )
 
+  it.scopedLive("takes the key and the address of the service from the environment", () =>
+    Effect.gen(function* () {
+      const { cwd, list, args } = yield* service
+      list(["example.com"])
+      const [, , , key = "", , url = ""] = args
+      const settings = { AUTHORITY_API_KEY: key, AUTHORITY_URL: url }
+      const { code, stderr } = yield* verb(cwd, ["check", "list.txt", "--preview"], settings)
+      assert.strictEqual(code, 0, stderr)
+    }),
+  )
+
   it.scopedLive("fails with the advice of a check when the key is wrong", () =>
     Effect.gen(function* () {
       const { cwd, list, args } = yield* service
