@@ -1,0 +1,22 @@
+/**
+ * Sends requests over https through the proxy that HTTPS_PROXY names, but for the hosts of NO_PROXY.
+ * Without this module, Node needs NODE_USE_ENV_PROXY=1.
+ */
+const { env } = process
+const proxy = env["https_proxy"] ?? env["HTTPS_PROXY"] ?? ""
+
+if (proxy !== "" && env["NODE_USE_ENV_PROXY"] === undefined) {
+  const Http = process.getBuiltinModule("node:http")
+  try {
+    // Absent in Node before 24.14, and in Deno, whose own client obeys the variables.
+    if ("setGlobalProxyFromEnv" in Http) {
+      const direct = env["no_proxy"] ?? env["NO_PROXY"]
+      Http.setGlobalProxyFromEnv({ https_proxy: proxy, no_proxy: direct })
+    }
+  } catch {
+    process.stderr.write(
+      "authority: HTTPS_PROXY: expected an address such as http://proxy.example.com:3128\n",
+    )
+    process.exit(1)
+  }
+}
