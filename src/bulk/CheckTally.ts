@@ -1,7 +1,7 @@
 /** Counts the outcomes of a bulk check. */
-import { counted } from "../text/counted.ts"
-import type { JournaledAnswer } from "./CheckJournal.ts"
+import type { Outcome } from "../client/Outcomes.ts"
 import type { FailureReason } from "../Metrics.ts"
+import { counted } from "../text/counted.ts"
 
 export interface Summary {
   /** True when every URL has an outcome. */
@@ -10,45 +10,45 @@ export interface Summary {
   readonly succeeded: number
   /** The number of failed URLs for each reason. A reason that did not occur is absent. */
   readonly failed: Readonly<Partial<Record<FailureReason, number>>>
+  /** What the account paid for this list, in all starts. */
   readonly creditsUsed: number
   readonly left: number
 }
 
 export interface CheckTally {
-  /** Adds a batch. `answer` is undefined when the batch has no answer. */
-  readonly add: (urls: ReadonlyArray<string>, answer: JournaledAnswer | undefined) => void
-  readonly summary: () => Summary
-  readonly batches: () => number
+  /** Adds a URL. `outcome` is undefined when the URL has none. */
+  readonly add: (outcome: Outcome | undefined) => void
+  readonly summary: (creditsUsed: number) => Summary
 }
 
 export const make = (): CheckTally => {
   const failed: Partial<Record<FailureReason, number>> = {}
-  let [urls, succeeded, creditsUsed, left, batches] = [0, 0, 0, 0, 0]
+  let [urls, succeeded, left] = [0, 0, 0]
   return {
-    add: ({ length }, answer) => {
-      batches++
-      urls += length
-      if (answer === undefined) left += length
-      creditsUsed += answer?.creditsUsed ?? 0
-      for (const result of answer?.results ?? []) {
-        if ("reason" in result) failed[result.reason] = (failed[result.reason] ?? 0) + 1
-        else succeeded++
-      }
+    add: (outcome) => {
+      urls++
+      if (outcome === undefined) left++
+      else if ("reason" in outcome) failed[outcome.reason] = (failed[outcome.reason] ?? 0) + 1
+      else succeeded++
     },
-    summary: () => ({ complete: left === 0, urls, succeeded, failed, creditsUsed, left }),
-    batches: () => batches,
+    summary: (creditsUsed) => ({
+      complete: left === 0,
+      urls,
+      succeeded,
+      failed,
+      creditsUsed,
+      left,
+    }),
   }
 }
-
-export const failures = ({ failed }: Summary) =>
-  Object.values(failed).reduce((sum, count) => sum + count, 0)
 
 export const describe = (summary: Summary): string => {
   const { creditsUsed, failed, left, succeeded, urls } = summary
   const reasons = Object.entries(failed).map(([reason, n]) => `${count(n)} ${reason}`)
+  const failures = Object.values(failed).reduce((sum, n) => sum + n, 0)
   const parts = [
     `${have(succeeded)} figures`,
-    `${have(failures(summary))} none${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`,
+    `${have(failures)} none${reasons.length === 0 ? "" : ` (${reasons.join(", ")})`}`,
     ...(left === 0 ? [] : [`${count(left)} ${left === 1 ? "is" : "are"} left`]),
   ]
   const text = `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`

@@ -14,19 +14,20 @@ export class UnreadableInput extends Data.TaggedError("UnreadableInput")<{
 }> {}
 
 export interface UrlInput {
+  /** The URL of each row. */
+  readonly urls: ReadonlyArray<string>
+  /** Reads the list once more, in pieces. */
   readonly rows: Stream.Stream<ReadonlyArray<UrlList.Item>, UnreadableInput>
-  /** The URLs of `rows`. */
-  readonly batches: Stream.Stream<ReadonlyArray<string>, UnreadableInput>
-  /** The layout of the rows read so far; undefined for a list that is not a CSV. */
-  readonly table: () => UrlList.Table | undefined
-  /**
-   * The input file; undefined for a pipe or a terminal, which a later run cannot read a second
-   * time.
-   */
-  readonly file: { readonly path: string; readonly urls: number } | undefined
+  /** The layout of the list; undefined for a list that is not a CSV. */
+  readonly table: UrlList.Table | undefined
+  /** The path of the list; undefined for a pipe or a terminal. */
+  readonly file: string | undefined
 }
 
-/** Opens a list of URLs. Reads a file once to its end, to find errors before credits are spent. */
+/**
+ * Opens a list of URLs. Reads it once to its end, to find errors before credits are spent. Keeps all
+ * rows of a list that cannot be read a second time.
+ */
 export const open = (options: {
   /** The path of the list; "-" for standard input. */
   readonly file: string
@@ -43,7 +44,7 @@ export const open = (options: {
     }
     const read = (name: string, source: () => AsyncIterable<Uint8Array>) => {
       const onTable = (found: UrlList.Table) => (table = found)
-      const rows = Stream.suspend(() =>
+      return Stream.suspend(() =>
         Stream.fromAsyncIterable(
           rowsIn(source(), { column: options.column, onNote, onTable }),
           unreadable(name),
@@ -53,20 +54,26 @@ export const open = (options: {
         Stream.grouped(maxUrls),
         Stream.map(Chunk.toReadonlyArray),
       )
-      const batches = Stream.map(rows, (items) => items.map(({ url }) => url))
-      return { rows, batches, table: () => table }
     }
+    const once = (list: Stream.Stream<ReadonlyArray<UrlList.Item>, UnreadableInput>) =>
+      Effect.map(Stream.runCollect(list), (rows) => ({
+        urls: [...rows].flatMap((items) => items.map(({ url }) => url)),
+        rows: Stream.fromChunk(rows),
+        table,
+        file: undefined,
+      }))
     const { file: name } = options
-    if (name === "-") {
-      return { ...read("standard input", () => process.stdin), file: undefined }
-    }
+    if (name === "-") return yield* once(read("standard input", () => process.stdin))
     const found = yield* Effect.tryPromise({ try: () => stat(name), catch: unreadable(name) })
     if (found.isDirectory()) return yield* unreadable(name)("it is a folder")
-    const list = read(name, () => createReadStream(name))
-    if (!found.isFile()) return { ...list, file: undefined }
-    const path = yield* Effect.tryPromise({ try: () => realpath(name), catch: unreadable(name) })
-    const urls = yield* Stream.runFold(list.rows, 0, (count, { length }) => count + length)
-    return { ...list, file: { path, urls } }
+    const rows = read(name, () => createReadStream(name))
+    if (!found.isFile()) return yield* once(rows)
+    const file = yield* Effect.tryPromise({ try: () => realpath(name), catch: unreadable(name) })
+    const urls: Array<string> = []
+    yield* Stream.runForEach(rows, (items) =>
+      Effect.sync(() => urls.push(...items.map(({ url }) => url))),
+    )
+    return { urls, rows, table, file }
   })
 
 async function* rowsIn(

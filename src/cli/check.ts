@@ -1,28 +1,28 @@
 /**
- * Checks a list of URLs of any length through the HTTP API, a few batches at a time. A journal
- * stores every answer. After an interrupted run, the same command resumes the run. After a finished
- * run, the same command sends no request and costs no credits. A run that reads stdin and writes
- * the outcomes to stdout has no journal.
+ * Checks a list of URLs of any length through the HTTP API. The journal beside the list stores every
+ * answer. After an interrupted run, the same command goes on. After a finished run, it costs nothing
+ * to write the outcomes once more, in any format. A list from stdin needs `--journal` for that.
  */
 import { existsSync, realpathSync } from "node:fs"
+import { createInterface } from "node:readline/promises"
 import { Option } from "commander"
 import * as Clock from "effect/Clock"
 import * as Console from "effect/Console"
 import * as Data from "effect/Data"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
-import * as CheckJournal from "../bulk/CheckJournal.ts"
-import * as Client from "../client/EffectClient.ts"
+import * as CheckedList from "../bulk/CheckedList.ts"
+import * as Client from "../client/PromiseClient.ts"
 import { maxUrls } from "../contract/Limits.ts"
-import * as JournaledCheck from "../bulk/JournaledCheck.ts"
-import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import * as SqlCheckJournal from "../sql/CheckJournal.ts"
 import * as CheckTally from "../bulk/CheckTally.ts"
-import * as ListPreview from "../bulk/ListPreview.ts"
 import * as OutcomeFile from "../bulk/OutcomeFile.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
+import * as PlanText from "../bulk/PlanText.ts"
+import type { Connect } from "../run/Run.ts"
 import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
@@ -60,6 +60,10 @@ const Options = Schema.Struct({
   delimiter: Schema.optional(Delimiter),
   patience: TimeSpan,
   again: Schema.optionalWith(Schema.Boolean, { default: () => false }),
+  journal: Schema.optional(
+    Schema.NonEmptyString.annotations({ message: () => "expected a file name" }),
+  ),
+  yes: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   preview: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   maxCredits: Schema.optional(Verb.wholeNumber(0, " of credits")),
   json: Verb.json,
@@ -83,49 +87,45 @@ const check = (given: Options) =>
       ...options,
       onNote: (note) => process.stderr.write(`${note}\n`),
     })
-    if (output !== undefined && existsSync(output) && realpathSync(output) === input.file?.path) {
+    if (output !== undefined && existsSync(output) && realpathSync(output) === input.file) {
       return yield* new CheckStopped({
         message: `the output ${output} would overwrite the list; name another file with --output`,
       })
     }
-    if (options.preview) return yield* showPreview(options, input)
-    const place = output ?? input.file?.path
-    const journal = place === undefined ? undefined : `${place}.journal`
-    const state =
-      options.again || journal === undefined || !existsSync(journal)
-        ? "new"
-        : yield* stateOf(options, input, journal)
-    if (state === "complete") return
-    if (state !== "finished") {
-      yield* greet(options)
-      yield* withinLimit(options, input, options.again ? undefined : journal)
-    }
-
+    const journal = yield* journalOf(options, input)
     const resume = howToResume(journal, input)
-    const summary = yield* Effect.gen(function* () {
-      const sink = output === undefined ? stdout : yield* OutcomeFile.file(output)
+    const ended = yield* Effect.gen(function* () {
+      if (journal === undefined || !existsSync(journal)) yield* greet(options)
       const isOnScreen = output === undefined && process.stdout.isTTY
       const progress = yield* Progress.make({ unit: "URLs", isLogged: true, isDrawn: !isOnScreen })
-      return yield* run(options, { input, format, sink, progress, journal }).pipe(
-        Effect.catchTags({
-          JournalFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
-          OutputFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
-        }),
-        Effect.provide(
-          journal === undefined
-            ? CheckJournal.forgetful
-            : SqlCheckJournal.layer(journal, { again: options.again }),
-        ),
-      )
+      const sink =
+        output === undefined || options.preview ? stdout : yield* OutcomeFile.file(output)
+      const list = yield* CheckedList.open(input.urls, {
+        connect: connecting(options, reportRetries(progress)),
+        openJournal: SqlCheckJournal.open,
+        journal,
+        earlier: output === undefined ? undefined : `${output}.journal`,
+        isRenewed: options.again,
+      })
+      if (options.preview) return yield* showPreview(options, input, list)
+      yield* announce(options, list, progress)
+      const doubtful = yield* consent(options, list)
+      yield* list.begin
+      const summary = yield* run(options, { input, format, sink, progress, list, doubtful })
+      return { summary, halt: list.run.halt }
     }).pipe(
+      Effect.catchTags({
+        ClientFailed: ({ error }) => new CheckStopped({ message: reason(error, options) }),
+        JournalFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
+        OutputFailed: ({ message }) => new CheckStopped({ message: `${message}; ${resume}` }),
+      }),
       Effect.scoped,
       Effect.onInterrupt(() => Console.error(`stopped; ${resume}`)),
     )
-    if (summary.stoppedBy !== undefined) {
-      const { left } = summary.tally
-      const why = reason(summary.stoppedBy, options)
+    if (ended?.halt !== undefined) {
+      const why = reason(ended.halt.error, options)
       return yield* new CheckStopped({
-        message: `${why}; ${counted(left, "URL")} left; ${resume}`,
+        message: `${why}; ${counted(ended.summary.left, "URL")} left; ${resume}`,
       })
     }
   }).pipe(Effect.onInterrupt(() => exitWithFailure))
@@ -169,175 +169,198 @@ export const verb = Verb.make({
         "--max-credits <CREDITS>",
         "the most that the list may cost, earlier runs included; above it, nothing is checked",
       )
-      .option("--again", "check a finished list once more, and pay for it once more"),
+      .option(
+        "--journal <FILE>",
+        "file that stores the paid answers (default: the list's name with .journal)",
+      )
+      .option("--again", "check a finished list once more, and pay for it once more")
+      .option("--yes", "go on where a terminal would be asked"),
   options: Options,
   run: check,
 })
 
-/** Prints what the check would do and cost. */
-const showPreview = (options: Options, { batches }: UrlInput.UrlInput) =>
+/** Finds the place of the journal. A list that cannot be read again has one only with `--journal`. */
+const journalOf = (options: Options, { file }: UrlInput.UrlInput) =>
   Effect.gen(function* () {
-    const preview = yield* previewOf(options, batches, (url, problem) => {
-      process.stderr.write(`${printable(url)}: ${problem}\n`)
-    })
-    yield* line(options.json ? JSON.stringify({ preview }) : ListPreview.describe(preview))
-  })
-
-const previewOf = <E>(
-  options: Options,
-  batches: Stream.Stream<ReadonlyArray<string>, E>,
-  onInvalid: (url: string, problem: string) => void,
-) =>
-  Effect.gen(function* () {
-    const stopped = (error: Client.AnyClientError | Client.InvalidBaseUrl) =>
-      new CheckStopped({ message: reason(error, options) })
-    const client = yield* Effect.mapError(
-      connect(options, options.patience, () => Effect.void),
-      stopped,
-    )
-    const ask = (urls: ReadonlyArray<string>) => Effect.mapError(client.preview(urls), stopped)
-    return yield* ListPreview.of(batches, { ask, concurrency, onInvalid })
-  })
-
-/**
- * Fails before anything is paid when the list may cost more than --max-credits. What earlier runs
- * paid counts.
- */
-const withinLimit = (options: Options, input: UrlInput.UrlInput, journal: string | undefined) =>
-  Effect.gen(function* () {
-    const { maxCredits: limit } = options
-    if (limit === undefined) return
-    if (input.file === undefined) {
+    const { journal = file === undefined ? undefined : `${file}.journal`, output } = options
+    const earlier = `${output}.journal`
+    if (journal === undefined && output !== undefined && existsSync(earlier)) {
       return yield* new CheckStopped({
-        message: "--max-credits needs a list in a file, because the list is read twice",
+        message: `${earlier} may have answers that were paid for; add --journal ${earlier} to use them, or delete it`,
       })
     }
-    const { paid, left } = yield* JournaledCheck.paidAndLeft(input.batches)
-    const { maxCredits } = yield* previewOf(options, left, () => {})
-    if (paid + maxCredits <= limit) return
-    const before = paid === 0 ? "" : `, after ${paid.toLocaleString("en")} already paid`
-    return yield* new CheckStopped({
-      message: `the list may cost ${counted(maxCredits, "credit")}${before}, and --max-credits is ${limit.toLocaleString("en")}; nothing was checked now`,
-    })
-  }).pipe(
-    Effect.catchTag("JournalFailed", ({ message }) => new CheckStopped({ message })),
-    Effect.provide(
-      journal !== undefined && existsSync(journal)
-        ? SqlCheckJournal.layer(journal)
-        : CheckJournal.forgetful,
-    ),
-  )
+    const isReadOnly = options.preview && (options.again || !existsSync(journal ?? ""))
+    return isReadOnly ? undefined : journal
+  })
+
+/** Prints what the check would do and cost. */
+const showPreview = (
+  { json }: Options,
+  { urls }: UrlInput.UrlInput,
+  { plan, run }: CheckedList.CheckedList,
+) =>
+  Effect.gen(function* () {
+    for (const url of urls) {
+      const outcome = run.outcomeOf(url)
+      if (outcome === undefined || !("reason" in outcome) || outcome.reason !== "INVALID_URL")
+        continue
+      process.stderr.write(
+        `${printable(url)}: ${outcome.detail?.replace(/\.$/, "") ?? "it is not valid"}\n`,
+      )
+    }
+    const now = yield* Clock.currentTimeMillis
+    yield* line(json ? JSON.stringify({ preview: plan }) : PlanText.describe(plan, now))
+  })
+
+/** Says what the check will do and cost, before it starts. */
+const announce = (
+  { again }: Options,
+  { isAnew, plan }: CheckedList.CheckedList,
+  { report }: Progress.Progress,
+) =>
+  Effect.gen(function* () {
+    yield* report(PlanText.describe(plan, yield* Clock.currentTimeMillis))
+    if (again && !isAnew && plan.answered > 0) {
+      yield* report("The list is not finished, so --again continues it.")
+    }
+    if (plan.availableCredits === undefined && plan.answered > 0) {
+      const price = Math.ceil((plan.answered - plan.failed) * (plan.price ?? 0))
+      yield* report(
+        `Nothing is charged now. With --again the list is checked and charged again, for about ${counted(price, "credit")}.`,
+      )
+    }
+  })
 
 /**
- * Finds out whether an earlier run finished the list. For "complete", and for "finished" if the
- * list is a file, also prints where the outcomes are and what it costs to check the list again.
- *
- * - "new": no earlier run finished the list
- * - "finished": the outcomes are in the journal, but there is no output file
- * - "complete": the outcomes are in the journal, and there is an output file
+ * Decides what may be spent. Asks on a terminal when something may be charged a second time, or the
+ * balance is short. Fails before anything is paid when the answer is no, or the limit is exceeded.
  */
-const stateOf = (options: Options, input: UrlInput.UrlInput, journal: string) =>
+const consent = (options: Options, { misfits, plan }: CheckedList.CheckedList) =>
   Effect.gen(function* () {
-    const { finishedAt } = yield* CheckJournal.CheckJournal
-    if (finishedAt === undefined) return "new"
-    const { output } = options
-    const hasOutput = output !== undefined && existsSync(output)
-    // Do not read standard input here: it can be read only once, and `run` needs it.
-    if (!hasOutput && input.file === undefined) return "finished"
-    const tally = yield* JournaledCheck.tallyOf(input.batches)
-    const done = `This list was finished at ${new Date(finishedAt).toISOString()}.`
-    const again = `With --again the list is checked and charged again, for about ${counted(tally.creditsUsed, "credit")}.`
-    if (!hasOutput) {
-      process.stderr.write(
-        `${done} Its outcomes come from ${journal}. Nothing is charged now. ${again}\n`,
-      )
-      return "finished"
+    const { availableCredits, doubtful, givenUp, maxCredits, paid } = plan
+    if (misfits > 0) {
+      const what = `${counted(misfits, "batch of the earlier journal does", "batches of the earlier journal do")} not fit the list, so up to ${counted(misfits * maxUrls, "URL")} may be charged a second time`
+      if (!options.yes && (yield* ask(options, what, "Go on? [y/n]")) !== "y") return yield* no
     }
-    const text = `${done} Its outcomes are in ${output}. Nothing was charged now. ${again}`
-    if (options.json) process.stderr.write(`${text}\n`)
-    yield* line(options.json ? JSON.stringify({ summary: tally }) : text)
-    return "complete"
-  }).pipe(
-    Effect.catchTags({
-      ListChanged: () => anotherList(journal, true),
-      JournalFailed: ({ message }) => new CheckStopped({ message }),
-    }),
-    Effect.provide(SqlCheckJournal.layer(journal)),
-  )
-
-const anotherList = (journal: string | undefined, isFinished: boolean) =>
-  new CheckStopped({
-    message: `the journal ${journal} was created for another list, or before the list was changed; use the earlier list, or ${isFinished ? "add --again to check the new list, which costs credits" : "delete the journal to start a new run"}`,
+    let choice: "again" | "leaveOut" = "leaveOut"
+    if (doubtful.targets > 0) {
+      const answer = options.yes
+        ? "y"
+        : yield* ask(options, PlanText.twice(doubtful), "Check them again? [y/n/skip]")
+      if (answer === "y") choice = "again"
+      else if (answer !== "skip") return yield* no
+    }
+    const cost = sum(maxCredits, choice === "again" ? doubtful.credits : 0)
+    const { maxCredits: limit } = options
+    const total = sum(cost, sum(paid, givenUp.credits))
+    if (limit !== undefined && (total === undefined || total > limit)) {
+      return yield* new CheckStopped({ message: aboveLimit(limit, cost, paid) })
+    }
+    const isShort = (cost ?? 0) > (availableCredits ?? Number.POSITIVE_INFINITY)
+    if (isShort && !options.yes && isTerminal(options)) {
+      const what = "The account has too few credits for the whole list"
+      if ((yield* ask(options, what, "Check as much as they pay for? [y/n]")) !== "y")
+        return yield* no
+    }
+    return choice
   })
+
+const no = new CheckStopped({ message: "nothing was checked" })
+
+const sum = (one: number | undefined, other: number | undefined) =>
+  one === undefined || other === undefined ? undefined : one + other
+
+const aboveLimit = (limit: number, cost: number | undefined, paid: number) => {
+  const price =
+    cost === undefined
+      ? "the service does not name its price"
+      : `the list may cost ${counted(cost, "credit")}`
+  const before = paid === 0 ? "" : `, after ${paid.toLocaleString("en")} already paid`
+  return `${price}${before}, and --max-credits is ${limit.toLocaleString("en")}; nothing was checked now`
+}
+
+const isTerminal = ({ file }: Options) =>
+  file !== "-" && process.stdin.isTTY && process.stderr.isTTY
+
+/** Asks on the terminal. Fails where there is none. */
+const ask = (options: Options, what: string, question: string) =>
+  isTerminal(options)
+    ? Effect.promise(async (signal) => {
+        const terminal = createInterface({ input: process.stdin, output: process.stderr })
+        const answer = await terminal
+          .question(`${what}. ${question} `, { signal })
+          .finally(() => terminal.close())
+        return answer.trim().toLowerCase()
+      })
+    : new CheckStopped({ message: `${what}; add --yes to go on. Nothing was checked` })
 
 interface Run {
   readonly input: UrlInput.UrlInput
   readonly format: OutcomeFormat.OutcomeFormat
   readonly sink: OutcomeFile.OutcomeFile
   readonly progress: Progress.Progress
-  /** Path of the journal; undefined when the run has no journal. */
-  readonly journal: string | undefined
+  readonly list: CheckedList.CheckedList
+  readonly doubtful: "again" | "leaveOut"
 }
 
-const run = (options: Options, { format, input, journal, progress, sink }: Run) =>
+/** Runs the plan, and writes the outcomes in the order of the list as soon as they are there. */
+const run = (options: Options, { doubtful, format, input, list, progress, sink }: Run) =>
   Effect.gen(function* () {
-    yield* reportResumption(journal, progress)
+    const { finish, run } = list
     yield* sink.begin
-    const client = yield* connect(options, options.patience, yield* reportRetries(progress))
-    const { check, stoppedBy } = yield* JournaledCheck.make(client, concurrency)
+    const own = options.columns === "url" ? undefined : input.table
+    yield* sink.write(format.begin(own))
     const tally = CheckTally.make()
-    const own = () => (options.columns === "url" ? undefined : input.table())
-    let isBegun = false
-    const begin = Effect.suspend(() => {
-      if (isBegun) return Effect.void
-      isBegun = true
-      return sink.write(format.begin(own()))
-    })
-
-    yield* input.rows.pipe(
-      Stream.zipWithIndex,
-      Stream.mapEffect(
-        ([items, i]) => {
-          const urls = items.map(({ url }) => url)
-          return Effect.map(check(i, urls), (answer) => ({ items, urls, answer }))
-        },
-        { concurrency },
-      ),
-      Stream.runForEach(({ answer, items, urls }) =>
-        Effect.gen(function* () {
-          // Write the outcomes of a batch only if all earlier batches have answers: `left` counts
-          // the URLs of earlier batches without an answer. Other outcomes stay in the journal.
-          const hasNoGap = tally.summary().left === 0
-          if (answer !== undefined && hasNoGap) {
-            const rows = items.flatMap((item, i) => {
-              const result = answer.results[i]
-              return result === undefined ? [] : [{ item, outcome: { url: item.url, ...result } }]
-            })
-            yield* begin
-            yield* sink.write(format.rows(rows, own(), tally.batches() === 0))
-          }
-          tally.add(urls, answer)
-          yield* show(progress, input, tally)
-        }),
-      ),
+    let areFirst = true
+    const going = checking(options, { run, progress, doubtful })
+    const writing = Stream.runForEach(input.rows, (items) =>
+      Effect.gen(function* () {
+        const rows: Array<OutcomeFormat.Row> = []
+        for (const item of items) {
+          const outcome =
+            run.outcomeOf(item.url) ?? (yield* Effect.promise(() => run.settled(item.url)))
+          tally.add(outcome)
+          if (outcome !== undefined) rows.push({ item, outcome })
+        }
+        if (rows.length === 0) return
+        yield* sink.write(format.rows(rows, own, areFirst))
+        areFirst = false
+      }),
     )
-    if ((yield* (yield* CheckJournal.CheckJournal).size) > tally.batches()) {
-      return yield* new JournaledCheck.ListChanged()
-    }
-    yield* begin
+    yield* Effect.all([going, writing], { concurrency: "unbounded", discard: true })
     yield* sink.write(format.end)
     yield* progress.clear
-    yield* conclude(options, sink, tally.summary())
-    const { finish, finishedAt } = yield* CheckJournal.CheckJournal
-    if (tally.summary().complete && finishedAt === undefined) yield* finish
-    return { tally: tally.summary(), stoppedBy: stoppedBy() }
-  }).pipe(
-    Effect.catchTag("ListChanged", () =>
-      Effect.flatMap(CheckJournal.CheckJournal, ({ finishedAt }) =>
-        anotherList(journal, finishedAt !== undefined),
-      ),
-    ),
+    const summary = tally.summary(run.creditsUsed)
+    yield* conclude(options, sink, summary, run.status === "done")
+    if (summary.complete) yield* finish
+    return summary
+  })
+
+/** Lets the run go. An interruption aborts the batches in flight, and waits until they are. */
+const checking = (
+  options: Options,
+  {
+    doubtful,
+    progress,
+    run,
+  }: Pick<Run, "doubtful" | "progress"> & Pick<CheckedList.CheckedList, "run">,
+) => {
+  const onChange = () => {
+    const { answered, failed, targets } = run.progress
+    const details = `${failed.toLocaleString("en")} failed, ${counted(run.creditsUsed, "credit")}`
+    Effect.runSync(progress.show(answered / Math.max(1, targets), answered, details))
+  }
+  const connect = connecting(options, reportRetries(progress))
+  const end = run.go({ connect, concurrency, doubtful, onChange })
+  return Effect.onInterrupt(
+    CheckedList.attempt(() => end),
+    () => {
+      run.stop()
+      run.stop()
+      return Effect.promise(() => end.catch(() => {}))
+    },
   )
+}
 
 // Chooses the format of the outcomes. `--json` without an output file: one JSON document. Otherwise
 // the format of `--format`, else of the extension of the output file, else a table.
@@ -357,41 +380,49 @@ const formatOf = ({ delimiter, format, json, output }: Options) => {
 const conclude = (
   { json, output }: Options,
   sink: OutcomeFile.OutcomeFile,
-  tally: CheckTally.Summary,
+  summary: CheckTally.Summary,
+  isDone: boolean,
 ) =>
   Effect.gen(function* () {
-    const document = `"summary":${JSON.stringify(tally)}}`
+    const document = `"summary":${JSON.stringify(summary)}}`
     if (json && output === undefined) yield* sink.write(`${document}\n`)
-    if (tally.complete) yield* sink.finish
+    if (isDone) yield* sink.finish
     if (output === undefined) {
-      if (!json) process.stderr.write(`${CheckTally.describe(tally)}\n`)
+      if (!json) process.stderr.write(`${CheckTally.describe(summary)}\n`)
     } else {
-      const place = tally.complete ? output : `${output}.partial`
+      const place = isDone ? output : `${output}.partial`
       yield* line(
-        json ? `{${document}` : `${CheckTally.describe(tally)} The outcomes are in ${place}.`,
+        json ? `{${document}` : `${CheckTally.describe(summary)} The outcomes are in ${place}.`,
       )
     }
   })
 
-const connect = (
-  { key, url }: Options,
-  patience: Duration.DurationInput,
-  onRetry: NonNullable<Client.Options["onRetry"]>,
-) => Client.make({ apiKey: key, baseUrl: url, patience, onRetry })
+const connecting =
+  ({ key, patience, url }: Options, onError: OnError): Connect =>
+  (onRetry) =>
+    Client.AuthorityMetrics({
+      apiKey: Redacted.value(key),
+      baseUrl: url,
+      patienceMs: Duration.toMillis(patience),
+      onRetry: (error, waitMs) => {
+        onError(error, waitMs)
+        return onRetry?.(error, waitMs)
+      },
+    })
 
-// Fails before the run begins when the API key is wrong or no connection is possible. Ignores a
-// 429, a status of 500 or more and a timeout, because the run retries its requests.
+type OnError = (error: Client.AnyClientError, waitMs: number) => void
+
+// Fails before the journal is made when the API key is wrong or no connection is possible. Ignores
+// a 429, a status of 500 or more and a timeout, because the run retries its requests.
 const greet = (options: Options) =>
-  Effect.gen(function* () {
-    const client = yield* connect(options, 0, () => Effect.void)
-    yield* client.availableCredits
-  }).pipe(
-    Effect.catchTags({
-      RateLimited: () => Effect.void,
-      ServiceFailed: () => Effect.void,
-      TimedOut: () => Effect.void,
-    }),
-    Effect.mapError((error) => new CheckStopped({ message: reason(error, options) })),
+  CheckedList.attempt((signal) =>
+    connecting({ ...options, patience: Duration.zero }, () => {})().availableCredits({ signal }),
+  ).pipe(
+    Effect.catchTag("ClientFailed", (failure) =>
+      ["RateLimited", "ServiceFailed", "TimedOut"].includes(failure.error._tag)
+        ? Effect.void
+        : Effect.fail(failure),
+    ),
   )
 
 const reason = (
@@ -417,52 +448,23 @@ const reason = (
 
 const howToResume = (journal: string | undefined, { file }: UrlInput.UrlInput) =>
   journal === undefined
-    ? "this run cannot be resumed, because it has no journal; with --output, a run has a journal"
+    ? "this run cannot be resumed, because it has no journal; with --journal FILE, a run has one"
     : `to resume, run the same command${file === undefined ? " with the same input" : ""}`
-
-const reportResumption = (journal: string | undefined, progress: Progress.Progress) =>
-  Effect.gen(function* () {
-    const { answered, finishedAt, size, startedAt, unansweredSince } =
-      yield* CheckJournal.CheckJournal
-    if ((yield* size) === 0 || finishedAt !== undefined) return
-    const begun = new Date(startedAt).toISOString()
-    yield* progress.report(
-      `Resuming the run that began at ${begun}. Already answered: ${counted(answered, "batch", "batches")} of ${maxUrls} URLs. To start again, delete ${journal}.`,
-    )
-    const late = yield* unansweredSince((yield* Clock.currentTimeMillis) - retentionMs)
-    if (late === 0) return
-    yield* progress.report(
-      `Sent more than a day ago, without an answer: ${counted(late, "batch", "batches")}. The service may have charged for them. It stores answers for a day only, so it may charge for them again.`,
-    )
-  })
 
 // Reports retries. Reports each kind of error at most once in ten seconds, for all batches
 // together.
-const reportRetries = (progress: Progress.Progress) =>
-  Effect.sync(() => {
-    const reportedAt = new Map<string, number>()
-    return ({ _tag, message }: Client.AnyClientError, waitMs: number) =>
-      Effect.flatMap(Clock.currentTimeMillis, (now) => {
-        if (now - (reportedAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < reportIntervalMs)
-          return Effect.void
-        reportedAt.set(_tag, now)
-        const seconds = Math.max(1, Math.round(waitMs / 1000))
-        return progress.report(`${message} Retrying in ${seconds} s.`)
-      })
-  })
+const reportRetries = (progress: Progress.Progress): OnError => {
+  const reportedAt = new Map<string, number>()
+  return ({ _tag, message }, waitMs) => {
+    const now = performance.now()
+    if (now - (reportedAt.get(_tag) ?? Number.NEGATIVE_INFINITY) < reportIntervalMs) return
+    reportedAt.set(_tag, now)
+    const seconds = Math.max(1, Math.round(waitMs / 1000))
+    Effect.runSync(progress.report(`${message} Retrying in ${seconds} s.`))
+  }
+}
 
 const reportIntervalMs = 10_000
-
-const show = (
-  progress: Progress.Progress,
-  { file }: UrlInput.UrlInput,
-  tally: CheckTally.CheckTally,
-) => {
-  const summary = tally.summary()
-  const done = summary.urls - summary.left
-  const details = `${CheckTally.failures(summary).toLocaleString("en")} failed, ${counted(summary.creditsUsed, "credit")}`
-  return progress.show(file && done / Math.max(1, file.urls), done, details)
-}
 
 /** Makes an interrupted run exit with 1, because some URLs have no outcome. */
 const exitWithFailure = Effect.sync(() => {

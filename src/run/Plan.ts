@@ -15,10 +15,14 @@ export interface Plan {
   readonly duplicates: number
   /** Distinct targets of the list that have an answer in the journal. */
   readonly answered: number
+  /** How many of these answers have no figures, which costs nothing. */
+  readonly failed: number
   /** When the oldest of these answers arrived, in epoch milliseconds. */
   readonly oldest: number | undefined
   /** What the run has paid so far, for URLs that have left the list too. */
   readonly paid: number
+  /** The price of one target; undefined while nobody has named it. */
+  readonly price: number | undefined
   /** Distinct targets that were never sent, and whose figures the service has. */
   readonly known: number
   /** Distinct targets that were never sent, and whose figures the service has to buy. */
@@ -32,6 +36,8 @@ export interface Plan {
    * request: another check may charge them a second time.
    */
   readonly doubtful: Part
+  /** Targets that an earlier start bought anew for this reason: `paid` may lack their first price. */
+  readonly givenUp: Part
   /** What the account has; undefined when nothing is left to send, so that nobody was asked. */
   readonly availableCredits: number | undefined
 }

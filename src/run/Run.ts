@@ -80,15 +80,21 @@ export class Run {
   #price: number | undefined
   #creditsUsed = 0
   #succeeded = 0
+  /** Targets of batches without an answer that were bought anew. */
+  #givenUp = 0
   #progress = { targets: 0, answered: 0, failed: 0 }
   #active = 0
   #width = maxAtOnce
   #size = maxUrls
   #waiting: Array<() => void> = []
 
-  /** Reads the journal. Rejects when the journal cannot be read. */
-  static async open(journal: Journal): Promise<Run> {
-    return new Run(journal, await journal.read())
+  /**
+   * Reads the journal. Rejects when the journal cannot be read. `isAnew` is true for a run that
+   * ignores the answers of the journal.
+   */
+  static async open(journal: Journal, { isAnew = false } = {}): Promise<Run> {
+    const { batches, entries } = await journal.read()
+    return new Run(journal, { entries, batches: isAnew ? [] : batches })
   }
 
   private constructor(
@@ -176,15 +182,15 @@ export class Run {
   async go(options: GoOptions): Promise<void> {
     if (this.isActive) return
     const { concurrency = maxAtOnce, doubtful, onChange } = options
-    if (doubtful === "again") await this.#giveUp()
     this.#status = "running"
     this.#halt = undefined
     this.#size = maxUrls
     this.#width = concurrency
     this.#active = concurrency
     onChange?.()
+    const givenUp = doubtful === "again" ? this.#giveUp() : Promise.resolve()
     const ended = await Promise.allSettled(
-      Array.from({ length: concurrency }, () => this.#work(options)),
+      Array.from({ length: concurrency }, () => givenUp.then(() => this.#work(options))),
     )
     const isDone = this.#queue.length === 0 && this.#repeats.length === 0
     this.#status = this.#halt !== undefined ? "halted" : isDone ? "done" : "stopped"
@@ -252,12 +258,15 @@ export class Run {
         (old, { at }) => Math.min(old ?? at, at),
         undefined,
       ),
+      failed,
       paid: this.#creditsUsed,
+      price: this.#unitPrice,
       known,
       toBuy: this.#queue.length - known,
       repeated: repeated.size,
       maxCredits: this.#costOf(this.#queue.length + repeated.size),
       doubtful: { targets: doubts.length, credits: this.#costOf(doubts.length) },
+      givenUp: { targets: this.#givenUp, credits: this.#costOf(this.#givenUp) },
       availableCredits,
     }
   }
@@ -280,8 +289,10 @@ export class Run {
         !batch.items.some(({ target = "" }) => this.#targets.has(target))
       )
         continue
-      await this.#journal.keepBatch({ ...batch, isGivenUp: true })
+      const givenUp = { ...batch, isGivenUp: true }
+      await this.#journal.keepBatch(givenUp)
       this.#pending.delete(batch.key)
+      this.#add(givenUp)
       this.#putBack(batch)
     }
   }
@@ -300,7 +311,8 @@ export class Run {
   #add(batch: Batch) {
     const { answer, isGivenUp = false, items, key } = batch
     if (answer === undefined) {
-      if (!isGivenUp) this.#pending.set(key, batch)
+      if (isGivenUp) this.#givenUp += items.length
+      else this.#pending.set(key, batch)
       return
     }
     this.#pending.delete(key)

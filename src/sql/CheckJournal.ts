@@ -1,103 +1,84 @@
 /**
- * Stores the journal of a bulk check in its own SQLite file. One run at a time can open the file.
+ * Stores the journal of `authority check` in its own SQLite file. One run at a time can open the
+ * file.
  */
 import * as Reactivity from "@effect/experimental/Reactivity"
-import type { SqlError } from "@effect/sql/SqlError"
 import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
-import * as Layer from "effect/Layer"
+import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
-import { v4 as uuid } from "uuid"
-import { CheckJournal, JournaledResult, JournalFailed } from "../bulk/CheckJournal.ts"
+import type * as Scope from "effect/Scope"
+import * as v from "valibot"
+import { type CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
 import { refuseLink } from "../bulk/refuseLink.ts"
-import { CompactOutcome, expand } from "../Metrics.ts"
+import { CompactOutcome } from "../Metrics.ts"
+import { Batch, Entry } from "../run/Journal.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
 
 /**
- * Opens the journal file or creates it. Always keeps an unfinished run, so that it can resume. A
- * finished run is replaced by a new run if `again` is true, and is kept otherwise. Fails with
- * JournalFailed when another run has the file open, or the file is damaged or not writable.
+ * Opens the journal file or creates it, until the scope closes. Fails with JournalFailed when
+ * another run has the file open, or the file is damaged or not writable.
  */
-export const layer = (
-  filename: string,
-  { again = false }: { readonly again?: boolean } = {},
-): Layer.Layer<CheckJournal, JournalFailed> =>
-  Layer.scoped(CheckJournal, Effect.mapError(make(filename, again), failure(filename))).pipe(
-    Layer.provide(Reactivity.layer),
-  )
-
-const make = (filename: string, again: boolean) =>
-  Effect.gen(function* () {
-    const sql = yield* open(filename)
-    const now = yield* Clock.currentTimeMillis
-    if (again) yield* deleteFinished(sql)
-    yield* sql`INSERT INTO run (only, id, started_at) VALUES (1, ${uuid()}, ${now}) ON CONFLICT DO NOTHING`
-    const [run] = yield* decodeRuns(
-      yield* sql`SELECT id, started_at, (SELECT at FROM finished) AS finished_at FROM run`,
-    )
-    const answered = yield* countOf(
-      sql`SELECT count(*) AS n FROM batches WHERE results IS NOT NULL`,
-    )
-    return CheckJournal.of({
-      runId: run.id,
-      startedAt: run.startedAt,
-      finishedAt: run.finishedAt ?? undefined,
-      answered,
-      ...methods(sql, Effect.mapError(failure(filename))),
-    })
+export const open = (filename: string): Effect.Effect<CheckJournal, JournalFailed, Scope.Scope> =>
+  Effect.map(Effect.mapError(locked(filename), failure(filename)), (sql) => {
+    const promise = async <A>(effect: Effect.Effect<A, unknown>): Promise<A> =>
+      Either.getOrThrowWith(await Effect.runPromise(Effect.either(effect)), failure(filename))
+    const done = (effect: Effect.Effect<unknown, unknown>) => promise(Effect.asVoid(effect))
+    const unfinished = sql`DELETE FROM finished`
+    return {
+      read: () =>
+        promise(
+          Effect.all({
+            entries: Effect.flatMap(sql`SELECT text FROM entries`, entriesIn),
+            batches: Effect.flatMap(sql`SELECT text FROM sent ORDER BY rowid`, batchesIn),
+          }),
+        ),
+      keepEntries: (entries) =>
+        done(
+          sql`INSERT INTO entries ${sql.insert(
+            entries.map((entry) => ({ url: entry.url, text: JSON.stringify(entry) })),
+          )} ON CONFLICT DO NOTHING`,
+        ),
+      keepBatch: (batch) =>
+        done(
+          sql`INSERT INTO sent (key, text) VALUES (${batch.key}, ${JSON.stringify(batch)})
+            ON CONFLICT (key) DO UPDATE SET text = excluded.text`.pipe(
+            Effect.zipRight(unfinished),
+            sql.withTransaction,
+          ),
+        ),
+      removeBatch: (key) => done(sql`DELETE FROM sent WHERE key = ${key}`),
+      finishedAt: () =>
+        promise(
+          Effect.map(
+            Effect.flatMap(sql`SELECT at FROM finished`, decodeFinished),
+            ([finished]) => finished?.at,
+          ),
+        ),
+      finish: () =>
+        done(
+          Effect.flatMap(
+            Clock.currentTimeMillis,
+            (at) => sql`INSERT INTO finished (only, at) VALUES (1, ${at}) ON CONFLICT DO NOTHING`,
+          ),
+        ),
+      clear: () => done(Effect.zipRight(sql`DELETE FROM sent`, unfinished)),
+      earlier: () =>
+        promise(
+          Effect.flatMap(
+            sql`SELECT run.id || '-' || number AS key, fingerprint, sent_at, credits_used, results
+              FROM batches, run ORDER BY number`,
+            decodeEarlier,
+          ),
+        ),
+      forgetEarlier: () => done(Effect.zipRight(sql`DELETE FROM batches`, sql`DELETE FROM run`)),
+    }
   })
 
-const methods = (
-  sql: SqliteClient.SqliteClient,
-  orFail: <A>(effect: Effect.Effect<A, unknown>) => Effect.Effect<A, JournalFailed>,
-): Pick<
-  CheckJournal["Type"],
-  "unansweredSince" | "find" | "sending" | "keep" | "size" | "finish"
-> => ({
-  unansweredSince: (epochMs) =>
-    orFail(
-      countOf(
-        sql`SELECT count(*) AS n FROM batches WHERE results IS NULL AND sent_at < ${epochMs}`,
-      ),
-    ),
-
-  find: (batch) =>
-    sql`SELECT fingerprint, results, credits_used FROM batches WHERE number = ${batch}`.pipe(
-      Effect.flatMap(decodeBatches),
-      Effect.map(([row]) => {
-        if (row === undefined) return undefined
-        const { creditsUsed, fingerprint, results } = row
-        const answer = results && { results: results.map(expanded), creditsUsed }
-        return { fingerprint, answer: answer ?? undefined }
-      }),
-      orFail,
-    ),
-
-  // When a batch is sent a second time, keep the time of the first attempt, because the service
-  // perhaps stored the idempotency key at that time.
-  sending: (batch, fingerprint) =>
-    Effect.flatMap(
-      Clock.currentTimeMillis,
-      (at) => sql`INSERT INTO batches (number, fingerprint, sent_at, credits_used)
-        VALUES (${batch}, ${fingerprint}, ${at}, 0) ON CONFLICT DO NOTHING`,
-    ).pipe(Effect.asVoid, orFail),
-
-  keep: (batch, { creditsUsed, results }) =>
-    sql`UPDATE batches SET results = ${JSON.stringify(results)}, credits_used = ${creditsUsed}
-      WHERE number = ${batch}`.pipe(Effect.asVoid, orFail),
-
-  size: orFail(countOf(sql`SELECT count(*) AS n FROM batches`)),
-
-  finish: Effect.flatMap(
-    Clock.currentTimeMillis,
-    (at) => sql`INSERT INTO finished (only, at) VALUES (1, ${at}) ON CONFLICT DO NOTHING`,
-  ).pipe(Effect.asVoid, orFail),
-})
-
-/** Locks the file for the whole run. The lock ends with the process, even when it is killed. */
-const open = (filename: string) =>
+/** Locks the file until the scope closes, or the process ends, even when it is killed. */
+const locked = (filename: string) =>
   Effect.gen(function* () {
     yield* Effect.try(() => refuseLink(filename))
     const sql = yield* SqliteClient.make({ filename, disableWAL: true, ...naming })
@@ -106,6 +87,13 @@ const open = (filename: string) =>
     yield* sql`PRAGMA journal_mode = WAL`
     // A power failure must not lose results that were paid for.
     yield* sql`PRAGMA synchronous = FULL`
+    yield* sql`CREATE TABLE IF NOT EXISTS entries (url TEXT PRIMARY KEY, text TEXT NOT NULL)`
+    yield* sql`CREATE TABLE IF NOT EXISTS sent (key TEXT PRIMARY KEY, text TEXT NOT NULL)`
+    yield* sql`CREATE TABLE IF NOT EXISTS finished (
+      only INTEGER PRIMARY KEY CHECK (only = 1),
+      at INTEGER NOT NULL
+    )`
+    // The tables of version 1.0.
     yield* sql`CREATE TABLE IF NOT EXISTS run (
       only INTEGER PRIMARY KEY CHECK (only = 1),
       id TEXT NOT NULL,
@@ -118,55 +106,35 @@ const open = (filename: string) =>
       credits_used INTEGER NOT NULL,
       results TEXT
     )`
-    yield* sql`CREATE TABLE IF NOT EXISTS finished (
-      only INTEGER PRIMARY KEY CHECK (only = 1),
-      at INTEGER NOT NULL
-    )`
     return sql
     // The SQLite client dies when it cannot open the file. This turns the defect into a typed
     // error.
-  }).pipe(Effect.catchAllDefect(Effect.fail))
+  }).pipe(Effect.catchAllDefect(Effect.fail), Effect.provide(Reactivity.layer))
 
-// Deletes a finished run. The next run gets another id, so the service treats its batches as new.
-const deleteFinished = (sql: SqliteClient.SqliteClient) =>
-  sql.withTransaction(
-    Effect.gen(function* () {
-      if ((yield* countOf(sql`SELECT count(*) AS n FROM finished`)) === 0) return
-      yield* sql`DELETE FROM batches`
-      yield* sql`DELETE FROM run`
-      yield* sql`DELETE FROM finished`
-    }),
+/** Makes a decoder of rows whose column `text` has the schema's value as JSON. */
+const textsOf = <A>(schema: v.GenericSchema<unknown, A>) => {
+  const value = Schema.declare((value): value is A => v.is(schema, value))
+  const decode = Schema.decodeUnknown(
+    Schema.Array(Schema.Struct({ text: Schema.parseJson(value) })),
   )
-
-const Runs = Schema.Tuple(
-  Schema.Struct({
-    id: Schema.String,
-    startedAt: Schema.Int,
-    finishedAt: Schema.NullOr(Schema.Int),
-  }),
-)
-const decodeRuns = Schema.decodeUnknown(Runs)
-
-const Counts = Schema.Tuple(Schema.Struct({ n: Schema.Int }))
-const countOf = (rows: Effect.Effect<unknown, SqlError>) =>
-  Effect.map(Effect.flatMap(rows, Schema.decodeUnknown(Counts)), ([{ n }]) => n)
-
-const Batches = Schema.Array(
-  Schema.Struct({
-    fingerprint: Schema.String,
-    results: Schema.NullOr(
-      Schema.parseJson(Schema.Array(Schema.Union(CompactOutcome, JournaledResult))),
-    ),
-    creditsUsed: Schema.Int,
-  }),
-)
-const decodeBatches = Schema.decodeUnknown(Batches)
-
-// Version 1.0.0 stores results in the compact form.
-const expanded = (result: CompactOutcome | JournaledResult): JournaledResult => {
-  if (typeof result === "string") return { reason: result }
-  return "reason" in result || "domainAuthority" in result ? result : expand(result)
+  return (rows: unknown) => Effect.map(decode(rows), (rows) => rows.map(({ text }) => text))
 }
+const entriesIn = textsOf(Entry)
+const batchesIn = textsOf(Batch)
+
+const decodeFinished = Schema.decodeUnknown(Schema.Array(Schema.Struct({ at: Schema.Int })))
+
+const decodeEarlier = Schema.decodeUnknown(
+  Schema.Array(
+    Schema.Struct({
+      key: Schema.String,
+      fingerprint: Schema.String,
+      sentAt: Schema.Int,
+      creditsUsed: Schema.Int,
+      results: Schema.NullOr(Schema.parseJson(Schema.Array(CompactOutcome))),
+    }),
+  ),
+)
 
 const failure =
   (filename: string) =>

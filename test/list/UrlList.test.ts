@@ -20,8 +20,9 @@ const checked = (content: string | Uint8Array, column?: string) =>
     const file = join(yield* folder, "list.csv")
     writeFileSync(file, content)
     const notes: Array<string> = []
-    const { batches } = yield* UrlInput.open({ file, column, onNote: (note) => notes.push(note) })
-    return { urls: [...(yield* Stream.runCollect(batches))].flat(), notes }
+    const list = yield* UrlInput.open({ file, column, onNote: (note) => notes.push(note) })
+    assert.deepStrictEqual(urls([...(yield* Stream.runCollect(list.rows))].flat()), list.urls)
+    return { urls: [...list.urls], notes }
   }).pipe(Effect.scoped)
 
 /** Reads a file as the console does. */

@@ -96,12 +96,15 @@ describe("a run", () => {
         duplicates: 70,
         answered: 0,
         oldest: undefined,
+        failed: 0,
         paid: 0,
+        price: 2,
         known: 70,
         toBuy: 0,
         repeated: 0,
         maxCredits: 140,
         doubtful: { targets: 0, credits: 0 },
+        givenUp: { targets: 0, credits: 0 },
         availableCredits: 1000,
       })
       assert.deepStrictEqual([run.status, run.creditsUsed], ["done", 140])
@@ -169,6 +172,7 @@ describe("a run", () => {
       assert.strictEqual((yield* books).charged, 302)
       const third = yield* finish(journal, list, connect)
       assert.strictEqual(third.plan.doubtful.targets, 0)
+      assert.deepStrictEqual(third.plan.givenUp, { targets: 80, credits: 160 })
     }),
   )
 

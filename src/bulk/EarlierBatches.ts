@@ -1,0 +1,67 @@
+/** Takes over the batches that version 1.0 recorded. */
+import { createHash } from "node:crypto"
+import type { Judge } from "../client/Targets.ts"
+import { maxUrls } from "../contract/Limits.ts"
+import { expand } from "../Metrics.ts"
+import type { Batch, Journal } from "../run/Journal.ts"
+import type { EarlierBatch } from "./CheckJournal.ts"
+
+/**
+ * Stores those batches in the journal whose URLs are still successive URLs of the list. Returns how
+ * many batches are not.
+ */
+export const adopt = async (
+  earlier: ReadonlyArray<EarlierBatch>,
+  list: ReadonlyArray<string>,
+  judge: Judge,
+  journal: Journal,
+): Promise<number> => {
+  const found = find(earlier, list)
+  const urls = [...new Set(found.flatMap(({ urls }) => urls))]
+  const targets = new Map<string, string>()
+  for (let start = 0; start < urls.length; start += maxUrls) {
+    const { entries } = await judge(urls.slice(start, start + maxUrls))
+    await journal.keepEntries(entries)
+    for (const entry of entries) if ("target" in entry) targets.set(entry.url, entry.target)
+  }
+  for (const { batch, urls } of found) await journal.keepBatch(batchOf(batch, urls, targets))
+  return earlier.length - found.length
+}
+
+/** Finds the place of each batch. Lines may have been added or removed before it. */
+const find = (earlier: ReadonlyArray<EarlierBatch>, list: ReadonlyArray<string>) => {
+  const left = new Map(earlier.map((batch) => [batch.fingerprint, batch]))
+  const lengths = new Set([maxUrls, ...earlier.flatMap(({ results }) => results?.length ?? [])])
+  return list.flatMap((_, start) =>
+    [...new Set([...lengths, list.length - start])].flatMap((length) => {
+      if (length > Math.min(maxUrls, list.length - start)) return []
+      const urls = list.slice(start, start + length)
+      const batch = left.get(fingerprintOf(urls))
+      if (batch === undefined) return []
+      left.delete(batch.fingerprint)
+      return [{ batch, urls }]
+    }),
+  )
+}
+
+const fingerprintOf = (urls: ReadonlyArray<string>) =>
+  createHash("sha256").update(JSON.stringify(urls)).digest("base64")
+
+const batchOf = (
+  { creditsUsed, key, results, sentAt }: EarlierBatch,
+  urls: ReadonlyArray<string>,
+  targets: ReadonlyMap<string, string>,
+): Batch => {
+  const items = urls.map((url) => {
+    const target = targets.get(url)
+    return target === undefined ? { url } : { url, target }
+  })
+  const batch = { key, items, sentAt, provenance: false }
+  if (results === null) return batch
+  const outcomes = results.map((result, i) => ({
+    url: urls[i] ?? "",
+    ...(typeof result === "string" ? { reason: result } : expand(result)),
+  }))
+  // Nobody recorded when the answer came.
+  return { ...batch, answer: { outcomes, creditsUsed, answeredAt: sentAt } }
+}

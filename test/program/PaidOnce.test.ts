@@ -1,0 +1,322 @@
+/** `authority check` pays each target of a list once, whatever happens between its starts. */
+import { createHash } from "node:crypto"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
+import { csv, project, timeout, toEnd } from "../support/BulkCheck.ts"
+import { fixtures } from "../support/lists.ts"
+import { bundle, exited, shell, start } from "../support/Program.ts"
+import { start as startServer } from "../support/TestServer.ts"
+import { verb } from "../support/Verb.ts"
+
+const service = (options: Parameters<typeof startServer>[0] = {}) =>
+  Effect.gen(function* () {
+    const server = yield* startServer({ credits: 20_000, ...options })
+    const { account, charges, ledger } = server
+    return {
+      ...(yield* project(server.url, server.key)),
+      url: server.url,
+      key: server.key,
+      grant: (credits: number) => ledger.grant(account, Credits.make(credits), null),
+      /** The sum of the charges in the account's statement. */
+      paid: Effect.map(charges, (entries) =>
+        entries.reduce((sum, { amount }) => sum + Number(amount), 0),
+      ),
+    }
+  })
+
+const sites = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, i) => `site${from + i}.example.com`)
+
+/** Lets the journal look as if no answer had arrived, and as if everything was sent earlier. */
+const loseAnswers = (cwd: string, ms: number) => {
+  const journal = new DatabaseSync(join(cwd, "list.txt.journal"))
+  journal.exec(`UPDATE sent SET text = json_set(json_remove(text, '$.answer'),
+    '$.sentAt', json_extract(text, '$.sentAt') - ${ms})`)
+  journal.exec("DELETE FROM finished")
+  journal.close()
+}
+
+const hourMs = 60 * 60 * 1000
+
+describe("a list that is checked more than once", () => {
+  it.scopedLive("lost answers are collected for nothing within 23 hours", () =>
+    Effect.gen(function* () {
+      const { args, cwd, list, paid } = yield* service()
+      list(sites(120))
+      assert.strictEqual((yield* verb(cwd, args)).code, 0)
+      loseAnswers(cwd, 22 * hourMs)
+      const { code, stderr } = yield* verb(cwd, args)
+      assert.strictEqual(code, 0)
+      assert.include(stderr, "120 targets were sent without an answer, and are sent again under")
+      assert.strictEqual(yield* paid, 120)
+    }),
+  )
+
+  it.scopedLive("lost answers of yesterday are paid again only after a yes", () =>
+    Effect.gen(function* () {
+      const { args, cwd, list, paid } = yield* service({ price: 2 })
+      list(sites(120))
+      assert.strictEqual((yield* verb(cwd, args)).code, 0)
+      loseAnswers(cwd, 25 * hourMs)
+      const asked = yield* verb(cwd, args)
+      assert.strictEqual(asked.code, 1)
+      assert.include(
+        asked.stderr,
+        "authority: 120 addresses were sent more than 23 hours ago without an answer and may be charged a second time (up to 240 credits), because the service keeps answers for a day; add --yes to go on. Nothing was checked\n",
+      )
+      assert.strictEqual(yield* paid, 240)
+      const limited = yield* verb(cwd, [...args, "--yes", "--max-credits", "239"])
+      assert.strictEqual(limited.code, 1)
+      assert.strictEqual(yield* paid, 240)
+      const done = yield* verb(cwd, [...args, "--yes"])
+      assert.strictEqual(done.code, 0, done.stderr)
+      assert.strictEqual(yield* paid, 480)
+      const again = yield* verb(cwd, args)
+      assert.include(again.stderr, "may have paid up to 240 credits more; the account's statement")
+      assert.deepStrictEqual([again.code, yield* paid], [0, 480])
+    }),
+  )
+
+  it.scopedLive(
+    "on a terminal, the addresses that may be charged twice can be left out",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, list, paid } = yield* service()
+        list(sites(60))
+        assert.strictEqual((yield* verb(cwd, args)).code, 0)
+        loseAnswers(cwd, 25 * hourMs)
+        list([...sites(60), "new.example.com"])
+        const command = [process.execPath, bundle, ...args, "--output", "out.csv"].join(" ")
+        const terminal = (answer: string) =>
+          shell(cwd, `(echo ${answer}; sleep 6) | script -qefc "${command}" /dev/null`, [])
+        const no = yield* terminal("n")
+        assert.include(no.stdout, "Check them again? [y/n/skip]")
+        assert.strictEqual(yield* paid, 60)
+        const skipped = yield* terminal("skip")
+        assert.include(skipped.stdout, "1 has figures, 0 have none and 60 are left")
+        assert.deepStrictEqual(
+          csv(cwd, "out.csv").map(([url]) => url),
+          ["new.example.com"],
+        )
+        assert.strictEqual(yield* paid, 61)
+      }),
+    timeout,
+  )
+
+  it.scopedLive("after a line was deleted, added or moved, only what is new is paid", () =>
+    Effect.gen(function* () {
+      const { args, cwd, grant, list, paid } = yield* service({ credits: 1000 })
+      list(sites(1500))
+      assert.strictEqual((yield* verb(cwd, [...args, "--output", "a.csv"])).code, 1)
+      assert.strictEqual(yield* paid, 1000)
+      yield* grant(1000)
+      const changed = [...sites(1499, 1).toReversed(), "new.example.com"]
+      list(changed)
+      const done = yield* verb(cwd, [...args, "--output", "a.csv"])
+      assert.strictEqual(done.code, 0, done.stderr)
+      assert.deepStrictEqual(
+        csv(cwd, "a.csv").map(([url]) => url),
+        changed,
+      )
+      assert.strictEqual(yield* paid, 1501)
+    }),
+  )
+
+  it.scopedLive("every format of a finished list is free, and so is the same command", () =>
+    Effect.gen(function* () {
+      const { args, cwd, list, paid } = yield* service()
+      list(sites(60))
+      for (const format of ["csv", "tsv", "json", "ndjson", "table", "csv"]) {
+        const { code, stderr } = yield* verb(cwd, [...args, "--format", format])
+        assert.strictEqual(code, 0, stderr)
+        const file = yield* verb(cwd, [...args, "--output", `out.${format}`, "--format", format])
+        assert.strictEqual(file.code, 0, file.stderr)
+      }
+      assert.strictEqual(yield* paid, 60)
+    }),
+  )
+
+  it.scopedLive("a list from a pipe goes on with --journal, and has a limit", () =>
+    Effect.gen(function* () {
+      const { cwd, key, list, paid, url } = yield* service()
+      list(sites(60))
+      writeFileSync(join(cwd, "a.csv.journal"), "")
+      const piped = (...more: ReadonlyArray<string>) =>
+        shell(cwd, "cat list.txt | authority", ["check", "-", "--key", key, "--url", url, ...more])
+      const refused = yield* piped("--output", "a.csv")
+      assert.include(
+        refused.stderr,
+        "a.csv.journal may have answers that were paid for; add --jour",
+      )
+      const limited = yield* piped("--journal", "j", "--max-credits", "59")
+      assert.include(limited.stderr, "the list may cost 60 credits, and --max-credits is 59")
+      assert.strictEqual(yield* paid, 0)
+      for (const format of ["csv", "json"]) {
+        const { code, stderr } = yield* piped("--journal", "j", "--format", format)
+        assert.strictEqual(code, 0, stderr)
+      }
+      assert.strictEqual(yield* paid, 60)
+    }),
+  )
+})
+
+/** Writes the journal of version 1.0, in which the last batches may have no answer. */
+const earlierJournal = (
+  path: string,
+  batches: ReadonlyArray<{ readonly urls: ReadonlyArray<string>; readonly isAnswered: boolean }>,
+) => {
+  const journal = new DatabaseSync(path)
+  journal.exec(`CREATE TABLE run (only INTEGER PRIMARY KEY, id TEXT NOT NULL, started_at INTEGER);
+    CREATE TABLE batches (number INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL,
+      sent_at INTEGER NOT NULL, credits_used INTEGER NOT NULL, results TEXT);
+    CREATE TABLE finished (only INTEGER PRIMARY KEY, at INTEGER NOT NULL)`)
+  journal.prepare("INSERT INTO run VALUES (1, 'old', ?)").run(Date.now())
+  const insert = journal.prepare("INSERT INTO batches VALUES (?, ?, ?, ?, ?)")
+  batches.forEach(({ isAnswered, urls }, i) => {
+    const fingerprint = createHash("sha256").update(JSON.stringify(urls)).digest("base64")
+    const results = JSON.stringify(urls.map((url) => (url === "x" ? "INVALID_URL" : [42, 7])))
+    const credits = isAnswered ? urls.filter((url) => url !== "x").length : 0
+    insert.run(i, fingerprint, Date.now(), credits, isAnswered ? results : null)
+  })
+  journal.close()
+}
+
+describe("the journal of an earlier version", () => {
+  for (const place of ["list.txt.journal", "out.csv.journal"]) {
+    it.scopedLive(`is taken over from ${place}, as far as it fits the list`, () =>
+      Effect.gen(function* () {
+        const { args, cwd, key, list, paid, url } = yield* service()
+        const [one, two, three] = [sites(49), sites(50, 100), sites(20, 200)]
+        earlierJournal(join(cwd, place), [
+          { urls: ["x", ...one], isAnswered: true },
+          { urls: two, isAnswered: true },
+          { urls: three, isAnswered: false },
+        ])
+        // The answer to the last batch was lost: the service charged it.
+        const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
+        yield* Effect.promise(() => client.check(three, { idempotencyKey: "old-2" }))
+        assert.strictEqual(yield* paid, 20)
+        list(["new.example.com", "x", ...one, "HTTP://SITE0.example.com", ...two, ...three])
+        const done = yield* verb(cwd, [...args, "--output", "out.csv"])
+        assert.strictEqual(done.code, 0, done.stderr)
+        assert.include(done.stdout, "121 have figures and 1 has none (1 INVALID_URL); 120 credits")
+        assert.strictEqual(yield* paid, 21)
+        const rows = csv(cwd, "out.csv")
+        assert.lengthOf(rows, 122)
+        assert.strictEqual(rows.filter(([, domain]) => domain === "42").length, 100)
+        const again = yield* verb(cwd, [...args, "--again"])
+        assert.strictEqual(again.code, 0, again.stderr)
+        assert.strictEqual(yield* paid, 21 + 120)
+      }),
+    )
+  }
+
+  it.scopedLive("is not ignored without a yes when it does not fit the list", () =>
+    Effect.gen(function* () {
+      const { args, cwd, list, paid } = yield* service()
+      earlierJournal(join(cwd, "list.txt.journal"), [{ urls: sites(50), isAnswered: true }])
+      list(sites(50).with(7, "other.example.com"))
+      const refused = yield* verb(cwd, args)
+      assert.strictEqual(refused.code, 1)
+      assert.match(
+        refused.stderr,
+        /^authority: 1 batch of the earlier journal does not fit the list, so up to 50 URLs may be charged a second time; add --yes/m,
+      )
+      assert.strictEqual(yield* paid, 0)
+      assert.strictEqual((yield* verb(cwd, [...args, "--yes"])).code, 0)
+      assert.strictEqual((yield* verb(cwd, args)).code, 0)
+      assert.strictEqual(yield* paid, 50)
+    }),
+  )
+})
+
+describe("the same list", () => {
+  it.scopedLive(
+    "has the same outcomes and price in authority check and in checkAll",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, key, paid, read, url } = yield* service()
+        const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
+        let before = 0
+        for (const [i, { content, name, urls }] of fixtures.entries()) {
+          writeFileSync(join(cwd, `${i}.txt`), content)
+          const command = args.with(1, `${i}.txt`)
+          const preview = yield* verb(cwd, [...command, "--preview", "--json"])
+          const done = yield* verb(cwd, [...command, "--output", `${i}.json`, "--columns", "url"])
+          assert.strictEqual(done.code, 0, done.stderr)
+          const byVerb = (yield* paid) - before
+          const results = yield* Effect.promise(() => collected(client.checkAll(urls)))
+          const byClient = (yield* paid) - before - byVerb
+          before += byVerb + byClient
+          assert.strictEqual(byVerb, byClient, name)
+          assert.strictEqual(JSON.parse(preview.stdout).preview.maxCredits, byVerb, name)
+          const outcomes: ReadonlyArray<Record<string, unknown>> = JSON.parse(read(`${i}.json`))
+          const facts = ["url", "domainAuthority", "pageAuthority", "spamScore", "reason"]
+          assert.deepStrictEqual(
+            outcomes.map((outcome) => facts.map((fact) => outcome[fact])),
+            results.flatMap(({ outcomes }) =>
+              outcomes.map((outcome) => facts.map((fact) => Object(outcome)[fact])),
+            ),
+            name,
+          )
+        }
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "of 5,000 rows over kill -9 every two seconds, with other lines and formats, costs each target once",
+    () =>
+      Effect.gen(function* () {
+        const provider = make((targets) => Effect.delay(succeeding(targets), "1 second"))
+        const { args, cwd, list, paid } = yield* service({ provider: provider.layer })
+        // 4,000 hosts, 600 exact duplicates, 300 other spellings, 100 rows without a host.
+        const urls = [
+          ...sites(4000),
+          ...sites(600, 100),
+          ...sites(300, 1000).map((site) => `HTTPS://${site.toUpperCase()}/#top`),
+          ...Array.from({ length: 100 }, (_, i) => `host${i}`),
+        ].sort((a, b) => hash(a).localeCompare(hash(b)))
+        let kills = 0
+        for (const format of ["csv", "json", "ndjson", "tsv", "csv", "json", "csv", "json"]) {
+          list([...urls.slice(kills * 37), ...urls.slice(0, kills * 30)])
+          const running = yield* start(cwd, [...args, "--output", `out.${format}`])
+          yield* Effect.sleep("2 seconds")
+          running.signal("SIGKILL")
+          yield* exited(running)
+          kills++
+        }
+        const before = yield* paid
+        assert.isAbove(before, 0)
+        assert.isBelow(before, 4000)
+        list(urls)
+        const done = yield* toEnd(cwd, [...args, "--output", "out.csv"])
+        assert.strictEqual(done.code, 0, done.stderr)
+        assert.deepStrictEqual(
+          csv(cwd, "out.csv").map(([url]) => url),
+          urls,
+        )
+        assert.include(done.stdout, "4,900 have figures and 100 have none (100 INVALID_URL); 4,000")
+        assert.strictEqual(yield* paid, 4000)
+        const json = yield* verb(cwd, [...args, "--output", "out.json"])
+        assert.strictEqual(json.code, 0, json.stderr)
+        assert.lengthOf(JSON.parse(readFileSync(join(cwd, "out.json"), "utf8")), 5000)
+        assert.strictEqual(yield* paid, 4000)
+      }),
+    timeout,
+  )
+})
+
+const collected = async <A>(results: AsyncIterable<A>) => {
+  const all: Array<A> = []
+  for await (const result of results) all.push(result)
+  return all
+}
+
+const hash = (text: string) => createHash("sha256").update(text).digest("hex")
