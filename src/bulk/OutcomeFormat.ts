@@ -9,10 +9,10 @@ import type { Item } from "../list/UrlList.ts"
 export const names = ["table", "csv", "tsv", "json", "ndjson"] as const
 export type Name = (typeof names)[number]
 
-/** A row of the list, and its outcome. */
+/** A row of the list, and its outcome; undefined for a URL that was left out. */
 export interface Row {
   readonly item: Item
-  readonly outcome: Outcome
+  readonly outcome: Outcome | undefined
 }
 
 export interface OutcomeFormat {
@@ -51,7 +51,11 @@ const tableRow = ({ item, outcome }: Row) => {
 }
 
 const objectOf = ({ item, outcome }: Row, own: OwnColumns) =>
-  JSON.stringify(own === undefined ? outcome : { ...outcome, list: ownCells(item, own) })
+  JSON.stringify({
+    url: item.url,
+    ...outcome,
+    ...(own !== undefined && { list: ownCells(item, own) }),
+  })
 
 const elements: OutcomeFormat["rows"] = (rows, own, areFirst) =>
   rows.map((row, i) => `${areFirst && i === 0 ? "" : ","}\n${objectOf(row, own)}`).join("")

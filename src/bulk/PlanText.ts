@@ -32,13 +32,16 @@ const unanswered = ({ doubtful, givenUp, repeated }: Plan) => [
       ]),
 ]
 
-const cost = ({ availableCredits, known, maxCredits, toBuy }: Plan) =>
+const cost = ({ availableCredits, known, maxCredits, price, toBuy }: Plan) =>
   availableCredits === undefined
     ? []
     : [
         `The service knows ${counted(known, "target")} and would buy ${count(toBuy)}.`,
-        `A check costs ${maxCredits === undefined ? "an unknown number of credits" : `at most ${counted(maxCredits, "credit")}`}, and the account has ${count(availableCredits)}.`,
+        `A check costs ${maxCredits === undefined ? "an unknown number of credits" : `at most ${counted(maxCredits, "credit")}${each(price)}`}, and the account has ${count(availableCredits)}.`,
       ]
+
+const each = (price: number | undefined) =>
+  price === undefined ? "" : ` (${count(price)} for each target)`
 
 /** Names what may be charged a second time, as a sentence without its period. */
 export const twice = (doubtful: Part): string =>

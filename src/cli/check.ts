@@ -320,7 +320,7 @@ const run = (options: Options, { doubtful, format, input, list, progress, sink }
           const outcome =
             run.outcomeOf(item.url) ?? (yield* Effect.promise(() => run.settled(item.url)))
           tally.add(outcome)
-          if (outcome !== undefined) rows.push({ item, outcome })
+          if (outcome !== undefined || run.status === "done") rows.push({ item, outcome })
         }
         if (rows.length === 0) return
         yield* sink.write(format.rows(rows, own, areFirst))
@@ -434,7 +434,9 @@ const reason = (
     case "Unauthorized":
       return "the service rejects the key; set AUTHORITY_API_KEY or --key to a valid one"
     case "InsufficientCredits":
-      return `the account is out of credits: ${said}; ask the operator of the service to grant more`
+      return said.includes("x-max-credits")
+        ? `the service has raised its price since this check began: ${said}`
+        : `the account is out of credits: ${said}; ask the operator of the service to grant more`
     case "InvalidBaseUrl":
       return `${said}; set the service's address with AUTHORITY_URL or --url`
     case "ConnectionFailed":

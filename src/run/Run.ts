@@ -364,7 +364,13 @@ export class Run {
       const client = options.connect(this.#onRetry(call, options))
       const { creditsUsed, outcomes } = await client.check(
         batch.items.map(({ url }) => url),
-        { idempotencyKey: batch.key, provenance: batch.provenance, signal },
+        {
+          idempotencyKey: batch.key,
+          // The plan has promised this price.
+          maxCredits: this.#price && Math.ceil(this.#price * batch.items.length),
+          provenance: batch.provenance,
+          signal,
+        },
       )
       const answer = { outcomes: [...outcomes], creditsUsed, answeredAt: Date.now() }
       const answered = { ...batch, answer }

@@ -282,7 +282,10 @@ describe("a bulk check that finished", () => {
         assert.strictEqual((yield* books).charged, 120)
         const again = yield* verb(cwd, [...command, "--again"])
         assert.strictEqual(again.code, 0, again.stderr)
-        assert.include(again.stderr, "A check costs at most 120 credits, and the account has 880.")
+        assert.include(
+          again.stderr,
+          "A check costs at most 120 credits (1 for each target), and the account has 880.",
+        )
         assert.include(again.stdout, "; 120 credits used. ")
         assert.strictEqual((yield* books).charged, 240)
       }),

@@ -191,6 +191,21 @@ describe("a run", () => {
     }),
   )
 
+  it.scopedLive("pays no more than the plan said when the price rises", () =>
+    Effect.gen(function* () {
+      const cheap = yield* service()
+      const dear = yield* service({ price: 2 })
+      const { journal } = memory()
+      const { run } = yield* begin(journal, sites(120), cheap.connect)
+      yield* Effect.promise(() => run.go({ connect: dear.connect }))
+      assert.deepStrictEqual([run.status, run.halt?.error._tag], ["halted", "InsufficientCredits"])
+      assert.strictEqual((yield* dear.books).charged, 0)
+      const { plan } = yield* finish(journal, sites(120), dear.connect)
+      assert.strictEqual(plan.maxCredits, 240)
+      assert.strictEqual((yield* dear.books).charged, 240)
+    }),
+  )
+
   it.scopedLive("counts identical URLs once when the service has no preview", () =>
     Effect.gen(function* () {
       const { books, connecting } = yield* service()
