@@ -112,7 +112,7 @@ const check = (given: Options) =>
       const doubtful = yield* consent(options, list)
       yield* list.begin
       const summary = yield* run(options, { input, format, sink, progress, list, doubtful })
-      return { summary, halt: list.run.halt }
+      return { summary, run: list.run }
     }).pipe(
       Effect.catchTags({
         ClientFailed: ({ error }) => new CheckStopped({ message: reason(error, options) }),
@@ -122,10 +122,11 @@ const check = (given: Options) =>
       Effect.scoped,
       Effect.onInterrupt(() => Console.error(`stopped; ${resume}`)),
     )
-    if (ended?.halt !== undefined) {
-      const why = reason(ended.halt.error, options)
+    if (ended !== undefined && ended.run.status !== "done") {
+      const { run, summary } = ended
+      const why = run.halt === undefined ? "" : `${reason(run.halt.error, options)}; `
       return yield* new CheckStopped({
-        message: `${why}; ${counted(ended.summary.left, "URL")} left; ${resume}`,
+        message: `${why}${counted(summary.left, "URL")} left; ${resume}`,
       })
     }
   }).pipe(Effect.onInterrupt(() => exitWithFailure))

@@ -61,7 +61,7 @@ const maxAtOnce = 4
  * How long a batch can be repeated under its idempotency key, in milliseconds. The service forgets
  * a key after 24 hours. The hour between is for the clocks and for the repeat itself.
  */
-export const repeatableMs = 23 * 60 * 60 * 1000
+const repeatableMs = 23 * 60 * 60 * 1000
 
 export class Run {
   readonly #journal: Journal
@@ -166,8 +166,7 @@ export class Run {
     const counts = new Map<string, number>()
     for await (const url of urls) counts.set(url, (counts.get(url) ?? 0) + 1)
     const open = [...counts.keys()].filter((url) => this.outcomeOf(url) === undefined)
-    const earliest = Date.now() - repeatableMs
-    this.#repeats = [...this.#pending.values()].filter(({ sentAt }) => sentAt > earliest)
+    this.#repeats = [...this.#pending.values()].filter(isRepeatable)
     if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts, new Set())
     const client = connect()
     const availableCredits = await client.availableCredits(options)
@@ -333,6 +332,8 @@ export class Run {
   async #work(options: GoOptions) {
     try {
       while (this.#status === "running" && this.#active <= this.#width) {
+        // The run may have paused for a day since its plan.
+        this.#repeats = this.#repeats.filter(isRepeatable)
         const batch = this.#repeats.shift() ?? this.#cut()
         if (batch === undefined) break
         await this.#deliver(batch, options)
@@ -361,7 +362,11 @@ export class Run {
         await this.#journal.keepBatch(batch)
         this.#pending.set(batch.key, batch)
       }
-      const client = options.connect(this.#onRetry(call, options))
+      const client = options.connect((error, waitMs) => {
+        if (this.#status !== "running" || !isRepeatable(batch)) call.controller.abort()
+        call.delay = { error, until: Date.now() + waitMs }
+        options.onChange?.()
+      })
       const { creditsUsed, outcomes } = await client.check(
         batch.items.map(({ url }) => url),
         {
@@ -380,14 +385,6 @@ export class Run {
       await this.#fail(batch, error, signal.aborted, options)
     } finally {
       this.#calls.delete(call)
-    }
-  }
-
-  #onRetry(call: Call, { onChange }: GoOptions): NonNullable<Options["onRetry"]> {
-    return (error, waitMs) => {
-      if (this.#status !== "running") call.controller.abort()
-      call.delay = { error, until: Date.now() + waitMs }
-      onChange?.()
     }
   }
 
@@ -446,6 +443,8 @@ export class Run {
     onChange?.()
   }
 }
+
+const isRepeatable = ({ sentAt }: Batch) => Date.now() - sentAt < repeatableMs
 
 function* piecesOf(urls: ReadonlyArray<string>) {
   for (let start = 0; start < urls.length; start += maxUrls)

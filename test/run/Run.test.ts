@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import * as v from "valibot"
+import { vi } from "vitest"
 import { AuthorityMetrics, type Options } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { Batch, Entry, type Journal } from "../../src/run/Journal.ts"
@@ -173,6 +174,23 @@ describe("a run", () => {
       const third = yield* finish(journal, list, connect)
       assert.strictEqual(third.plan.doubtful.targets, 0)
       assert.deepStrictEqual(third.plan.givenUp, { targets: 80, credits: 160 })
+    }),
+  )
+
+  it.scopedLive("does not repeat a batch after a pause of a day, until a new plan names it", () =>
+    Effect.gen(function* () {
+      const { books, connect, connecting } = yield* service()
+      const { journal } = memory()
+      const { run } = yield* finish(journal, sites(80), losing(connecting))
+      assert.strictEqual(run.status, "halted")
+      yield* Effect.acquireRelease(
+        Effect.sync(() => vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + dayMs })),
+        () => Effect.sync(() => vi.useRealTimers()),
+      )
+      yield* Effect.promise(() => run.go({ connect }))
+      assert.strictEqual((yield* books).charged, 80)
+      const { plan } = yield* begin(journal, sites(80), connect)
+      assert.strictEqual(plan.doubtful.targets, 80)
     }),
   )
 
