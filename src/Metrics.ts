@@ -83,12 +83,25 @@ export interface Origin {
   readonly of?: string | undefined
 }
 
+/** Figures of an earlier time from a provider's own history. */
+export interface Past {
+  /** The provider's date, in epoch milliseconds. */
+  readonly at: number
+  readonly metrics: Metrics
+  readonly index: string
+}
+
 /**
  * The result for one target. `detail` is for the operator's log and is not sent to the client.
  * Figures that are `isPartial` lack a part that the provider has, so they are not cached.
  */
 export type Outcome = Data.TaggedEnum<{
-  Checked: Origin & { readonly metrics: Metrics; readonly isPartial?: boolean }
+  Checked: Origin & {
+    readonly metrics: Metrics
+    readonly isPartial?: boolean
+    /** Only when `HistoryWanted` has the target's page. */
+    readonly history?: ReadonlyArray<Past>
+  }
   Failed: {
     readonly reason: FailureReason
     readonly cause: FailureCause

@@ -5,7 +5,7 @@
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
 import type * as Effect from "effect/Effect"
-import type { Metrics } from "./Metrics.ts"
+import type { Metrics, Past } from "./Metrics.ts"
 
 /** The figures of one page from one provider. */
 export interface Figures {
@@ -18,6 +18,20 @@ export interface Figures {
   /** As in `Origin`. */
   readonly index: string | undefined
   readonly of: string | undefined
+  /** Earlier figures from the provider's own history. */
+  readonly history?: ReadonlyArray<Past> | undefined
+}
+
+/** Figures that a provider gave for one page, the same from the first time to the last. */
+export interface Observation {
+  readonly provider: string
+  readonly metrics: Metrics
+  /** Times in epoch milliseconds. */
+  readonly fetchedAt: number
+  readonly lastFetchedAt: number
+  readonly index: string | undefined
+  /** True when the provider's own history gave the figures. `fetchedAt` is then its date. */
+  readonly ofVendor: boolean
 }
 
 /** Every method may die with StoreFailure. */
@@ -30,9 +44,23 @@ export class MetricsCache extends Context.Tag("authority/MetricsCache")<
       pages: NonEmptyReadonlyArray<string>,
       since: number,
     ) => Effect.Effect<ReadonlyArray<Figures>>
-    /** Stores figures and replaces older ones of the same pages. */
+    /**
+     * Stores figures and replaces older ones of the same pages. Replaced figures that differ become
+     * observations, and so does the `history` of the figures.
+     */
     readonly put: (figures: NonEmptyReadonlyArray<Figures>) => Effect.Effect<void>
-    /** Deletes the figures fetched at or before `until`, in epoch milliseconds. */
+    /**
+     * Returns the observations of one page from all providers, newest first: its figures, and what
+     * they replaced. Leaves out those stored at or before `since`, in epoch milliseconds.
+     */
+    readonly observations: (
+      page: string,
+      range: { readonly since: number; readonly limit: number },
+    ) => Effect.Effect<ReadonlyArray<Observation>>
+    /**
+     * Deletes the figures fetched at or before `until`, and the observations stored at or before
+     * it, in epoch milliseconds.
+     */
     readonly sweep: (until: number) => Effect.Effect<void>
   }
 >() {}

@@ -132,6 +132,8 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     ) => Effect.Effect<ReadonlyArray<boolean>>
     /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
+    /** True when a lookup returns the vendor's own history for the pages in `HistoryWanted`. */
+    readonly hasHistory?: boolean
     /**
      * Asks the vendor for its state, free of charge. Succeeds when the vendor can be reached and
      * accepts the credentials. Absent when the vendor has no free call.

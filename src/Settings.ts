@@ -274,6 +274,12 @@ export const all = {
     timeSpan("0 millis", "3650 days"),
     "how long a provider is not asked again for a target that it does not know",
   ),
+  history: setting(
+    "AUTHORITY_HISTORY",
+    "730d",
+    timeSpan("0 millis", "3650 days"),
+    "how long the history of figures is kept, if the cache is on; 0s turns it off",
+  ),
   cacheCapacity: setting(
     "AUTHORITY_CACHE_CAPACITY",
     "100000",

@@ -53,6 +53,78 @@ for (const [name, layer] of stores) {
     )
 
     test(
+      "figures bought again unchanged extend an observation, and other figures make a new one",
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        const other = { domainAuthority: 50, pageAuthority: 57.7 }
+        const bought = [
+          figures("example.com/", 10),
+          figures("example.com/", 20),
+          { ...figures("example.com/", 30), metrics: other },
+          { ...figures("example.com/", 40), metrics: other },
+          { ...figures("example.com/", 50), metrics: other, index: "2026-09" },
+          figures("example.com/", 25, "dataset"),
+          figures("example.org/", 60),
+        ]
+        for (const one of bought) yield* cache.put([one])
+        const seen = (limit: number, since = 0) =>
+          Effect.map(cache.observations("example.com/", { since, limit }), (observations) =>
+            observations.map((one) => [
+              one.provider,
+              one.fetchedAt,
+              one.lastFetchedAt,
+              one.metrics.domainAuthority,
+              one.metrics.spamScore,
+              one.index,
+            ]),
+          )
+        const all = [
+          ["moz", 50, 50, 50, undefined, "2026-09"],
+          ["moz", 30, 40, 50, undefined, undefined],
+          ["dataset", 25, 25, 49.29, 100, undefined],
+          ["moz", 10, 20, 49.29, 100, undefined],
+        ]
+        assert.deepStrictEqual(yield* seen(10), all)
+        assert.deepStrictEqual(yield* seen(2), all.slice(0, 2))
+        assert.deepStrictEqual(yield* seen(10, 25), all.slice(0, 2))
+        yield* cache.sweep(20)
+        assert.deepStrictEqual(yield* seen(10), all.slice(0, 3))
+        yield* cache.sweep(49)
+        assert.deepStrictEqual(yield* seen(10), all.slice(0, 1))
+      }),
+    )
+
+    test(
+      "the provider's own history becomes observations, whose age counts from the purchase",
+      Effect.gen(function* () {
+        const cache = yield* MetricsCache
+        const past = (at: number, authority: number) => ({
+          at,
+          metrics: { domainAuthority: authority, pageAuthority: authority },
+          index: `index ${at}`,
+        })
+        const history = [past(2, 7), past(1, 6)]
+        yield* cache.put([{ ...figures("example.com/", 100), history }])
+        const observed = cache.observations("example.com/", { since: 99, limit: 10 })
+        assert.deepStrictEqual(
+          (yield* observed).map(({ fetchedAt, index, metrics, ofVendor }) => [
+            fetchedAt,
+            metrics.domainAuthority,
+            index,
+            ofVendor,
+          ]),
+          [
+            [100, 49.29, undefined, false],
+            [2, 7, "index 2", true],
+            [1, 6, "index 1", true],
+          ],
+        )
+        yield* cache.sweep(100)
+        assert.deepStrictEqual(yield* observed, [])
+      }),
+    )
+
+    test(
       "the metrics cache returns no figures older than the given time, and a sweep deletes them",
       Effect.gen(function* () {
         const cache = yield* MetricsCache

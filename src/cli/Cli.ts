@@ -19,6 +19,7 @@ const verbs: Readonly<Record<string, Entry>> = {
   key: ["Create, list, rotate and revoke API keys", () => import("./key.ts")],
   credits: ["Grant credits, show balances, and verify the ledger", () => import("./credits.ts")],
   check: ["Check a list of URLs, of any length, through the HTTP API", () => import("./check.ts")],
+  history: ["Show the figures of a URL over time", () => import("./history.ts")],
   dataset: ["Import data for the provider dataset", () => import("./dataset.ts")],
   provider: [
     "Ask the providers whether they can serve, and what is left of the quota",

@@ -76,6 +76,24 @@ export const PreviewAnswer: Schema<Wire.PreviewAnswer> = v.object({
   }),
 })
 
+export const HistoryAnswer: Schema<Wire.HistoryAnswer> = v.object({
+  success: v.literal(true),
+  data: v.object({
+    url: v.string(),
+    target: v.string(),
+    observations: v.array(
+      v.object({
+        fetchedAt: v.string(),
+        lastFetchedAt: v.string(),
+        provider: v.string(),
+        index: v.nullable(v.string()),
+        ...Figures.entries,
+        ofVendor: v.exactOptional(v.literal(true)),
+      }),
+    ),
+  }),
+})
+
 export const CreditsAnswer: Schema<Wire.CreditsAnswer> = v.object({
   success: v.literal(true),
   data: v.object({ availableCredits: v.number() }),

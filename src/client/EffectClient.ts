@@ -17,7 +17,8 @@ import * as PromiseClient from "./PromiseClient.ts"
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
-export type { Provenance } from "../contract/Wire.ts"
+export type { History } from "./PromiseClient.ts"
+export type { Observation, Provenance } from "../contract/Wire.ts"
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
   readonly apiKey: Redacted.Redacted
@@ -62,6 +63,11 @@ export interface Client {
   readonly preview: (
     urls: ReadonlyArray<string>,
   ) => Effect.Effect<Preview, ClientError.AnyClientError>
+  /** The figures of a URL over time, free of charge. `limit` is 1 to 1000, by default 100. */
+  readonly history: (
+    url: string,
+    options?: { readonly limit?: number | undefined },
+  ) => Effect.Effect<PromiseClient.History, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
 }
@@ -107,6 +113,7 @@ export const make = ({
       check,
       checkAll: (urls, options) => checkAll(client, urls, options),
       preview: (urls) => called((signal) => client.preview(urls, { signal })),
+      history: (url, options) => called((signal) => client.history(url, { ...options, signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
     }
   })

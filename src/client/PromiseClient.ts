@@ -1,6 +1,12 @@
 /** The client for programs that do not use Effect: promises, `AbortSignal` and error classes. */
 import { v4 as uuid } from "uuid"
-import { batchPath, creditsPath, previewPath } from "../contract/Wire.ts"
+import {
+  batchPath,
+  creditsPath,
+  type HistoryAnswer,
+  historyPath,
+  previewPath,
+} from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
 import { checkAll as checkEach } from "./checkAll.ts"
 import { exchange } from "./Exchange.ts"
@@ -13,7 +19,7 @@ export * from "./ClientError.ts"
 export type { Options } from "./Options.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
-export type { Provenance } from "../contract/Wire.ts"
+export type { Observation, Provenance } from "../contract/Wire.ts"
 
 export interface CallOptions {
   /** Cancels the call, which then rejects with the signal's reason. */
@@ -36,6 +42,14 @@ export interface CheckOptions extends CallOptions {
    */
   readonly provenance?: boolean | undefined
 }
+
+export interface HistoryOptions extends CallOptions {
+  /** The maximum number of observations: 1 to 1000, by default 100. */
+  readonly limit?: number | undefined
+}
+
+/** The figures of a URL over time, newest first. */
+export type History = HistoryAnswer["data"]
 
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
   /** The maximum number of requests in flight; default 4. */
@@ -75,6 +89,8 @@ export interface AuthorityMetrics {
   ) => AsyncIterable<Outcomes.CheckResult>
   /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
   readonly preview: (urls: ReadonlyArray<string>, options?: CallOptions) => Promise<Preview.Preview>
+  /** Returns the figures of a URL over time, free of charge. */
+  readonly history: (url: string, options?: HistoryOptions) => Promise<History>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
 }
@@ -105,6 +121,12 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return body.data.availableCredits
   }
 
+  const history: AuthorityMetrics["history"] = async (url, { limit, signal } = {}) => {
+    const query = new URLSearchParams({ url, ...(limit !== undefined && { limit: String(limit) }) })
+    const { body } = await send({ path: `${historyPath}?${query}`, signal }, Bodies.HistoryAnswer)
+    return body.data
+  }
+
   const preview: AuthorityMetrics["preview"] = async (urls, { signal } = {}) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) {
@@ -117,5 +139,5 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>
     checkEach({ check, preview }, urls, options)
 
-  return { check, checkAll, preview, availableCredits }
+  return { check, checkAll, preview, history, availableCredits }
 }

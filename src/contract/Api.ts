@@ -224,6 +224,60 @@ export const PreviewResponse = Schema.Struct({
   ],
 })
 
+const Time = Schema.String.annotations({ description: "An ISO 8601 time." })
+
+const observed = {
+  fetchedAt: "2026-09-03T10:00:00.000Z",
+  lastFetchedAt: "2026-11-20T10:00:00.000Z",
+  provider: "moz",
+  index: null,
+  domainAuthority: 91,
+  pageAuthority: 74.5,
+  spamScore: 1,
+}
+
+const Observation = Schema.Struct({
+  fetchedAt: Time,
+  lastFetchedAt: Time,
+  provider: Schema.String,
+  index: Schema.NullOr(Schema.String).annotations({
+    description: "The provider's name or date of its index; null when it names none.",
+  }),
+  ...Metrics.fields,
+  ofVendor: Schema.optionalWith(
+    Schema.Literal(true).annotations({
+      description:
+        "Present when the provider's own history gave the figures. `fetchedAt` is then its date.",
+    }),
+    { exact: true },
+  ),
+}).annotations({
+  identifier: "Observation",
+  description:
+    "Figures that a provider gave. They were the same from `fetchedAt` to `lastFetchedAt`.",
+  examples: [observed],
+})
+
+export const HistoryResponse = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    url,
+    target: Schema.String.annotations({
+      description: "Host, path and query of the URL in canonical form.",
+    }),
+    observations: Schema.Array(Observation).annotations({ description: "Newest first." }),
+  }),
+}).annotations({
+  identifier: "HistoryResponse",
+  description: "The figures of a URL over time.",
+  examples: [
+    {
+      success: true,
+      data: { url: "Example.com", target: "example.com/", observations: [observed] },
+    },
+  ],
+})
+
 export const CreditsResponse = Schema.Struct({
   success: Schema.Literal(true),
   data: Schema.Struct({
@@ -266,6 +320,32 @@ const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
       "are known. Asks no provider, holds no credits and charges nothing.",
   )
 
+// Accepts any strings, as `BatchHeaders` does.
+const history = HttpApiEndpoint.get("history", Wire.historyPath)
+  .setUrlParams(
+    Schema.Struct({
+      url: Schema.optionalWith(
+        Schema.String.annotations({ description: "A domain or a URL. Required." }),
+        { exact: true },
+      ),
+      limit: Schema.optionalWith(
+        Schema.String.annotations({
+          description: `The maximum number of observations: 1 to ${Limits.maxObservations}, by default ${Limits.defaultObservations}.`,
+        }),
+        { exact: true },
+      ),
+    }),
+  )
+  .addSuccess(HistoryResponse)
+  .addError(Envelope.InvalidRequest.body)
+  .addError(Envelope.TooManyRequests.body)
+  .annotate(OpenApi.Summary, "The figures of a URL over time, free of charge")
+  .annotate(
+    OpenApi.Description,
+    "The figures that the service bought for any account. Figures that were bought again unchanged are one observation. " +
+      "Figures of another provider, or of another index, are another observation.",
+  )
+
 const metrics = HttpApiGroup.make("metrics", { topLevel: true })
   .annotate(OpenApi.Description, "The authority of domains and pages.")
   .add(
@@ -288,6 +368,7 @@ const metrics = HttpApiGroup.make("metrics", { topLevel: true })
       ),
   )
   .add(preview)
+  .add(history)
 
 const quota = HttpApiGroup.make("quota", { topLevel: true })
   .annotate(OpenApi.Description, "The account that owns the API key.")

@@ -85,12 +85,14 @@ export const Issue = Schema.Union(
       "invalid_content_type",
       "invalid_idempotency_key",
       "invalid_header",
+      "invalid_url",
+      "invalid_limit",
     ),
     message,
     path,
   }).annotations({
     identifier: "InvalidMessage",
-    description: "The body is not JSON, or a header is absent or wrong.",
+    description: "The body is not JSON, or a header or a parameter is absent or wrong.",
     examples: [{ code: "invalid_json", message: "The body is not valid JSON", path: [] }],
   }),
 ).annotations({ identifier: "ValidationIssue", description: "One violated constraint." })

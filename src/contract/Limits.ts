@@ -17,3 +17,7 @@ export const maxBodyParts = 10_000
 
 /** Maximum number of items of one list that are validated. It is larger than `maxUrls`. */
 export const maxJudgedItems = 100
+
+/** Maximum and default number of observations in one answer of the history. */
+export const maxObservations = 1000
+export const defaultObservations = 100

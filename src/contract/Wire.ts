@@ -5,6 +5,7 @@
 
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const previewPath = "/v1/metrics/da-pa/preview"
+export const historyPath = "/v1/metrics/da-pa/history"
 export const creditsPath = "/v1/quota/available-credits"
 
 /** The figures of one URL, each from 0 to 100. */
@@ -80,6 +81,30 @@ export interface PreviewAnswer {
     readonly maxCredits: number
     readonly availableCredits: number
     readonly affordable: boolean
+  }
+}
+
+/** Figures that a provider gave for a URL, the same from the first time to the last. */
+export interface Observation {
+  /** ISO 8601 times. */
+  readonly fetchedAt: string
+  readonly lastFetchedAt: string
+  readonly provider: string
+  readonly index: string | null
+  readonly domainAuthority: number
+  readonly pageAuthority: number
+  readonly spamScore?: number
+  /** True when the provider's own history gave the figures; `fetchedAt` is then its date. */
+  readonly ofVendor?: true
+}
+
+/** The body of the answer to a question for the history. */
+export interface HistoryAnswer {
+  readonly success: true
+  readonly data: {
+    readonly url: string
+    readonly target: string
+    readonly observations: ReadonlyArray<Observation>
   }
 }
 

@@ -14,6 +14,7 @@ import { ApiKeys } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import { Api } from "../contract/Api.ts"
 import { CreditLedger } from "../CreditLedger.ts"
+import { FigureHistory } from "../FigureHistory.ts"
 import * as Authorization from "./Authorization.ts"
 import { failure } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
@@ -43,7 +44,7 @@ export const make = (options: Options) =>
       matches.get(`${method === "HEAD" ? "GET" : method} ${routes.of(url)?.path}`) ?? noMatch
   })
 
-type Needed = ApiKeys | AuthorityCheck | CreditLedger | RateLimit
+type Needed = ApiKeys | AuthorityCheck | CreditLedger | FigureHistory | RateLimit
 
 // The contract's routes. They get only the services that their handlers need. The framework copies
 // the services of a route per request, so each further service would cost time.
@@ -62,7 +63,7 @@ const contract = Effect.gen(function* () {
     ),
   ),
   Effect.mapInputContext((context: Context.Context<Needed>) =>
-    Context.pick(ApiKeys, AuthorityCheck, CreditLedger, RateLimit)(context),
+    Context.pick(ApiKeys, AuthorityCheck, CreditLedger, FigureHistory, RateLimit)(context),
   ),
 )
 

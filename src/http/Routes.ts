@@ -33,3 +33,11 @@ const normalized = (url: string) =>
     .toLowerCase()
     .replaceAll(/\/+/g, "/")
     .replace(/(?<=.)\/$/, "")
+
+/** Decodes the query of a URL. Of parameters with the same name, the last counts. */
+export const queryOf = (url: string): Readonly<Record<string, string>> => {
+  const start = url.indexOf("?")
+  return start < 0 ? noQuery : Object.fromEntries(new URLSearchParams(url.slice(start)))
+}
+
+const noQuery = {}

@@ -26,6 +26,7 @@ import { type Call, CurrentRequest, mergeNames } from "./Call.ts"
 import { failure } from "./errorAnswer.ts"
 import * as RequestLog from "./RequestLog.ts"
 import * as Router from "./Router.ts"
+import * as Routes from "./Routes.ts"
 import { ServerRequest } from "./ServerRequest.ts"
 
 export interface Runner {
@@ -58,9 +59,9 @@ export const make = (
         // Sets the Deadline that the use case, the providers and the ledger read.
         [Deadline.key, current.deadline],
         [Scope.Scope.key, scope],
-        // No endpoint has parameters in its path or in its query.
+        // No endpoint has parameters in its path.
         [HttpRouter.RouteContext.key, { route, params: {} }],
-        [HttpServerRequest.ParsedSearchParams.key, {}],
+        [HttpServerRequest.ParsedSearchParams.key, Routes.queryOf(url)],
       ])
       if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)
       const context = Context.unsafeMake<Effect.Effect.Context<typeof app>>(services)

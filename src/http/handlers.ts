@@ -9,15 +9,17 @@ import * as Effect from "effect/Effect"
 import { type AccountId, CurrentAccount } from "../Account.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api, type PreviewResponse } from "../contract/Api.ts"
+import { Api, type HistoryResponse, type PreviewResponse } from "../contract/Api.ts"
 import { ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
+import * as FigureHistory from "../FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import * as CacheControl from "./CacheControl.ts"
 import { type Current, CurrentRequest } from "./Call.ts"
+import * as HistoryQuery from "./HistoryQuery.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
@@ -28,52 +30,67 @@ import { errorOf, refuse } from "./errorAnswer.ts"
  * violation and accepts content types other than JSON.
  */
 export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
-  Effect.map(Effect.all([AuthorityCheck, CreditLedger]), ([{ check, preview }, ledger]) =>
-    handlers
-      .handleRaw("checkBatch", ({ headers, request }) =>
-        Effect.gen(function* () {
-          const current = yield* CurrentRequest
-          const accountId = yield* CurrentAccount
-          const list = yield* listOf(request, current, accountId)
-          const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
-          const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
-          const wantsSources = PreferHeader.hasProvenance(headers["prefer"])
-          const { id: requestId, known } = current
-          const asked = {
-            ...list,
-            accountId,
-            requestId,
-            idempotencyKey,
-            limit,
-            wantsSources,
-            maxAgeMs: CacheControl.maxAgeMs(headers["cache-control"]),
-            known,
-          }
-          const report = yield* Effect.catchAll(check(asked), (refusal) =>
-            // An expired hold is a fault of the service, so it is logged and answered with 500.
-            refusal._tag === "HoldExpired" ? Effect.die(refusal) : refuse(errorOf(refusal, asked)),
-          )
-          current.report = report
-          CheckMeters.count(report)
-          return BatchAnswer.response(report)
-        }),
-      )
-      .handleRaw("previewBatch", ({ request }) =>
-        Effect.gen(function* () {
-          const accountId = yield* CurrentAccount
-          const list = yield* listOf(request, yield* CurrentRequest, accountId)
-          const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
-          const { entries, maxCredits, summary } = yield* preview(list, maxAgeMs)
-          const availableCredits = yield* availableCreditsOf(ledger, accountId)
-          const affordable = maxCredits <= availableCredits
-          const answer: typeof PreviewResponse.Encoded = {
-            success: true,
-            data: { entries, summary },
-            quota: { maxCredits, availableCredits, affordable },
-          }
-          return HttpServerResponse.unsafeJson(answer)
-        }),
-      ),
+  Effect.map(
+    Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory]),
+    ([{ check, preview }, ledger, history]) =>
+      handlers
+        .handleRaw("history", ({ urlParams: { limit, url = "" } }) =>
+          Effect.gen(function* () {
+            const most = yield* HistoryQuery.limitOf(limit)
+            const found = yield* Effect.mapError(history.of(url, most), HistoryQuery.noTarget)
+            const answer: typeof HistoryResponse.Encoded = {
+              success: true,
+              data: FigureHistory.documentOf(found),
+            }
+            return HttpServerResponse.unsafeJson(answer)
+          }),
+        )
+        .handleRaw("checkBatch", ({ headers, request }) =>
+          Effect.gen(function* () {
+            const current = yield* CurrentRequest
+            const accountId = yield* CurrentAccount
+            const list = yield* listOf(request, current, accountId)
+            const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
+            const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
+            const wantsSources = PreferHeader.hasProvenance(headers["prefer"])
+            const { id: requestId, known } = current
+            const asked = {
+              ...list,
+              accountId,
+              requestId,
+              idempotencyKey,
+              limit,
+              wantsSources,
+              maxAgeMs: CacheControl.maxAgeMs(headers["cache-control"]),
+              known,
+            }
+            const report = yield* Effect.catchAll(check(asked), (refusal) =>
+              // An expired hold is a fault of the service, so it is logged and answered with 500.
+              refusal._tag === "HoldExpired"
+                ? Effect.die(refusal)
+                : refuse(errorOf(refusal, asked)),
+            )
+            current.report = report
+            CheckMeters.count(report)
+            return BatchAnswer.response(report)
+          }),
+        )
+        .handleRaw("previewBatch", ({ request }) =>
+          Effect.gen(function* () {
+            const accountId = yield* CurrentAccount
+            const list = yield* listOf(request, yield* CurrentRequest, accountId)
+            const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
+            const { entries, maxCredits, summary } = yield* preview(list, maxAgeMs)
+            const availableCredits = yield* availableCreditsOf(ledger, accountId)
+            const affordable = maxCredits <= availableCredits
+            const answer: typeof PreviewResponse.Encoded = {
+              success: true,
+              data: { entries, summary },
+              quota: { maxCredits, availableCredits, affordable },
+            }
+            return HttpServerResponse.unsafeJson(answer)
+          }),
+        ),
   ),
 )
 

@@ -17,6 +17,7 @@ import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { peekable } from "../Direct.ts"
 import { Freshness } from "../Freshness.ts"
+import { HistoryWanted } from "../VendorHistory.ts"
 import { checkedFrom, missing, type Outcome } from "../Metrics.ts"
 import { type Figures, MetricsCache } from "../MetricsCache.ts"
 import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
@@ -36,6 +37,10 @@ export interface Options {
   readonly minAge?: Duration.DurationInput
   /** How long past their lifetime figures still answer when the vendor fails; default 0. */
   readonly staleIfError?: Duration.DurationInput
+  /** How long observations are kept; default 0, which keeps none. */
+  readonly history?: Duration.DurationInput
+  /** True when the vendor has a history of its own, which fills that of a new domain. */
+  readonly hasVendorHistory?: boolean
   /**
    * Maximum number of pages whose figures are in memory. The limit is per provider. A page with a
    * long address counts as several pages, as `Lru` says.
@@ -62,7 +67,12 @@ export const make = (
     const meters = Meters.make(provider)
     const memory = makeMemory(options.capacity)
     const staleMs = Duration.toMillis(options.staleIfError ?? 0)
-    const store = yield* tolerantStore(provider, ttlMs + staleMs)
+    const historyMs = Duration.toMillis(options.history ?? 0)
+    const store = yield* tolerantStore(provider, Math.max(ttlMs + staleMs, historyMs))
+    const historyWanted =
+      historyMs > 0 && options.hasVendorHistory === true
+        ? newDomains(store)
+        : () => Effect.succeed(nothingWanted)
     const minAgeMs = Duration.toMillis(options.minAge ?? 0)
     const accepted = Effect.map(Freshness, (maxAgeMs) =>
       Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs)),
@@ -106,13 +116,18 @@ export const make = (
         // While these targets waited in the queue, another call may have fetched some of them.
         const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
         const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
-        const outcomes = yield* askFor(inner, targets, known)
+        const wanted = yield* historyWanted(targets)
+        const outcomes = yield* Effect.provideService(
+          askFor(inner, targets, known),
+          HistoryWanted,
+          wanted,
+        )
         const fetchedAt = yield* Clock.currentTimeMillis
         targets.forEach(({ page }, i) => {
           const outcome = outcomes[i]
           if (known[i] !== undefined || outcome?._tag !== "Checked" || outcome.isPartial) return
-          const { index, metrics, of } = outcome
-          const figures = { provider, page, metrics, fetchedAt, index, of }
+          const { history, index, metrics, of } = outcome
+          const figures = { provider, page, metrics, fetchedAt, index, of, history }
           memory.learn(figures)
           store.put(figures)
         })
@@ -134,6 +149,20 @@ const recaller = (memory: Memory, store: TolerantStore, accepted: Effect.Effect<
     const stored = new Map(figures.map((found) => [found.page, memory.learn(found)]))
     return known.map((outcome, i) => outcome ?? stored.get(targets[i]?.page ?? ""))
   })
+
+/**
+ * Finds the domains of which the store has no figures, however old. A vendor's history is that of a
+ * domain, so other pages of the domain do not get it.
+ */
+const newDomains = (store: TolerantStore) =>
+  Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
+    const pages = targets.flatMap(({ domain, page }) => (page === `${domain}/` ? [page] : []))
+    if (!Arr.isNonEmptyArray(pages)) return nothingWanted
+    const seen = new Set((yield* store.get(pages, 0)).map(({ page }) => page))
+    return new Set(pages.filter((page) => !seen.has(page)))
+  })
+
+const nothingWanted: ReadonlySet<string> = new Set()
 
 /** Replaces failures of the vendor by figures of at most the age `keptMs`. */
 const staleAnswers = (store: TolerantStore, keptMs: number) =>
@@ -257,7 +286,8 @@ const tolerantStore = (provider: string, keptMs: number) =>
       put: (figures: Figures) => {
         const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
         if (!isKept) return
-        waiting.set(figures.page, figures)
+        const isBusy = waiting.size >= maxWaitingHistories
+        waiting.set(figures.page, isBusy ? { ...figures, history: undefined } : figures)
         hasWaiting.unsafeOpen()
       },
     }
@@ -294,17 +324,18 @@ const restMs = 5000
 /** How long a flush waits to collect more figures. */
 const writeDelay = Duration.millis(200)
 
-/** Divides figures into the writes of the store, by the length of their addresses. */
+/** Divides figures into the writes of the store, by the length of the addresses in their rows. */
 const inPuts = (figures: ReadonlyArray<Figures>) => {
   const puts: Array<Arr.NonEmptyArray<Figures>> = []
   let characters = putCharacters
   for (const one of figures) {
     const last = puts.at(-1)
-    characters += one.page.length
+    const length = one.page.length * (1 + (one.history?.length ?? 0))
+    characters += length
     if (last !== undefined && last.length < putSize && characters <= putCharacters) last.push(one)
     else {
       puts.push([one])
-      characters = one.page.length
+      characters = length
     }
   }
   return puts
@@ -319,6 +350,9 @@ const putCharacters = 20_000
 // Maximum number of pages whose figures wait for a flush. The figures of further pages are not
 // saved in the store and stay in memory only.
 const maxWaiting = 20_000
+
+// Maximum number of waiting pages that have a vendor's history, of about 100 figures each.
+const maxWaitingHistories = 1000
 
 // Maximum length of a page's address (`Target.page`) in the store, in characters, because
 // PostgreSQL limits an index entry to about 2,700 bytes. Figures with a longer address stay in

@@ -77,10 +77,10 @@ export const decorated = <E, R>(
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
-const memoryOf = ({ name }: Provider, { cache }: Options) =>
+const memoryOf = ({ hasHistory = false, name }: Provider, { cache }: Options) =>
   Duration.isZero(cache.ttl)
     ? Effect.succeed({ writeThrough: unchanged, readThrough: unchanged })
-    : Cached.make(name, cache)
+    : Cached.make(name, { hasVendorHistory: hasHistory, ...cache })
 
 const unchanged = (provider: Provider) => provider
 

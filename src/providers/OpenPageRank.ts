@@ -14,9 +14,10 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { fitting } from "../schema/fitting.ts"
 import * as TypeGuard from "../schema/TypeGuard.ts"
-import { checkedFrom, type Outcome, providerFailed } from "../Metrics.ts"
+import { checkedFrom, type Outcome, type Past, providerFailed } from "../Metrics.ts"
 import type { MetricsProvider } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
+import { HistoryWanted } from "../VendorHistory.ts"
 import type { Ask } from "./Chunks.ts"
 import { vendor } from "./vendor.ts"
 import * as VendorHttp from "./VendorHttp.ts"
@@ -41,7 +42,8 @@ export const layer = (options: {
 
   const lookup: Ask = Effect.fnUntraced(function* (targets) {
     const domains = [...new Set(targets.map(({ domain }) => domain))]
-    const json = { domains, include_history: false }
+    const wanted = yield* HistoryWanted
+    const json = { domains, include_history: targets.some(({ page }) => wanted.has(page)) }
     const response = yield* http.send({ url: options.url, json })
     if (isFormer && (response.status === 401 || response.status === 403)) {
       return yield* http.error("Refused", `HTTP ${response.status}, ${moved}`, response)
@@ -58,12 +60,20 @@ export const layer = (options: {
     const absent = misfit === undefined ? missing : unreadable(http.misfit(misfit))
     return targets.map((target) => {
       const item = items.get(target.domain)
-      if (item !== undefined) return outcomeOf(target, item, as_of, http)
+      if (item !== undefined) {
+        const outcome = outcomeOf(target, item, as_of, http)
+        return wanted.has(target.page) ? withHistory(outcome, item) : outcome
+      }
       return refused.has(target.domain) ? notADomain : absent
     })
   })
 
-  return vendor({ name: "open-page-rank", batchSize, lookup: http.watched(lookup) })
+  return vendor({
+    name: "open-page-rank",
+    batchSize,
+    hasHistory: true,
+    lookup: http.watched(lookup),
+  })
 }
 
 const moved =
@@ -90,12 +100,31 @@ const outcomeOf = (
       if (rank === undefined) {
         return providerFailed("Open PageRank does not know the domain", "unknown")
       }
-      // Ten times 5.77 is 57.699999999999996, so round to the vendor's two decimals.
-      const authority = Math.round(rank * 1000) / 100
-      const metrics = { domainAuthority: authority, pageAuthority: authority }
-      return checkedFrom(metrics, { index, of: domain === host ? undefined : domain })
+      return checkedFrom(metricsOf(rank), { index, of: domain === host ? undefined : domain })
     },
   })
+
+const metricsOf = (rank: number) => {
+  // Ten times 5.77 is 57.699999999999996, so round to the vendor's two decimals.
+  const authority = Math.round(rank * 1000) / 100
+  return { domainAuthority: authority, pageAuthority: authority }
+}
+
+// Adds the vendor's monthly figures. Leaves out those of this index, those that the vendor
+// estimated to fill a gap, and those that cannot be read.
+const withHistory = (outcome: Outcome, item: unknown): Outcome => {
+  if (outcome._tag === "Failed") return outcome
+  const { values } = fitting(
+    Either.getOrElse(decodeHistory(item), () => []),
+    decodePast,
+  )
+  const history = values.flatMap(({ date, estimated, open_page_rank }): ReadonlyArray<Past> =>
+    estimated === true || date === outcome.index
+      ? []
+      : [{ at: Date.parse(date), metrics: metricsOf(open_page_rank), index: date }],
+  )
+  return { ...outcome, history }
+}
 
 // Every figure of a domain that was not found is null.
 const rankOf = (item: unknown) =>
@@ -119,6 +148,22 @@ const decodeNamed = TypeGuard.decoder(Schema.Struct({ domain: Schema.String }))
 
 const decodeFound = TypeGuard.decoder(Schema.Struct({ found: Schema.Boolean }))
 
-const decodeRank = TypeGuard.decoder(
-  Schema.Struct({ open_page_rank: Schema.Number.pipe(Schema.between(0, 10)) }),
+const Rank = Schema.Number.pipe(Schema.between(0, 10))
+
+const decodeRank = TypeGuard.decoder(Schema.Struct({ open_page_rank: Rank }))
+
+const History = Schema.Struct({ history: Schema.Array(Schema.Unknown) })
+
+const decodeHistory = (item: unknown) =>
+  Either.map(TypeGuard.decoder(History)(item), ({ history }) => history)
+
+const decodePast = TypeGuard.decoder(
+  Schema.Struct({
+    date: Schema.String.pipe(
+      Schema.pattern(/^\d{4}-\d\d-\d\d$/),
+      Schema.filter((date) => !Number.isNaN(Date.parse(date))),
+    ),
+    open_page_rank: Rank,
+    estimated: Schema.optional(Schema.NullOr(Schema.Boolean)),
+  }),
 )

@@ -7,6 +7,7 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../cache/CachedApiKeys.ts"
+import * as FigureHistory from "../FigureHistory.ts"
 import * as Server from "../http/Server.ts"
 import { Credits } from "../ledger/Credits.ts"
 import { MetricsProvider } from "../MetricsProvider.ts"
@@ -26,7 +27,11 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
 }) =>
   Effect.map(Settings.Settings, (settings) =>
     serverOf(settings).pipe(
-      Layer.provide([sweeper.layer, useCase(settings)]),
+      Layer.provide([
+        sweeper.layer,
+        useCase(settings),
+        FigureHistory.layer({ kept: settings.history }),
+      ]),
       Layer.provideMerge(CachedApiKeys.layer),
       Layer.provideMerge(Layer.provideMerge(parts.provider, parts.stores)),
       Layer.provide(Layer.succeed(ReconnectLimit, reconnectLimit(settings))),

@@ -177,7 +177,7 @@ export const allInDatabase = Layer.mergeAll(
   database,
 )
 
-const ofVerbs = Layer.mergeAll(accounts, apiKeys, creditLedger, health, rankings)
+const ofVerbs = Layer.mergeAll(accounts, apiKeys, creditLedger, health, metricsCache, rankings)
 
 /** What most verbs need. Fails with NoDatabase when the database does not exist. */
 export const forVerbs = Layer.provideMerge(ofVerbs, existing)

@@ -16,6 +16,7 @@ export const decorated = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
         capacity: settings.cacheCapacity,
         minAge: settings.cacheMinAge,
         staleIfError: settings.cacheStaleIfError,
+        history: settings.history,
       },
     }),
   ).pipe(Layer.unwrapEffect)

@@ -5,12 +5,17 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
-import { metricsOf, Score } from "../Metrics.ts"
-import { type Figures, MetricsCache } from "../MetricsCache.ts"
+import { metricsOf, type Past, Score } from "../Metrics.ts"
+import { type Figures, MetricsCache, type Observation } from "../MetricsCache.ts"
+import * as BulkRows from "./bulkRows.ts"
 import * as Failure from "./Failure.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
 
-/** Stores metrics in SQL, in the table `figures`. */
+/**
+ * Stores metrics in SQL. The table `figures` has the latest figures of each page, which are also its
+ * latest observation. A trigger copies figures that are replaced by others to `observations`, so
+ * figures that are bought once, or bought again unchanged, are one row and cost no further write.
+ */
 export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Layer.effect(
   MetricsCache,
   Effect.gen(function* () {
@@ -31,9 +36,41 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
         WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`,
     })
 
-    const deleteSome = (until: number) => sql`
+    const findObservations = SqlSchema.findAll({
+      Request: Schema.Struct({ page: Schema.String, since: Schema.Number, limit: Schema.Int }),
+      Result: ObservationRow,
+      // The key of `figures` begins with the provider, so this finds the providers one by one.
+      execute: ({ limit, page, since }) => sql`
+        WITH RECURSIVE providers (name) AS (
+          SELECT MIN(provider) FROM figures
+          UNION ALL
+          SELECT (SELECT MIN(provider) FROM figures WHERE provider > name)
+          FROM providers WHERE name IS NOT NULL
+        )
+        SELECT provider, COALESCE(since, fetched_at) AS fetched_at, fetched_at AS last_fetched_at,
+          vendor_index, domain_authority, page_authority, spam_score, 0 AS of_vendor
+        FROM providers JOIN figures ON provider = name
+        WHERE page = ${page} AND fetched_at > ${since}
+        UNION ALL
+        SELECT provider, fetched_at, last_fetched_at, vendor_index, domain_authority,
+          page_authority, spam_score, of_vendor
+        FROM observations
+        WHERE page = ${page} AND stored_at > ${since}
+        ORDER BY fetched_at DESC, provider LIMIT ${limit}`,
+    })
+
+    const insertFigures = BulkRows.inserter(sql, figuresTable)
+    const insertPast = BulkRows.inserter(sql, pastTable)
+
+    const deleteFigures = (until: number) => sql`
       DELETE FROM figures WHERE (provider, page) IN (
         SELECT provider, page FROM figures WHERE fetched_at <= ${until} LIMIT ${sweepSize}
+      ) RETURNING page`
+
+    const deleteObservations = (until: number) => sql`
+      DELETE FROM observations WHERE (page, provider, fetched_at) IN (
+        SELECT page, provider, fetched_at FROM observations
+        WHERE stored_at <= ${until} LIMIT ${sweepSize}
       ) RETURNING page`
 
     return MetricsCache.of({
@@ -45,32 +82,34 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
         ),
       ),
 
-      put: Effect.fn("MetricsCache.put")((figures) =>
-        sql`
-          INSERT INTO figures ${sql.insert(Arr.sort(figures, byPage).map(toRow))}
-          ON CONFLICT (provider, page) DO UPDATE SET
-            domain_authority = excluded.domain_authority,
-            page_authority = excluded.page_authority,
-            spam_score = excluded.spam_score,
-            fetched_at = excluded.fetched_at,
-            vendor_index = excluded.vendor_index,
-            of_domain = excluded.of_domain`.pipe(
+      put: Effect.fn("MetricsCache.put")((unsorted) => {
+        const figures = Arr.sort(unsorted, byPage)
+        return Effect.all([insertFigures(figures), insertPast(figures.flatMap(pastsOf))]).pipe(
           // On SQLite, a statement outside a transaction would not wait for the write lock.
           sql.withTransaction,
           retried,
           Effect.asVoid,
           Failure.orDie,
+        )
+      }),
+
+      observations: Effect.fn("MetricsCache.observations")((page, range) =>
+        findObservations({ page, ...range }).pipe(
+          retried,
+          Effect.map((rows) => rows.map(toObservation)),
+          Failure.orDie,
         ),
       ),
 
       sweep: Effect.fn("MetricsCache.sweep")((until) =>
-        sql
-          .withTransaction(deleteSome(until))
-          .pipe(
-            Effect.repeat({ while: (deleted) => deleted.length === sweepSize }),
-            Effect.asVoid,
-            Failure.orDie,
-          ),
+        Effect.forEach(
+          [deleteFigures(until), deleteObservations(until)],
+          (deleteSome) =>
+            Effect.repeat(sql.withTransaction(deleteSome), {
+              while: (deleted) => deleted.length === sweepSize,
+            }),
+          { discard: true },
+        ).pipe(Failure.orDie),
       ),
     })
   }),
@@ -108,13 +147,73 @@ const fromRow = (row: typeof Row.Type): Figures => {
   }
 }
 
-const toRow = ({ fetchedAt, index, metrics, of, page, provider }: Figures): typeof Row.Type => ({
-  provider,
-  page,
-  domainAuthority: metrics.domainAuthority,
-  pageAuthority: metrics.pageAuthority,
-  spamScore: metrics.spamScore ?? null,
-  fetchedAt,
-  vendorIndex: index ?? null,
-  ofDomain: of ?? null,
+const figuresTable: BulkRows.Table<Figures> = {
+  name: "figures",
+  key: ["provider", "page"],
+  columns: {
+    provider: ["TEXT", ({ provider }) => provider],
+    page: ["TEXT", ({ page }) => page],
+    domain_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.domainAuthority],
+    page_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.pageAuthority],
+    spam_score: ["DOUBLE PRECISION", ({ metrics }) => metrics.spamScore ?? null],
+    fetched_at: ["BIGINT", ({ fetchedAt }) => fetchedAt],
+    vendor_index: ["TEXT", ({ index }) => index ?? null],
+    of_domain: ["TEXT", ({ of }) => of ?? null],
+    since: ["BIGINT", () => null],
+  },
+  changes: {
+    // Null when the figures changed: the trigger `figures_changed` looks at it.
+    since: `CASE
+      WHEN figures.domain_authority = excluded.domain_authority
+        AND figures.page_authority = excluded.page_authority
+        AND figures.spam_score IS NOT DISTINCT FROM excluded.spam_score
+        AND figures.vendor_index IS NOT DISTINCT FROM excluded.vendor_index
+      THEN COALESCE(figures.since, figures.fetched_at) END`,
+  },
+}
+
+interface PastRow extends Past {
+  readonly page: string
+  readonly provider: string
+  readonly storedAt: number
+}
+
+const pastsOf = ({ fetchedAt, history = [], page, provider }: Figures) =>
+  history.map((past): PastRow => ({ ...past, page, provider, storedAt: fetchedAt }))
+
+const pastTable: BulkRows.Table<PastRow> = {
+  name: "observations",
+  key: ["page", "provider", "fetched_at"],
+  columns: {
+    page: ["TEXT", ({ page }) => page],
+    provider: ["TEXT", ({ provider }) => provider],
+    fetched_at: ["BIGINT", ({ at }) => at],
+    last_fetched_at: ["BIGINT", ({ at }) => at],
+    vendor_index: ["TEXT", ({ index }) => index],
+    domain_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.domainAuthority],
+    page_authority: ["DOUBLE PRECISION", ({ metrics }) => metrics.pageAuthority],
+    spam_score: ["DOUBLE PRECISION", ({ metrics }) => metrics.spamScore ?? null],
+    of_vendor: ["BIGINT", () => 1],
+    stored_at: ["BIGINT", ({ storedAt }) => storedAt],
+  },
+}
+
+const ObservationRow = Schema.Struct({
+  provider: Schema.String,
+  fetchedAt: Schema.Int,
+  lastFetchedAt: Schema.Int,
+  vendorIndex: Schema.NullOr(Schema.String),
+  domainAuthority: Score,
+  pageAuthority: Score,
+  spamScore: Schema.NullOr(Score),
+  ofVendor: Schema.Int,
+})
+
+const toObservation = (row: typeof ObservationRow.Type): Observation => ({
+  provider: row.provider,
+  metrics: metricsOf(row.domainAuthority, row.pageAuthority, row.spamScore),
+  fetchedAt: row.fetchedAt,
+  lastFetchedAt: row.lastFetchedAt,
+  index: row.vendorIndex ?? undefined,
+  ofVendor: row.ofVendor === 1,
 })

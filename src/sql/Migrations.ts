@@ -149,6 +149,56 @@ const imports = Effect.gen(function* () {
   yield* sql`ALTER TABLE ranking ADD COLUMN imported_at BIGINT`
 })
 
+const observations = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  const clustered = sql.onDialectOrElse({
+    sqlite: () => sql.literal("WITHOUT ROWID"),
+    orElse: () => sql.literal(""),
+  })
+  // Since when the figures are the same. Null: since `fetched_at`.
+  yield* sql`ALTER TABLE figures ADD COLUMN since BIGINT`
+  yield* sql`
+    CREATE TABLE observations (
+      page TEXT NOT NULL,
+      provider TEXT NOT NULL,
+      fetched_at BIGINT NOT NULL,
+      last_fetched_at BIGINT NOT NULL,
+      vendor_index TEXT,
+      domain_authority DOUBLE PRECISION NOT NULL,
+      page_authority DOUBLE PRECISION NOT NULL,
+      spam_score DOUBLE PRECISION,
+      of_vendor BIGINT NOT NULL,
+      stored_at BIGINT NOT NULL,
+      PRIMARY KEY (page, provider, fetched_at)
+    ) ${clustered}`
+  yield* sql`CREATE INDEX observations_by_age ON observations (stored_at)`
+  yield* sql.onDialectOrElse({
+    sqlite: () => sql`
+      CREATE TRIGGER figures_changed BEFORE UPDATE ON figures
+      WHEN NEW.since IS NULL AND OLD.fetched_at < NEW.fetched_at
+      BEGIN ${replaced(sql)} END`,
+    orElse: () =>
+      Effect.zipRight(
+        sql`
+          CREATE FUNCTION keep_figures() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN ${replaced(sql)} RETURN NEW; END $$`,
+        sql`
+          CREATE TRIGGER figures_changed BEFORE UPDATE ON figures
+          FOR EACH ROW WHEN (NEW.since IS NULL AND OLD.fetched_at < NEW.fetched_at)
+          EXECUTE FUNCTION keep_figures()`,
+      ),
+  })
+})
+
+/** Copies the figures that an update replaces. For SQLite and PL/pgSQL. */
+const replaced = (sql: SqlClient.SqlClient) =>
+  sql.literal(`
+    INSERT INTO observations
+    VALUES (
+      OLD.page, OLD.provider, COALESCE(OLD.since, OLD.fetched_at), OLD.fetched_at,
+      OLD.vendor_index, OLD.domain_authority, OLD.page_authority, OLD.spam_score, 0, OLD.fetched_at
+    ) ON CONFLICT DO NOTHING;`)
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -157,6 +207,7 @@ const migrations = {
   "5_processes": processes,
   "6_origins": origins,
   "7_imports": imports,
+  "8_observations": observations,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -31,24 +31,28 @@ export const isAmong = (sql: SqlClient.SqlClient, texts: ReadonlyArray<string>) 
   })
 }
 
-type Type = "TEXT" | "BIGINT"
+type Type = "TEXT" | "BIGINT" | "DOUBLE PRECISION"
 
-/** A table, how each column's cell is made of a record, and the columns of the key if rows are replaced. */
+/**
+ * A table, and how each column's cell is made of a record. When there is a `key`, a row with the
+ * same key is replaced: columns in `changes` get these SQL values, and the others their new cells.
+ */
 export interface Table<A> {
   readonly name: string
   readonly columns: Readonly<Record<string, readonly [Type, (record: A) => string | number | null]>>
   readonly key?: ReadonlyArray<string>
+  readonly changes?: Readonly<Record<string, string>>
 }
 
 /** The parts of an INSERT into the table. `rowOf` makes the row of a record. */
-export const insertionOf = <A>({ columns, key, name }: Table<A>) => {
+export const insertionOf = <A>({ changes = {}, columns, key, name }: Table<A>) => {
   const names = Object.keys(columns)
   const cells = Object.values(columns).map(([, cell]) => cell)
-  const changes = names.filter((each) => key?.includes(each) === false)
+  const changed = names.filter((each) => key?.includes(each) === false)
   return {
     into: `INSERT INTO ${name} (${names.join(", ")})`,
     onConflict: key
-      ? `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changes.map((each) => `${each} = excluded.${each}`).join(", ")}`
+      ? `ON CONFLICT (${key.join(", ")}) DO UPDATE SET ${changed.map((each) => `${each} = ${changes[each] ?? `excluded.${each}`}`).join(", ")}`
       : "",
     rowOf: (record: A) => cells.map((cell) => cell(record)),
   }

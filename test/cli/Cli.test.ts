@@ -94,6 +94,43 @@ describe("the verbs with --json", () => {
       }),
   )
 
+  it.scopedLive("the verb history prints the observations of a URL, newest first", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* document(cwd, "account", "create", "acme")
+      const database = new DatabaseSync(join(cwd, "authority.db"))
+      const at = Date.now()
+      database
+        .prepare(
+          "INSERT INTO figures VALUES ('moz', 'example.com/', 40, 30.5, NULL, ?, 'May', NULL, ?)",
+        )
+        .run(at, at - 1000)
+      database.close()
+      assert.deepStrictEqual(yield* document(cwd, "history", "http://EXAMPLE.com"), {
+        url: "http://EXAMPLE.com",
+        target: "example.com/",
+        observations: [
+          {
+            fetchedAt: new Date(at - 1000).toISOString(),
+            lastFetchedAt: new Date(at).toISOString(),
+            provider: "moz",
+            index: "May",
+            domainAuthority: 40,
+            pageAuthority: 30.5,
+          },
+        ],
+      })
+      const table = yield* verb(cwd, ["history", "example.com"])
+      assert.match(
+        table.stdout,
+        /^FROM +TO +PROVIDER +INDEX +DA +PA +SPAM\n.+ moz +May +40 +30\.5\n$/,
+      )
+      const bad = yield* verb(cwd, ["history", "localhost"])
+      assert.strictEqual(bad.code, 1)
+      assert.match(bad.stderr, /its host is not under a public domain ending/)
+    }),
+  )
+
   it.scopedLive(
     "credits verify and doctor name each unreadable row, and other CLI verbs fail",
     () =>

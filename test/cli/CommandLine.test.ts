@@ -65,6 +65,7 @@ describe("wrong usage", () => {
     "key create --account a --expires-in 3651d": /'--expires-in <TIME>': .+ at most 3650d/,
     "key rotate id --grace soon": /'--grace <TIME>': expected a length of time/,
     "dataset import list.csv --format tranco --top 0": /'--top <N>': expected a whole number, 1/,
+    "history example.com --limit 0": /'--limit <N>': expected 1 to 1000/,
     "check list.txt": /'--key <KEY>'/,
     "check --key": /'--key <KEY>'/,
     "check --key am_1 --url localhost": /'--url <URL>': expected an http or https address/,

@@ -20,6 +20,7 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { type Lookup, make, succeeding } from "../support/ScriptedProvider.ts"
 import { sqliteFile } from "../support/Stores.ts"
+import { figureHistory } from "../support/figureHistory.ts"
 import { temporaryFolder } from "../support/temporaryFolder.ts"
 import { batch } from "../support/TestServer.ts"
 import { connect, listen, request } from "../../scripts/support/RawHttp.ts"
@@ -45,7 +46,7 @@ const serviceOf = (lookup: Lookup, port = 0) =>
       hasSyntheticFigures: false,
       rateLimit: undefined,
     }).pipe(
-      Layer.provide(AuthorityCheck.layer({ price: Credits.make(1) })),
+      Layer.provide([AuthorityCheck.layer({ price: Credits.make(1) }), figureHistory()]),
       Layer.provide([MemoryHealth.layer, provider.layer]),
       Layer.provideMerge(sqliteFile(filename)),
       Layer.buildWithScope(scope),

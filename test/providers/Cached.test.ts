@@ -50,7 +50,12 @@ const asBought = (outcomes: ReadonlyArray<Outcome>) =>
   })
 
 const storeWith = (method: Effect.Effect<never>) =>
-  Effect.provideService(MetricsCache, { get: () => method, put: () => method, sweep: () => method })
+  Effect.provideService(MetricsCache, {
+    get: () => method,
+    put: () => method,
+    observations: () => method,
+    sweep: () => method,
+  })
 
 describe("Cached", () => {
   it.scoped("a cached provider looks up a target once per time to live", () =>

@@ -1,9 +1,15 @@
 import { assert, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as TestClock from "effect/TestClock"
+import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { checkedFrom, type Outcome } from "../../src/Metrics.ts"
+import { MetricsCache } from "../../src/MetricsCache.ts"
+import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import * as Cached from "../../src/providers/Cached.ts"
 import * as FakeOpenPageRank from "../../scripts/support/FakeOpenPageRank.ts"
 import * as FakeVendor from "../../scripts/support/FakeVendor.ts"
-import { lookup, tags } from "../support/lookup.ts"
+import { lookup, tags, targets } from "../support/lookup.ts"
 
 const checked = (domain: string, of?: string) => {
   const authority = Math.round(FakeOpenPageRank.rank(domain) * 1000) / 100
@@ -95,6 +101,41 @@ for (const change of [
     }),
   )
 }
+
+it.scoped(
+  "the first purchase of a domain fills its history with the vendor's figures, and no other purchase asks for them",
+  () =>
+    Effect.gen(function* () {
+      const opr = yield* FakeOpenPageRank.make
+      const cached = yield* Cached.make("open-page-rank", {
+        ttl: Duration.hours(1),
+        capacity: 10,
+        history: Duration.days(730),
+        hasVendorHistory: true,
+      })
+      const vendor = yield* Effect.provide(MetricsProvider, opr.layer)
+      const provider = cached.writeThrough(vendor)
+      const asked = () => opr.calls.map(({ json }) => Object(json).include_history)
+      yield* TestClock.adjust("1 hour")
+      yield* provider.lookup(targets("example.com", "example.com/a", "example.org/a"))
+      yield* TestClock.adjust("2 hours")
+      yield* provider.lookup(targets("example.com"))
+      assert.deepStrictEqual(asked(), [true, false])
+      yield* TestClock.adjust("1 second")
+      const store = yield* MetricsCache
+      const seen = (page: string) =>
+        Effect.map(store.observations(page, { since: -1, limit: 10 }), (observations) =>
+          observations.map((one) => [one.ofVendor, one.index, one.metrics.domainAuthority]),
+        )
+      const now = Math.round(FakeOpenPageRank.rank("example.com") * 1000) / 100
+      assert.sameDeepMembers(yield* seen("example.com/"), [
+        [true, "2018-02-01", 57.7],
+        [true, "2018-01-01", 86.3],
+        [false, FakeOpenPageRank.index, now],
+      ])
+      assert.deepStrictEqual(yield* seen("example.com/a"), [[false, FakeOpenPageRank.index, now]])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+)
 
 it.scoped("an Open PageRank of 5.77 is the authority 57.7, without a rounding error", () =>
   Effect.gen(function* () {

@@ -28,6 +28,7 @@ import * as MemoryHealth from "../../src/memory/Health.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
+import { figureHistory } from "./figureHistory.ts"
 import { inSql, type Ports } from "./Stores.ts"
 import { temporaryFolder } from "./temporaryFolder.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
@@ -99,7 +100,7 @@ export const start = (mode: Mode, options: Options) =>
       },
       { price, isOn: mode === "express", load },
     ).pipe(
-      Layer.provide(AuthorityCheck.layer({ price })),
+      Layer.provide([AuthorityCheck.layer({ price }), figureHistory()]),
       Layer.provide(MemoryHealth.layer),
       Layer.provide(
         Layer.effectContext(

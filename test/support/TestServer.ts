@@ -26,9 +26,11 @@ import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import * as MemoryCreditLedger from "../../src/memory/CreditLedger.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
+import type { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as Composition from "../../src/server/Composition.ts"
+import { figureHistory } from "./figureHistory.ts"
 import { type Ports, sqliteFile } from "./Stores.ts"
 import * as RawHttp from "../../scripts/support/RawHttp.ts"
 
@@ -43,6 +45,8 @@ export interface Options {
   readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
   readonly health?: Layer.Layer<Health>
+  /** The store of the history; by default, an empty one. */
+  readonly figures?: Layer.Layer<MetricsCache>
   readonly logLevel?: LogLevel.LogLevel
   readonly limits?: Partial<NodeServer.Limits>
 }
@@ -82,7 +86,7 @@ export const start = (options: Options = {}) =>
         },
         { price, isOn: hasExpress },
       ).pipe(
-        Layer.provide(AuthorityCheck.layer({ price })),
+        Layer.provide([AuthorityCheck.layer({ price }), figureHistory(options.figures)]),
         Layer.provide(options.provider ?? Sandbox.layer),
         Layer.provide(options.health ?? MemoryHealth.layer),
         Layer.provideMerge(CachedApiKeys.layer),

@@ -1,0 +1,152 @@
+import { assert, describe, it } from "@effect/vitest"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import * as EffectClient from "../../src/client/EffectClient.ts"
+import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
+import { historyPath } from "../../src/contract/Wire.ts"
+import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import { type Figures, MetricsCache } from "../../src/MetricsCache.ts"
+import { start } from "../support/TestServer.ts"
+
+/** A server whose store has these figures, put one after the other. */
+const running = (...all: ReadonlyArray<Figures>) =>
+  Effect.gen(function* () {
+    const figures = Layer.effect(
+      MetricsCache,
+      Effect.tap(MetricsCache, (cache) => Effect.forEach(all, (one) => cache.put([one]))),
+    ).pipe(Layer.provide(MemoryMetricsCache.layer))
+    const server = yield* start({ figures })
+    const ask = (query: string, key = server.key) =>
+      Effect.map(
+        server.send({ path: `${historyPath}${query}`, headers: { "x-api-key": key } }),
+        ({ status, text }) => ({ status, body: JSON.parse(text) }),
+      )
+    return { ...server, ask }
+  })
+
+const days = (n: number) => Date.now() - n * 86_400_000
+const iso = (ms: number) => new Date(ms).toISOString()
+
+const times = { old: days(740), first: days(50), last: days(20), latest: days(1) }
+
+const bought = (fetchedAt: number, more: Partial<Figures> = {}): Figures => ({
+  provider: "moz",
+  page: "example.com/",
+  metrics: { domainAuthority: 40, pageAuthority: 30.5, spamScore: 1 },
+  fetchedAt,
+  index: undefined,
+  of: undefined,
+  ...more,
+})
+
+const all = [
+  bought(times.old, { provider: "dataset" }),
+  bought(times.first),
+  bought(times.last),
+  bought(times.latest, {
+    metrics: { domainAuthority: 41, pageAuthority: 30.5 },
+    index: "2026-11-01",
+    history: [{ at: 1, metrics: { domainAuthority: 9, pageAuthority: 9 }, index: "1970-01-01" }],
+  }),
+]
+
+const observations = [
+  {
+    fetchedAt: iso(times.latest),
+    lastFetchedAt: iso(times.latest),
+    provider: "moz",
+    index: "2026-11-01",
+    domainAuthority: 41,
+    pageAuthority: 30.5,
+  },
+  {
+    fetchedAt: iso(times.first),
+    lastFetchedAt: iso(times.last),
+    provider: "moz",
+    index: null,
+    domainAuthority: 40,
+    pageAuthority: 30.5,
+    spamScore: 1,
+  },
+  {
+    fetchedAt: iso(1),
+    lastFetchedAt: iso(1),
+    provider: "moz",
+    index: "1970-01-01",
+    domainAuthority: 9,
+    pageAuthority: 9,
+    ofVendor: true as const,
+  },
+]
+
+const url = "HTTPS://Example.com/#top"
+const data = { url, target: "example.com/", observations }
+
+describe("the history", () => {
+  it.scopedLive(
+    "the history lists the figures of a URL's target, newest first and no older than the setting says",
+    () =>
+      Effect.gen(function* () {
+        const { ask, books } = yield* running(...all)
+        const query = `?url=${encodeURIComponent(url)}`
+        assert.deepStrictEqual(yield* ask(query), { status: 200, body: { success: true, data } })
+        const { body } = yield* ask(`${query}&limit=1`)
+        assert.deepStrictEqual(body.data.observations, observations.slice(0, 1))
+        const { body: none } = yield* ask("?url=example.org")
+        assert.deepStrictEqual(none.data.observations, [])
+        assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+      }),
+  )
+
+  for (const [query, issue] of Object.entries({
+    "": { code: "invalid_url", message: "The parameter url is absent", path: ["url"] },
+    "?url=": { code: "invalid_url", message: "The parameter url is absent", path: ["url"] },
+    "?url=localhost": {
+      code: "invalid_url",
+      message: "The url cannot be checked: its host is not under a public domain ending",
+      path: ["url"],
+    },
+    ...Object.fromEntries(
+      ["0", "1001", "1e3", "-1", ""].map((limit) => [
+        `?url=example.com&limit=${limit}`,
+        { code: "invalid_limit", message: "The limit must be 1 to 1000", path: ["limit"] },
+      ]),
+    ),
+  })) {
+    it.scopedLive(`the history of ${JSON.stringify(query)} is a 400 with one issue`, () =>
+      Effect.gen(function* () {
+        const { ask } = yield* running()
+        const { body, status } = yield* ask(query)
+        assert.strictEqual(status, 400)
+        assert.deepStrictEqual(body.error.issues, [issue])
+      }),
+    )
+  }
+
+  it.scopedLive("the history needs a key, and takes no other method than GET", () =>
+    Effect.gen(function* () {
+      const { ask, key, send } = yield* running()
+      assert.strictEqual((yield* ask("?url=example.com", "am_none")).status, 401)
+      const post = {
+        path: `${historyPath}?url=a.com`,
+        method: "POST",
+        headers: { "x-api-key": key },
+      }
+      assert.strictEqual((yield* send(post)).status, 405)
+    }),
+  )
+
+  it.scopedLive("both clients return the history", () =>
+    Effect.gen(function* () {
+      const { key, url: baseUrl } = yield* running(...all)
+      const client = AuthorityMetrics({ baseUrl, apiKey: key })
+      assert.deepStrictEqual(yield* Effect.promise(() => client.history(url)), data)
+      const effectClient = yield* EffectClient.make({ baseUrl, apiKey: Redacted.make(key) })
+      const { observations: latest } = yield* effectClient.history(url, { limit: 1 })
+      assert.deepStrictEqual(latest, observations.slice(0, 1))
+      const error = yield* Effect.flip(effectClient.history("localhost"))
+      assert.strictEqual(error._tag, "ValidationError")
+    }),
+  )
+})
