@@ -2,14 +2,13 @@
 import type { Part, Plan } from "../run/Plan.ts"
 import { counted } from "../text/counted.ts"
 
-/** Describes the plan in sentences. `now` is in epoch milliseconds. */
-export const describe = (plan: Plan, now: number): string =>
-  [
-    `Of ${counted(plan.total, "URL")}, ${count(plan.valid)} can be checked and ${count(plan.invalid)} cannot; ${counted(plan.duplicates, "is a duplicate", "are duplicates")}.`,
-    ...answered(plan, now),
-    ...unanswered(plan),
-    ...cost(plan),
-  ].join(" ")
+/** Describes the plan, in lines. `now` is in epoch milliseconds. */
+export const describe = (plan: Plan, now: number): ReadonlyArray<string> => [
+  `Of ${counted(plan.total, "URL")}, ${count(plan.valid)} can be checked and ${count(plan.invalid)} cannot; ${counted(plan.duplicates, "is a duplicate", "are duplicates")}.`,
+  ...answered(plan, now),
+  ...unanswered(plan),
+  ...cost(plan),
+]
 
 const answered = ({ answered, oldest, paid }: Plan, now: number) =>
   oldest === undefined

@@ -210,7 +210,7 @@ const showPreview = (
       )
     }
     const now = yield* Clock.currentTimeMillis
-    yield* line(json ? JSON.stringify({ preview: plan }) : PlanText.describe(plan, now))
+    yield* line(json ? JSON.stringify({ preview: plan }) : PlanText.describe(plan, now).join("\n"))
   })
 
 /** Says what the check will do and cost, before it starts. */
@@ -220,7 +220,7 @@ const announce = (
   { report }: Progress.Progress,
 ) =>
   Effect.gen(function* () {
-    yield* report(PlanText.describe(plan, yield* Clock.currentTimeMillis))
+    for (const text of PlanText.describe(plan, yield* Clock.currentTimeMillis)) yield* report(text)
     if (again && !isAnew && plan.answered > 0) {
       yield* report("The list is not finished, so --again continues it.")
     }

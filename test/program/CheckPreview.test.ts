@@ -22,7 +22,7 @@ describe("authority check --preview", () => {
       assert.strictEqual(code, 0, stderr)
       assert.strictEqual(
         stdout,
-        "Of 122 URLs, 120 can be checked and 2 cannot; 60 are duplicates. The service knows 60 targets and would buy 0. A check costs at most 120 credits (2 for each target), and the account has 1,000.\n",
+        "Of 122 URLs, 120 can be checked and 2 cannot; 60 are duplicates.\nThe service knows 60 targets and would buy 0.\nA check costs at most 120 credits (2 for each target), and the account has 1,000.\n",
       )
       assert.match(
         stderr,

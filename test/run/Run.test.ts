@@ -1,5 +1,6 @@
 /** The engine of `authority check` and of the console, over HTTP against the service. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as v from "valibot"
 import { vi } from "vitest"
@@ -7,6 +8,8 @@ import { AuthorityMetrics, type Options } from "../../src/client/PromiseClient.t
 import { Credits } from "../../src/ledger/Credits.ts"
 import { Batch, Entry, type Journal } from "../../src/run/Journal.ts"
 import { type Connect, Run } from "../../src/run/Run.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 
 /** A journal that survives its run, as text. */
@@ -221,6 +224,62 @@ describe("a run", () => {
       const { plan } = yield* finish(journal, sites(120), dear.connect)
       assert.strictEqual(plan.maxCredits, 240)
       assert.strictEqual((yield* dear.books).charged, 240)
+    }),
+  )
+
+  it.scopedLive("waits for the rate limit, in the plan and in the batches", () =>
+    Effect.gen(function* () {
+      const { books, connecting, paths } = yield* service({
+        rateLimit: { requests: 4, per: Duration.seconds(1) },
+      })
+      const connect = connecting({ patienceMs: 20_000 })
+      const { run } = yield* finish(memory().journal, sites(200), connect)
+      assert.strictEqual(run.status, "done")
+      assert.isAbove(paths.length, 9)
+      assert.strictEqual((yield* books).charged, 200)
+    }),
+  )
+
+  it.scopedLive("a second stop aborts the batches in flight, which are repeated later", () =>
+    Effect.gen(function* () {
+      const gate = yield* Effect.makeLatch()
+      const provider = make((targets) => Effect.zipRight(gate.await, succeeding(targets)))
+      const { books, connecting } = yield* service({ provider: provider.layer })
+      const connect = connecting({ patienceMs: 20_000 })
+      const { run } = yield* begin(memory().journal, sites(80), connect)
+      const stopped = run.go({ connect })
+      yield* eventually("the provider is asked", () => provider.calls.length === 2)
+      run.stop()
+      assert.strictEqual(run.status, "stopping")
+      run.stop()
+      yield* Effect.promise(() => stopped)
+      assert.deepStrictEqual([run.status, run.progress.answered], ["stopped", 0])
+      yield* gate.open
+      yield* Effect.promise(() => run.go({ connect }))
+      assert.deepStrictEqual([run.status, run.progress.answered], ["done", 80])
+      assert.strictEqual((yield* books).charged, 80)
+    }),
+  )
+
+  it.scopedLive("stops when the journal fails, and its unstored answers cost nothing more", () =>
+    Effect.gen(function* () {
+      const { books, connect } = yield* service()
+      const { journal } = memory()
+      const full: Journal = {
+        ...journal,
+        keepBatch: async (batch) => {
+          if (batch.answer !== undefined) throw new Error("the disk is full")
+          await journal.keepBatch(batch)
+        },
+      }
+      const { run } = yield* begin(full, sites(300), connect)
+      const error = yield* Effect.promise(() => run.go({ connect }).catch(String))
+      assert.strictEqual(error, "Error: the disk is full")
+      assert.strictEqual(run.isActive, false)
+      assert.isAtMost((yield* books).charged, 200)
+      const again = yield* finish(journal, sites(300), connect)
+      assert.deepStrictEqual([again.run.status, again.run.creditsUsed], ["done", 300])
+      assert.strictEqual((yield* books).charged, 300)
     }),
   )
 
