@@ -7,7 +7,7 @@ import { type AnyClientError, isClientError } from "../client/ClientError.ts"
 import { judging } from "../client/Targets.ts"
 import { forgetful } from "../run/Journal.ts"
 import type { Plan } from "../run/Plan.ts"
-import { type Connect, Run } from "../run/Run.ts"
+import { type Connect, type PlanOptions, Run } from "../run/Run.ts"
 import { type CheckJournal, JournalFailed } from "./CheckJournal.ts"
 import { adopt } from "./EarlierBatches.ts"
 
@@ -29,7 +29,7 @@ export interface CheckedList {
   readonly finish: Effect.Effect<void, JournalFailed>
 }
 
-interface Options {
+interface Options extends Pick<PlanOptions, "onProgress"> {
   readonly connect: Connect
   readonly openJournal: (
     filename: string,
@@ -45,7 +45,7 @@ interface Options {
 /** Opens the journal until the scope closes, and plans the run, free of charge. */
 export const open = (
   urls: ReadonlyArray<string>,
-  { connect, earlier, isRenewed, journal: filename, openJournal }: Options,
+  { connect, earlier, isRenewed, journal: filename, onProgress, openJournal }: Options,
 ): Effect.Effect<CheckedList, JournalFailed | ClientFailed, Scope.Scope> =>
   Effect.gen(function* () {
     const journal = filename === undefined ? undefined : yield* openJournal(filename)
@@ -58,7 +58,7 @@ export const open = (
       misfits = yield* attempt(() => adopt(old, urls, judge, journal))
     }
     const run = yield* attempt(() => Run.open(journal ?? forgetful, { isAnew }))
-    const plan = yield* attempt((signal) => run.plan(urls, connect, { signal }))
+    const plan = yield* attempt((signal) => run.plan(urls, connect, { signal, onProgress }))
     return {
       run,
       plan,

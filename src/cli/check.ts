@@ -97,7 +97,9 @@ const check = (given: Options) =>
     const ended = yield* Effect.gen(function* () {
       if (journal === undefined || !existsSync(journal)) yield* greet(options)
       const isOnScreen = output === undefined && process.stdout.isTTY
-      const progress = yield* Progress.make({ unit: "URLs", isLogged: true, isDrawn: !isOnScreen })
+      const shown = { unit: "URLs", isLogged: true, isDrawn: !isOnScreen }
+      const previewed = yield* Progress.make(shown)
+      const progress = yield* Progress.make(shown)
       const sink =
         output === undefined || options.preview ? stdout : yield* OutcomeFile.file(output)
       const list = yield* CheckedList.open(input.urls, {
@@ -106,6 +108,7 @@ const check = (given: Options) =>
         journal,
         earlier: output === undefined ? undefined : `${output}.journal`,
         isRenewed: options.again,
+        onProgress: (done, all) => Effect.runSync(previewed.show(done / all, done, "previewed")),
       })
       if (options.preview) return yield* showPreview(options, input, list)
       yield* announce(options, list, progress)

@@ -29,6 +29,11 @@ export interface Delay {
   readonly error: AnyClientError
 }
 
+export interface PlanOptions extends CallOptions {
+  /** Called with the number of URLs that the service has previewed, and of those that it has to. */
+  readonly onProgress?: ((done: number, all: number) => void) | undefined
+}
+
 export interface GoOptions {
   readonly connect: Connect
   /** The maximum number of batches in flight; default 4. */
@@ -161,7 +166,7 @@ export class Run {
   async plan(
     urls: Iterable<string> | AsyncIterable<string>,
     connect: Connect,
-    options: CallOptions = {},
+    options: PlanOptions = {},
   ): Promise<Plan> {
     const counts = new Map<string, number>()
     for await (const url of urls) counts.set(url, (counts.get(url) ?? 0) + 1)
@@ -169,7 +174,7 @@ export class Run {
     this.#repeats = [...this.#pending.values()].filter(isRepeatable)
     if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts, new Set())
     const client = connect()
-    const availableCredits = await client.availableCredits(options)
+    const availableCredits = await client.availableCredits({ signal: options.signal })
     const known = await this.#judge(open, client, options)
     return this.#planOf(counts, known, availableCredits)
   }
@@ -205,9 +210,10 @@ export class Run {
   async #judge(
     urls: ReadonlyArray<string>,
     client: ReturnType<Connect>,
-    options: CallOptions,
+    { onProgress, ...options }: PlanOptions,
   ): Promise<ReadonlySet<string>> {
     const known = new Set<string>()
+    let done = 0
     const judge = judging(client)
     const pieces = piecesOf(urls)
     const next = async () => pieces.next()
@@ -216,6 +222,8 @@ export class Run {
       if (fresh.length > 0) await this.#journal.keepEntries(fresh)
       for (const entry of fresh) this.#entries.set(entry.url, entry)
       for (const target of judged.known) known.add(target)
+      done += judged.entries.length
+      onProgress?.(done, urls.length)
       this.#price = judged.price ?? this.#price
     }
     return known
