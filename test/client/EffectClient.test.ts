@@ -6,6 +6,7 @@ import * as Redacted from "effect/Redacted"
 import * as Stream from "effect/Stream"
 import * as Client from "../../src/client/EffectClient.ts"
 import { good, refused } from "../support/serviceAnswers.ts"
+import { eventually } from "../../scripts/support/eventually.ts"
 import { start } from "../support/TestServer.ts"
 
 const clientOf = (url: string, key: string, options: Partial<Client.Options> = {}) =>
@@ -78,6 +79,49 @@ describe("against the service", () => {
         )
         assert.strictEqual((yield* server.books).charged, 118)
       }),
+  )
+})
+
+describe("a stream of URLs", () => {
+  it.scopedLive(
+    "a stream that fails ends checkAll with its error, after what was sent before",
+    () =>
+      Effect.gen(function* () {
+        const server = yield* start()
+        const client = yield* clientOf(server.url, server.key)
+        const urls = Stream.range(0, 59).pipe(
+          Stream.map((i) => `site${i}.example.com`),
+          Stream.concat(Stream.fail("the list broke")),
+        )
+        const sizes: Array<number> = []
+        const error = yield* client.checkAll(urls).pipe(
+          Stream.runForEach(({ outcomes }) => Effect.sync(() => sizes.push(outcomes.length))),
+          Effect.flip,
+        )
+        assert.deepStrictEqual([error, sizes], ["the list broke", [50]])
+      }),
+  )
+
+  it.scopedLive("the interruption of checkAll aborts its requests, and closes the stream", () =>
+    Effect.gen(function* () {
+      const signals: Array<AbortSignal | null | undefined> = []
+      let isClosed = false
+      const client = yield* clientOf("http://service", "am_1", {
+        fetch: (_, { signal }) => {
+          signals.push(signal)
+          return new Promise(() => {})
+        },
+      })
+      const urls = Stream.range(0, 1000).pipe(
+        Stream.map(String),
+        Stream.ensuring(Effect.sync(() => (isClosed = true))),
+      )
+      const fiber = yield* Effect.fork(Stream.runDrain(client.checkAll(urls, { concurrency: 2 })))
+      yield* eventually("both requests are sent", () => signals.length === 2)
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(signals.every((signal) => signal?.aborted))
+      yield* eventually("the stream is closed", () => isClosed)
+    }),
   )
 })
 
