@@ -154,7 +154,10 @@ export const verb = Verb.make({
         "--column <COLUMN>",
         "header name or number of the CSV column with the URLs (default: the only column with URLs)",
       )
-      .option("--output <FILE>", "file for the outcome of each URL; - for stdout (default: stdout)")
+      .option(
+        "-o, --output <FILE>",
+        "file for the outcome of each URL; - for stdout (default: stdout)",
+      )
       .addOption(
         new Option(
           "--format <FORMAT>",
@@ -257,7 +260,7 @@ const consent = (options: Options, { misfits, plan }: CheckedList.CheckedList) =
     const cost = sum(maxCredits, choice === "again" ? doubtful.credits : 0)
     const { maxCredits: limit } = options
     const total = sum(cost, sum(paid, givenUp.credits))
-    if (limit !== undefined && (total === undefined || total > limit)) {
+    if (limit !== undefined && cost !== 0 && (total === undefined || total > limit)) {
       return yield* new CheckStopped({ message: aboveLimit(limit, cost, paid) })
     }
     const isShort = (cost ?? 0) > (availableCredits ?? Number.POSITIVE_INFINITY)

@@ -69,7 +69,7 @@ describe("wrong usage", () => {
     "check list.txt": /'--key <KEY>'/,
     "check --key": /'--key <KEY>'/,
     "check --key am_1 --url localhost": /'--url <URL>': expected an http or https address/,
-    "check --key am_1 --output ": /'--output <FILE>': expected a file name, or - for stdout/,
+    "check --key am_1 --output ": /--output <FILE>': expected a file name, or - for stdout/,
     "check --key am_1 --format xml": /table, csv, tsv, json, ndjson/,
   }
 

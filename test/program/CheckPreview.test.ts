@@ -105,6 +105,9 @@ describe("authority check --max-credits", () => {
         refused.stderr,
         "the list may cost 50 credits, after 70 already paid, and --max-credits is 119",
       )
+      list(twice.slice(0, 10))
+      const paid = yield* verb(cwd, [...args, "--max-credits", "1"])
+      assert.strictEqual(paid.code, 0, paid.stderr)
     }),
   )
 })

@@ -137,7 +137,15 @@ describe("a list that is checked more than once", () => {
       for (const format of ["csv", "tsv", "json", "ndjson", "table", "csv"]) {
         const { code, stderr } = yield* verb(cwd, [...args, "--format", format])
         assert.strictEqual(code, 0, stderr)
-        const file = yield* verb(cwd, [...args, "--output", `out.${format}`, "--format", format])
+        const limit = ["--max-credits", "60"]
+        const file = yield* verb(cwd, [
+          ...args,
+          "-o",
+          `out.${format}`,
+          "--format",
+          format,
+          ...limit,
+        ])
         assert.strictEqual(file.code, 0, file.stderr)
       }
       assert.strictEqual(yield* paid, 60)
