@@ -34,7 +34,7 @@ const find = (earlier: ReadonlyArray<EarlierBatch>, list: ReadonlyArray<string>)
   const lengths = new Set([maxUrls, ...earlier.flatMap(({ results }) => results?.length ?? [])])
   return list.flatMap((_, start) =>
     [...new Set([...lengths, list.length - start])].flatMap((length) => {
-      if (length > Math.min(maxUrls, list.length - start)) return []
+      if (left.size === 0 || length > Math.min(maxUrls, list.length - start)) return []
       const urls = list.slice(start, start + length)
       const batch = left.get(fingerprintOf(urls))
       if (batch === undefined) return []
