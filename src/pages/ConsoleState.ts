@@ -279,17 +279,18 @@ export const openRun = async (id: string) => {
 /** Deletes a run, unless it is active. */
 export const deleteRun = async (id: string) => {
   if (activeRun.value?.id === id) return
+  try {
+    // Before the run leaves the page: a reload must not bring it back.
+    await (await opening)?.remove(id)
+  } catch (error) {
+    return report(error)
+  }
   batch(() => {
     if (shown.value?.id === id) shown.value = undefined
     runs.value = runs.value.filter((run) => run.id !== id)
     past.value = past.value.filter((summary) => summary.id !== id)
   })
   unkept.delete(id)
-  try {
-    await (await opening)?.remove(id)
-  } catch (error) {
-    return report(error)
-  }
   // The deletion may have freed space for results that could not be stored.
   for (const run of runs.value) keepMissed(run)
 }

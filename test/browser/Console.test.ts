@@ -247,7 +247,11 @@ describe.skipIf(isMissing)("the console", () => {
               .getByLabel("Choose a file")
               .setInputFiles({ name: "list.csv", mimeType: "text/csv", buffer }),
           )
-          const shown = `${urls.length} ${urls.length === 1 ? "address" : "addresses"}${from}`
+          const distinct = new Set(urls).size
+          const duplicates = urls.length - distinct
+          const shown =
+            `${distinct} ${distinct === 1 ? "address" : "addresses"}${from}` +
+            (duplicates === 0 ? "" : ` · ${duplicates} duplicate left out`)
           yield* act(() => page.getByText(shown, { exact: true }).last().waitFor())
           yield* act(() => page.getByRole("button", { name: "Remove" }).click())
         }
