@@ -14,10 +14,7 @@ export const clientEntries = {
   "client-effect": "src/client/EffectClient.ts",
 }
 
-/**
- * Writes both clients to `dist`. The promise client includes its libraries, the Effect client
- * imports them.
- */
+/** Writes both clients to `dist`, each as one file with its libraries, but without Effect. */
 export const bundleClient = async (dist: string) => {
   const define = { VERSION: JSON.stringify(manifest.version) }
   await build({
@@ -38,7 +35,7 @@ export const bundleClient = async (dist: string) => {
     outfile: join(dist, "client-effect.js"),
     bundle: true,
     // Do not bundle Effect: two copies of it in one program do not work together.
-    external: ["effect", "@effect/*", "uuid"],
+    external: ["effect"],
     platform: "neutral",
     format: "esm",
     target: "es2022",

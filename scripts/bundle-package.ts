@@ -1,20 +1,27 @@
-/** Builds, in `dist`, the package that other projects install: clients, service, and their types. */
+/**
+ * Builds, in `dist`, the packages that other projects install: one with the clients, the service and
+ * their types, and one with the clients alone.
+ */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import manifest from "../package.json" with { type: "json" }
 import { root } from "./bundle.ts"
 import { bundleClient, clientEntries } from "./bundle-client.ts"
+import { bundleClientPackage } from "./bundle-client-package.ts"
 import { bundleServer, files, serverEntries } from "./bundle-server.ts"
 import { writePages } from "./pages.ts"
 import { writeTypes } from "./package-types.ts"
 
-/** Writes the package to `dist`. Run `npm pack` in `dist` to create the tarball. */
+/**
+ * Writes the package to `dist`, and the client's package to a folder of it. `npm pack FOLDER` makes
+ * an archive.
+ */
 export const bundlePackage = async (dist: string) => {
   await bundleClient(dist)
   await bundleServer(dist)
   await writePages()
   writeTypes(dist, [...Object.values(clientEntries), ...Object.values(serverEntries)])
-  writeFileSync(join(dist, "README.md"), readme())
+  writeFileSync(join(dist, "README.md"), readme)
   cpSync(join(root, "LICENSE"), join(dist, "LICENSE"))
   mkdirSync(join(dist, "provider"), { recursive: true })
   for (const name of ["openapi.json", "example.mjs"]) {
@@ -24,22 +31,22 @@ export const bundlePackage = async (dist: string) => {
     join(dist, "package.json"),
     `${JSON.stringify(packageOf(manifest), undefined, 2)}\n`,
   )
+  bundleClientPackage(dist, guide)
 }
 
-/**
- * Returns the README of the package: a title, a summary, and the guide's page about the clients up
- * to its section "Long lists", which is about the CLI.
- */
-const readme = () => {
-  const guide = readFileSync(join(root, "src/pages/guide/client.md"), "utf8")
-  const [about = ""] = guide.slice(guide.indexOf("\n## ")).split("\n## Long lists")
-  return `# authority-metrics\n\n${summary}\n${about}`
-}
+/** The guide's page about the clients up to its section "Long lists", which is about the CLI. */
+const guide = (() => {
+  const page = readFileSync(join(root, "src/pages/guide/client.md"), "utf8")
+  return page.slice(page.indexOf("\n## ")).split("\n## Long lists")[0] ?? ""
+})()
 
 const summary =
   "The typed client of the service authority-metrics. The entries `authority-metrics/server`, " +
   "`authority-metrics/provider` and `authority-metrics/testing` run the service itself in a " +
   "program or a test of your own, on Node 22.18 or newer and Deno."
+
+/** The examples of the guide import the client's own package. */
+const readme = `# authority-metrics\n\n${summary}\n${guide.replaceAll('"authority-metrics-client', '"authority-metrics/client')}`
 
 const packageOf = ({
   dependencies,
@@ -67,9 +74,6 @@ const packageOf = ({
     "@effect/platform": `^${dependencies["@effect/platform"]}`,
     effect: `^${dependencies.effect}`,
   },
-  dependencies: {
-    // The version is exact, because the service is tested only with this version.
-    "better-sqlite3": overrides["better-sqlite3"],
-    uuid: `^${dependencies.uuid}`,
-  },
+  // The version is exact, because the service is tested only with this version.
+  dependencies: { "better-sqlite3": overrides["better-sqlite3"] },
 })

@@ -1,7 +1,7 @@
 /** Writes the TypeScript declarations (`.d.ts` files) of the npm package. */
 import { execFileSync } from "node:child_process"
-import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
-import { dirname, join } from "node:path"
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs"
+import { dirname, join, relative } from "node:path"
 import { root } from "./bundle.ts"
 
 /**
@@ -25,14 +25,24 @@ export const writeTypes = (dist: string, sources: ReadonlyArray<string>) => {
       shell: process.platform === "win32",
     })
   }
-  const used = new Set<string>()
-  for (const source of sources) {
-    follow(join(types, source.replace(/^src\//, "").replace(/\.ts$/, ".d.ts")), used)
-  }
+  const used = usedBy(types, sources)
   for (const entry of readdirSync(types, { recursive: true, encoding: "utf8" })) {
     const file = join(types, entry)
     if (existsSync(file) && statSync(file).isFile() && !used.has(file)) rmSync(file)
   }
+}
+
+/** Copies from the declarations in `types` those of the given sources, and all that they import. */
+export const copyTypes = (types: string, to: string, sources: ReadonlyArray<string>) => {
+  for (const file of usedBy(types, sources)) cpSync(file, join(to, relative(types, file)))
+}
+
+const usedBy = (types: string, sources: ReadonlyArray<string>) => {
+  const used = new Set<string>()
+  for (const source of sources) {
+    follow(join(types, source.replace(/^src\//, "").replace(/\.ts$/, ".d.ts")), used)
+  }
+  return used
 }
 
 /** Adds to `used` a file and all files that the file imports, directly or indirectly. */

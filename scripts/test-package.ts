@@ -1,17 +1,20 @@
 /**
- * Installs the built package in an empty folder, as another project does. Extracts the examples
+ * Installs each built package in an empty folder, as another project does. Extracts the examples
  * from the README and the guide, and runs them there on Node and on Deno.
  */
 import assert from "node:assert/strict"
 import { execFile, spawn } from "node:child_process"
 import { once } from "node:events"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { createInterface } from "node:readline"
 import { promisify } from "node:util"
+import { transformSync } from "esbuild"
 import manifest from "../package.json" with { type: "json" }
+import { clientPackage } from "./bundle-client-package.ts"
 import { dist, root } from "./bundle.ts"
+import { node20 } from "./support/findNode20.ts"
 import * as MoneyServer from "./support/MoneyServer.ts"
 import * as Postgres from "./support/Postgres.ts"
 
@@ -22,13 +25,20 @@ const run = async (cwd: string, program: string, ...args: ReadonlyArray<string>)
   return stdout
 }
 
-/** Returns the README's example that imports this entry of the package. */
-const example = (entry: string) => {
+/** Packs a built package and installs it in a folder, beside `others`. */
+const npmInstall = async (folder: string, built: string, ...others: ReadonlyArray<string>) => {
+  writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
+  const tarball = (await run(built, "npm", "pack", "--silent", "--pack-destination", folder)).trim()
+  await run(folder, "npm", "install", "--no-audit", "--no-fund", "--silent", tarball, ...others)
+}
+
+/** Returns the README's example that imports this module. */
+const example = (module: string) => {
   const readme = readFileSync(join(root, "README.md"), "utf8")
   const [code, ...others] = [...readme.matchAll(/^```ts\n(.*?)^```$/gms)]
     .map(([, code = ""]) => code)
-    .filter((code) => code.includes(`"authority-metrics/${entry}"`))
-  assert(code !== undefined && others.length === 0, `the README has one example of ${entry}`)
+    .filter((code) => code.includes(`from "${module}"`))
+  assert(code !== undefined && others.length === 0, `the README has one example of ${module}`)
   return code
 }
 
@@ -56,10 +66,7 @@ const deno = (folder: string) => [
 const report = (line: string) => console.log(`ok  ${line}`)
 
 const install = async (folder: string) => {
-  writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
-  const tarball = (await run(dist, "npm", "pack", "--silent", "--pack-destination", folder)).trim()
-  const types = `@types/node@${manifest.devDependencies["@types/node"]}`
-  await run(folder, "npm", "install", "--no-audit", "--no-fund", "--silent", `./${tarball}`, types)
+  await npmInstall(folder, dist, `@types/node@${manifest.devDependencies["@types/node"]}`)
   const tree = await run(folder, "npm", "ls", "--all", "--parseable", "--long")
   const installed = tree
     .split("\n")
@@ -204,6 +211,35 @@ const testLedger = async (folder: string) => {
   }
 }
 
+/** Installs the client alone in an empty folder, and checks two URLs with it on each runtime. */
+const testClient = async (client: string, service: string) => {
+  await npmInstall(client, clientPackage(dist))
+  const [, ...installed] = (await run(client, "npm", "ls", "--all", "--parseable"))
+    .trim()
+    .split("\n")
+  assert.deepEqual(installed, [join(client, "node_modules/authority-metrics-client")])
+  const files = readdirSync(join(client, "node_modules"), { recursive: true, encoding: "utf8" })
+  const sizes = files.map((file) => statSync(join(client, "node_modules", file)))
+  const bytes = sizes.reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0)
+  assert(bytes < 150_000)
+  report(`npm installs one package for the client, of ${Math.round(bytes / 1000)} kB`)
+  const settings = { AUTHORITY_DATABASE_URL: "sqlite:client.db" }
+  await withService(service, [process.execPath, "provider.ts"], settings, async (url, key) => {
+    const code = example("authority-metrics-client").replace("http://127.0.0.1:8080", url)
+    writeFileSync(join(client, "check.ts"), code)
+    writeFileSync(join(client, "check.js"), transformSync(code, { loader: "ts" }).code)
+    const env = { AUTHORITY_API_KEY: key }
+    const checked = async (left: number, program: string, ...args: ReadonlyArray<string>) => {
+      const { stdout } = await promisify(execFile)(program, args, { cwd: client, env })
+      assert.equal(stdout, `example.com 91\nlocalhost INVALID_URL\n1 used, ${left} left\n`)
+    }
+    await checked(99, process.execPath, "check.ts")
+    await checked(98, bin("deno"), "run", ...deno(client), "check.ts")
+    await checked(97, node20(), "check.js")
+  })
+  report("the client alone checks URLs on Node, Deno and Node 20")
+}
+
 /**
  * Tests on Node 20 or 21, if the machine's own Node is one of them: the clients must load, and the
  * service must refuse to load.
@@ -233,16 +269,18 @@ const refuseOldNode = async (folder: string) => {
 }
 
 const folder = mkdtempSync(join(tmpdir(), "authority-package-"))
+const client = mkdtempSync(join(tmpdir(), "authority-client-"))
 try {
   await install(folder)
-  writeFileSync(join(folder, "first.test.ts"), example("testing"))
-  writeFileSync(join(folder, "provider.ts"), example("server"))
+  writeFileSync(join(folder, "first.test.ts"), example("authority-metrics/testing"))
+  writeFileSync(join(folder, "provider.ts"), example("authority-metrics/server"))
   writeLedger(folder)
   writeFileSync(join(folder, "ours.json"), '{"example.com": 91}')
   await checkTypes(folder)
   await run(folder, process.execPath, "--test", "first.test.ts")
   await run(folder, bin("deno"), "test", ...deno(folder), "first.test.ts")
   report("the test with a fake provider passes on Node and on Deno")
+  await testClient(client, folder)
   await testLedger(folder)
   const onNode = [process.execPath, "provider.ts"]
   await serve(folder, "Node", "sqlite:node.db", onNode)
@@ -260,5 +298,5 @@ try {
   }
   await refuseOldNode(folder)
 } finally {
-  rmSync(folder, { recursive: true, force: true })
+  for (const made of [folder, client]) rmSync(made, { recursive: true, force: true })
 }

@@ -18,7 +18,7 @@ const files: Readonly<Record<string, string>> = {
 
 /** A site whose page imports the built client. */
 const site = Effect.gen(function* () {
-  const installed = join(yield* consumer, "node_modules/authority-metrics")
+  const installed = join(yield* consumer, "node_modules/authority-metrics-client")
   const client = readFileSync(join(installed, "client.js"), "utf8")
   const server = createServer(({ url = "" }, response) => {
     const content = url === "/client.js" ? client : files[url]

@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { build, transformSync } from "esbuild"
-import { node20 } from "../support/findNode20.ts"
+import { node20 } from "../../scripts/support/findNode20.ts"
 import { consumer } from "../support/Package.ts"
 import { books, folder, openAccount, serve } from "../support/Program.ts"
 
@@ -103,27 +103,51 @@ const asJavaScript = (folder: string, file: string) => {
   return script
 }
 
+/** A project without Effect, and how to read the files of a package that it has installed. */
+const installing = Effect.map(consumer, (project) => {
+  for (const name of ["effect", "@effect"]) rmSync(join(project, "node_modules", name))
+  const reader = (name: string) => (file: string) =>
+    readFileSync(join(project, "node_modules", name, file), "utf8")
+  return { project, client: reader("authority-metrics-client"), whole: reader("authority-metrics") }
+})
+
 describe("the packed client", () => {
   it.scopedLive(
-    "the client's npm package declares the minimum Node version that it supports, and has a main export, a README and a license",
+    "the client's package has no dependency, and declares the minimum Node version that it supports",
     () =>
       Effect.gen(function* () {
-        const project = yield* consumer
-        const installed = join(project, "node_modules/authority-metrics")
-        const read = (name: string) => readFileSync(join(installed, name), "utf8")
-        const { engines, exports, version } = JSON.parse(read("package.json"))
+        const { client } = yield* installing
+        const { dependencies, engines, peerDependenciesMeta, version } = JSON.parse(
+          client("package.json"),
+        )
+        assert.isUndefined(dependencies)
+        assert.deepStrictEqual(peerDependenciesMeta, { effect: { optional: true } })
         assert.deepStrictEqual(engines, { node: ">=20" })
-        assert.deepStrictEqual(exports["."], exports["./client"])
-        for (const example of examples) assert.include(read("README.md"), example)
-        assert.strictEqual(read("LICENSE"), readFileSync(join(root, "LICENSE"), "utf8"))
-        assert.include(read("client.js"), version)
+        assert.include(client("client.js"), version)
+        for (const example of examples) assert.include(client("README.md"), example)
+        assert.strictEqual(client("LICENSE"), readFileSync(join(root, "LICENSE"), "utf8"))
       }),
+  )
+
+  it.scopedLive("the whole package has the same clients, as its main export and as /client", () =>
+    Effect.gen(function* () {
+      const { client, whole } = yield* installing
+      const { exports } = JSON.parse(whole("package.json"))
+      assert.deepStrictEqual(exports["."], exports["./client"])
+      assert.strictEqual(exports["./client"].default, "./client.js")
+      for (const file of ["client.js", "client-effect.js"]) {
+        assert.strictEqual(whole(file), client(file))
+      }
+      for (const example of examples) {
+        const renamed = example.replace('"authority-metrics-client', '"authority-metrics/client')
+        assert.include(whole("README.md"), renamed)
+      }
+    }),
   )
 
   it.scopedLive("the packed promise client is less than 10 KB compressed", () =>
     Effect.gen(function* () {
-      const installed = join(yield* consumer, "node_modules/authority-metrics")
-      assert.isBelow(gzipSync(readFileSync(join(installed, "client.js"))).length, 10_000)
+      assert.isBelow(gzipSync((yield* installing).client("client.js")).length, 10_000)
     }),
   )
 
@@ -131,10 +155,8 @@ describe("the packed client", () => {
     "the type declarations of the packed promise client compile in a project without Effect",
     () =>
       Effect.gen(function* () {
-        const project = yield* consumer
-        for (const name of ["effect", "@effect", "uuid"])
-          rmSync(join(project, "node_modules", name))
-        const code = `import { AuthorityMetrics, type CheckResult } from "authority-metrics"
+        const { project } = yield* installing
+        const code = `import { AuthorityMetrics, type CheckResult } from "authority-metrics-client"
 export const result: Promise<CheckResult> = AuthorityMetrics({ baseUrl: "http://a", apiKey: "" }).check(["a"])`
         writeFileSync(join(project, "main.ts"), code)
         const strict = ["--strict", "--noEmit", "--types", "node", "--module", "nodenext"]
@@ -148,8 +170,7 @@ describe("the client for browsers", () => {
     "client.js is one file without imports and uses only browser globals",
     () =>
       Effect.gen(function* () {
-        const installed = join(yield* consumer, "node_modules/authority-metrics")
-        const file = join(installed, "client.js")
+        const file = join(yield* consumer, "node_modules/authority-metrics-client/client.js")
         const { code, imports } = yield* Effect.promise(() => asScript(file))
         assert.deepStrictEqual(imports, [])
 

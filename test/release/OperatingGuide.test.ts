@@ -7,7 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { request } from "../../scripts/support/RawHttp.ts"
 import { blocksOf } from "../support/Guide.ts"
-import { node20 } from "../support/findNode20.ts"
+import { node20 } from "../../scripts/support/findNode20.ts"
 import { exited, folder, openAccount, run, serve, shell } from "../support/Program.ts"
 import { creditsPath } from "../support/TestServer.ts"
 

@@ -1,29 +1,35 @@
-/** Installs the package into another project: packed by npm from what the run has built. */
+/** Installs the packages into another project: packed by npm from what the run has built. */
 import { execFileSync } from "node:child_process"
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import * as Effect from "effect/Effect"
+import { clientPackage } from "../../scripts/bundle-client-package.ts"
+import { dist, root } from "../../scripts/bundle.ts"
 
-const root = join(import.meta.dirname, "../..")
-
-/** A temporary folder of a project that depends on the package. */
+/** A temporary folder of a project that depends on the client, on the package and on Effect. */
 export const consumer = Effect.acquireRelease(
   Effect.sync(() => {
     const folder = mkdtempSync(join(tmpdir(), "authority-test-consumer-"))
     const modules = join(folder, "node_modules")
-    const installed = join(modules, "authority-metrics")
-    mkdirSync(installed, { recursive: true })
+    mkdirSync(modules)
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }')
-    for (const name of ["effect", "@effect", "uuid", "@types"]) {
+    for (const name of ["effect", "@effect", "@types"]) {
       symlinkSync(join(root, "node_modules", name), join(modules, name), "junction")
     }
-    const isWindows = process.platform === "win32"
-    const pack = ["pack", join(root, "dist"), "--silent", "--pack-destination", folder]
-    const archive = execFileSync("npm", pack, { encoding: "utf8", shell: isWindows }).trim()
-    const unpack = ["-xzf", join(folder, archive), "-C", installed, "--strip-components=1"]
-    execFileSync("tar", unpack)
+    install(folder, clientPackage(dist))
+    install(folder, dist)
     return folder
   }),
   (folder) => Effect.sync(() => rmSync(folder, { recursive: true })),
 )
+
+const install = (folder: string, source: string) => {
+  const pack = ["pack", source, "--silent", "--pack-destination", folder]
+  const shell = process.platform === "win32"
+  const archive = execFileSync("npm", pack, { encoding: "utf8", shell }).trim()
+  const installed = join(folder, "node_modules", archive.replace(/-\d.*$/, ""))
+  mkdirSync(installed)
+  const unpack = ["-xzf", join(folder, archive), "-C", installed, "--strip-components=1"]
+  execFileSync("tar", unpack)
+}
