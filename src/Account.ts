@@ -36,7 +36,7 @@ export class Account extends Schema.Class<Account>("Account")({
   name: Schema.String,
 }) {}
 
-/** The account that owns the API key of the current request. */
+/** The account for which a batch is checked. Providers use it to share their capacity fairly. */
 export class CurrentAccount extends Context.Tag("authority/CurrentAccount")<
   CurrentAccount,
   AccountId

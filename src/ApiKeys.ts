@@ -9,6 +9,14 @@ import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { Peekable } from "./Direct.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
+/** A key, and what a request must know of the account that owns the key. */
+export interface AccountKey extends ApiKey {
+  readonly accountName: string
+}
+
+/** The API key of the current request. */
+export class CurrentKey extends Context.Tag("authority/CurrentKey")<CurrentKey, AccountKey>() {}
+
 /**
  * The key is absent, malformed, unknown, revoked or expired. The error does not say which of these
  * is true.
@@ -33,12 +41,12 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
   {
     /**
-     * Returns the record of a usable key. Fails with InvalidApiKey, or with StoreTimeout when the
+     * Returns the record of a usable key, and the name of its account. Fails with InvalidApiKey, or with StoreTimeout when the
      * store does not answer by the Deadline.
      */
     readonly authenticate: Peekable<
       [key: Redacted.Redacted<string>],
-      ApiKey,
+      AccountKey,
       InvalidApiKey | StoreTimeout
     >
     /** Issues a key for an account. Without `expiresIn` the key does not expire. */

@@ -7,7 +7,7 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Redacted from "effect/Redacted"
 import * as ApiKey from "../ApiKey.ts"
-import { ApiKeys } from "../ApiKeys.ts"
+import { type AccountKey, ApiKeys } from "../ApiKeys.ts"
 import { Lru } from "./Lru.ts"
 import { Deadline, waitUntil } from "../Deadline.ts"
 import { peekable } from "../Direct.ts"
@@ -21,7 +21,7 @@ const timeToLiveMs = 3000
 const capacity = 10_000
 
 interface Known {
-  readonly record: ApiKey.ApiKey
+  readonly record: AccountKey
   /** The start of the query for the key: a time of `MonotonicClock.now`, in milliseconds. */
   readonly since: number
 }
@@ -40,7 +40,7 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
       known = new Lru(capacity)
     })
 
-    const recall = (key: Redacted.Redacted<string>): ApiKey.ApiKey | undefined => {
+    const recall = (key: Redacted.Redacted<string>): AccountKey | undefined => {
       const hit = known.get(Redacted.value(key))
       return hit !== undefined &&
         MonotonicClock.unsafeNow(clock) < hit.since + timeToLiveMs &&
@@ -74,5 +74,5 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
 
 const orTimeout = Option.match({
   onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),
-  onSome: (record: ApiKey.ApiKey) => Effect.succeed(record),
+  onSome: (record: AccountKey) => Effect.succeed(record),
 })

@@ -9,7 +9,7 @@ import * as HttpApiMiddleware from "@effect/platform/HttpApiMiddleware"
 import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
-import { CurrentAccount } from "../Account.ts"
+import { CurrentKey } from "../ApiKeys.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
 import { Explanation, Provenance } from "../Provenance.ts"
 import * as Limits from "./Limits.ts"
@@ -298,7 +298,7 @@ export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Autho
     Envelope.TooManyRequests.body,
     Envelope.ServiceUnavailable.body,
   ),
-  provides: CurrentAccount,
+  provides: CurrentKey,
   security: {
     apiKey: HttpApiSecurity.apiKey({ in: "header", key: "x-api-key" }).pipe(
       HttpApiSecurity.annotate(OpenApi.Description, "An API key from the operator."),

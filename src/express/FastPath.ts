@@ -108,7 +108,7 @@ const finder =
     const { accountId } = apiKey
     // The router answers with 429. That it counts the request again is harmless.
     if (rateLimit.count(accountId) !== undefined) return undefined
-    current.account = accountId
+    current.key = apiKey
     const list = Body.batch.arrived(request)
     if (list === undefined) return undefined
     current.list = list

@@ -1,12 +1,11 @@
 /**
- * Finds the account for the API key in the header `x-api-key`. An absent, malformed, unknown,
+ * Finds the record of the API key in the header `x-api-key`. An absent, malformed, unknown,
  * revoked or expired key gets the same 401. A key lookup that does not end by the request's
  * deadline gets 503. An account above its rate limit gets 429 before the body is decoded.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
-import type { AccountId } from "../Account.ts"
-import { ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
+import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
 import {
   ServiceUnavailable,
@@ -26,23 +25,23 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     const keys = yield* ApiKeys
     const rateLimit = yield* RateLimit
 
-    const admit = (account: AccountId, current: Current) => {
-      const refusal = rateLimit.count(account)
-      current.account = account
+    const admit = (key: AccountKey, current: Current) => {
+      const refusal = rateLimit.count(key.accountId)
+      current.key = key
       return refusal === undefined
-        ? Effect.succeed(account)
+        ? Effect.succeed(key)
         : refuse(new TooManyRequests({ message: refusal.message }), refusal.headers)
     }
 
     return Authorization.of({
       apiKey: (key) =>
         Effect.flatMap(CurrentRequest, (current) =>
-          current.account === undefined
+          current.key === undefined
             ? Effect.matchEffect(keys.authenticate(key), {
                 onFailure: (error) => refuse(errorOf(error)),
-                onSuccess: ({ accountId }) => admit(accountId, current),
+                onSuccess: (found) => admit(found, current),
               })
-            : Effect.succeed(current.account),
+            : Effect.succeed(current.key),
         ),
     })
   }),

@@ -5,7 +5,7 @@ import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import { v7 as uuid } from "uuid"
-import type { AccountId } from "../Account.ts"
+import type { AccountKey } from "../ApiKeys.ts"
 import type { Batch, UrlList } from "../Batch.ts"
 import type { Report } from "../Report.ts"
 import { RequestId } from "../RequestId.ts"
@@ -28,8 +28,8 @@ export interface Current {
   readonly id: RequestId
   /** When the request must be answered: a time of `MonotonicClock`. */
   readonly deadline: number
-  /** The account of the API key, once the request was counted against the rate limit. */
-  account?: AccountId
+  /** The API key, once the request was counted against the rate limit of its account. */
+  key?: AccountKey
   list?: Decoded<UrlList>
   known?: Batch["known"]
   report?: Report

@@ -25,13 +25,13 @@ export const make: Effect.Effect<RequestLog> = Effect.gen(function* () {
   const level = yield* FiberRef.get(FiberRef.currentMinimumLogLevel)
   if (LogLevel.greaterThan(level, LogLevel.Debug)) return silent
   const runFork = Runtime.runFork(yield* Effect.runtime())
-  const log: RequestLog = (endpoint, { account, id, report }, status, durationMs) => {
+  const log: RequestLog = (endpoint, { id, key, report }, status, durationMs) => {
     if (endpoint === undefined) return
     runFork(
       Effect.annotateLogs(Effect.logDebug("Answered a request."), {
         requestId: id,
         endpoint,
-        ...(account !== undefined && { account }),
+        ...(key !== undefined && { account: key.accountId }),
         status,
         durationMs: Math.round(durationMs * 10) / 10,
         ...(report !== undefined && outcomesOf(report)),

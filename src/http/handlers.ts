@@ -6,7 +6,8 @@ import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
-import { type AccountId, CurrentAccount } from "../Account.ts"
+import type { AccountId } from "../Account.ts"
+import { CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Api, type HistoryResponse, type PreviewResponse } from "../contract/Api.ts"
@@ -48,7 +49,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         .handleRaw("checkBatch", ({ headers, request }) =>
           Effect.gen(function* () {
             const current = yield* CurrentRequest
-            const accountId = yield* CurrentAccount
+            const { accountId } = yield* CurrentKey
             const list = yield* listOf(request, current, accountId)
             const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
             const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
@@ -77,7 +78,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         )
         .handleRaw("previewBatch", ({ request }) =>
           Effect.gen(function* () {
-            const accountId = yield* CurrentAccount
+            const { accountId } = yield* CurrentKey
             const list = yield* listOf(request, yield* CurrentRequest, accountId)
             const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
             const { entries, maxCredits, summary } = yield* preview(list, maxAgeMs)
@@ -111,7 +112,8 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(CreditLedger, (ledger) =>
     handlers.handle("availableCredits", () =>
       Effect.gen(function* () {
-        const availableCredits = yield* availableCreditsOf(ledger, yield* CurrentAccount)
+        const { accountId } = yield* CurrentKey
+        const availableCredits = yield* availableCreditsOf(ledger, accountId)
         return { success: true as const, data: { availableCredits } }
       }),
     ),

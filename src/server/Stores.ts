@@ -45,8 +45,10 @@ const importedLedger = <R>(
 
 /** Stores in memory, for tests. Their content is lost when the process ends. */
 export const inMemory: Layer.Layer<Stores, never, Settings.Settings> = Layer.mergeAll(
-  imported(() => import("../memory/Accounts.ts")),
-  imported(() => import("../memory/ApiKeys.ts")),
+  Layer.provideMerge(
+    imported(() => import("../memory/ApiKeys.ts")),
+    imported(() => import("../memory/Accounts.ts")),
+  ),
   importedLedger(() => import("../memory/CreditLedger.ts")),
   imported(() => import("../memory/Health.ts")),
   imported(() => import("../memory/MetricsCache.ts")),

@@ -85,8 +85,10 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
   return {
     byHash: SqlSchema.findOne({
       Request: ApiKey.KeyHash,
-      Result: ApiKey.ApiKey,
-      execute: (hash) => sql`SELECT ${columns} FROM api_keys WHERE hash = ${hash}`,
+      Result: KeyOfAccount,
+      execute: (hash) => sql`
+        SELECT api_keys.*, accounts.name AS account_name
+        FROM api_keys JOIN accounts ON accounts.id = account_id WHERE hash = ${hash}`,
     }),
     byId: SqlSchema.findOne({
       Request: ApiKey.ApiKeyId,
@@ -155,6 +157,8 @@ const makeNoteUse = (sql: SqlClient.SqlClient) =>
         return isFirst ? Effect.forkIn(Effect.delay(write, "5 seconds"), scope) : Effect.void
       })
   })
+
+const KeyOfAccount = Schema.Struct({ ...ApiKey.ApiKey.fields, accountName: Schema.String })
 
 const UndecodedKey = Schema.Struct(
   { id: ApiKey.ApiKeyId },

@@ -7,15 +7,14 @@ import * as Fiber from "effect/Fiber"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as TestClock from "effect/TestClock"
-import { AccountId } from "../../src/Account.ts"
+import { AccountName, Accounts } from "../../src/Account.ts"
 import { ApiKeys, InvalidApiKey } from "../../src/ApiKeys.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
 import { Deadline } from "../../src/Deadline.ts"
+import * as MemoryAccounts from "../../src/memory/Accounts.ts"
 import * as MemoryApiKeys from "../../src/memory/ApiKeys.ts"
 import { StoreTimeout } from "../../src/StoreTimeout.ts"
 import { settable } from "../support/SettableClock.ts"
-
-const account = AccountId.make("account")
 
 /**
  * Two processes on one store: `local` has a cache, and `remote` has none. `queries` counts the
@@ -23,7 +22,10 @@ const account = AccountId.make("account")
  */
 const processes = (before: Effect.Effect<void> = Effect.void) =>
   Effect.gen(function* () {
-    const remote = Context.get(yield* Layer.build(MemoryApiKeys.layer), ApiKeys)
+    const stores = yield* Layer.build(Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer))
+    const remote = Context.get(stores, ApiKeys)
+    const accounts = Context.get(stores, Accounts)
+    const { id: account } = yield* Effect.orDie(accounts.create(AccountName.make("acme")))
     let queries = 0
     const counted = ApiKeys.of({
       ...remote,
@@ -35,7 +37,7 @@ const processes = (before: Effect.Effect<void> = Effect.void) =>
     })
     const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, counted))
     const local = Context.get(yield* Layer.build(cached), ApiKeys)
-    return { local, remote, queries: () => queries }
+    return { account, local, remote, queries: () => queries }
   })
 
 describe("a cached API key", () => {
@@ -43,12 +45,12 @@ describe("a cached API key", () => {
     "a cached API key is authenticated without a query to the key store, and is looked up again after five seconds at the latest",
     () =>
       Effect.gen(function* () {
-        const { local, queries } = yield* processes()
+        const { account, local, queries } = yield* processes()
         const { key, record } = yield* local.issue({ account })
         for (let i = 0; i < 10; i++) {
           assert.deepStrictEqual(
             { ...(yield* local.authenticate(key)), lastUsedAt: null },
-            { ...record, lastUsedAt: null },
+            { ...record, lastUsedAt: null, accountName: "acme" },
           )
         }
         assert.strictEqual(queries(), 1)
@@ -64,7 +66,7 @@ describe("a cached API key", () => {
       Effect.gen(function* () {
         const { adjust, clock, putBack } = yield* settable
         yield* Effect.gen(function* () {
-          const { local, queries, remote } = yield* processes()
+          const { account, local, queries, remote } = yield* processes()
           const { key, record } = yield* local.issue({ account })
           yield* local.authenticate(key)
           putBack("1 hour")
@@ -79,7 +81,7 @@ describe("a cached API key", () => {
 
   it.scoped("a cached API key is rejected when it expires, even before its cache entry ends", () =>
     Effect.gen(function* () {
-      const { local } = yield* processes()
+      const { account, local } = yield* processes()
       const { key } = yield* local.issue({ account, expiresIn: Duration.seconds(1) })
       yield* local.authenticate(key)
       yield* TestClock.adjust("999 millis")
@@ -93,7 +95,7 @@ describe("a cached API key", () => {
     "an API key in constant use is rejected within five seconds after another process revokes the key",
     () =>
       Effect.gen(function* () {
-        const { local, remote } = yield* processes()
+        const { account, local, remote } = yield* processes()
         const { key, record } = yield* remote.issue({ account })
         yield* local.authenticate(key)
         yield* remote.revoke(record.id)
@@ -109,7 +111,7 @@ describe("a cached API key", () => {
     "a cached API key is rejected immediately after the process that cached the key revokes it",
     () =>
       Effect.gen(function* () {
-        const { local } = yield* processes()
+        const { account, local } = yield* processes()
         const { key, record } = yield* local.issue({ account })
         yield* local.authenticate(key)
         yield* local.revoke(record.id)
@@ -121,7 +123,7 @@ describe("a cached API key", () => {
     "a cached API key is rejected immediately after the process that cached the key rotates it without a grace period",
     () =>
       Effect.gen(function* () {
-        const { local } = yield* processes()
+        const { account, local } = yield* processes()
         const { key, record } = yield* local.issue({ account })
         yield* local.authenticate(key)
         const { key: successor } = yield* local.rotate(record.id, Duration.zero)
@@ -136,7 +138,7 @@ describe("a cached API key", () => {
       Effect.gen(function* () {
         const found = yield* Deferred.make<void>()
         const goOn = yield* Deferred.make<void>()
-        const { local } = yield* processes(
+        const { account, local } = yield* processes(
           Effect.zipRight(Deferred.succeed(found, undefined), Deferred.await(goOn)),
         )
         const { key, record } = yield* local.issue({ account })
@@ -156,7 +158,7 @@ describe("an API key whose lookup takes too long", () => {
     () =>
       Effect.gen(function* () {
         const goOn = yield* Deferred.make<void>()
-        const { local, queries } = yield* processes(Deferred.await(goOn))
+        const { account, local, queries } = yield* processes(Deferred.await(goOn))
         const { key, record } = yield* local.issue({ account })
         const inTime = Effect.provideService(local.authenticate(key), Deadline, 2000)
         const asked = yield* Effect.fork(Effect.flip(inTime))
@@ -173,7 +175,7 @@ describe("an API key whose lookup takes too long", () => {
 describe("an unknown API key", () => {
   it.scoped("an unknown API key is not cached, so a new key works immediately", () =>
     Effect.gen(function* () {
-      const { local, queries, remote } = yield* processes()
+      const { account, local, queries, remote } = yield* processes()
       const { key, record } = yield* remote.issue({ account })
       const other = Redacted.make(`${Redacted.value(key)}x`)
       assert.instanceOf(yield* Effect.flip(local.authenticate(other)), InvalidApiKey)

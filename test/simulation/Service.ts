@@ -298,11 +298,11 @@ const service = (vendors: Vendor.Vendors) =>
   )
 
 /** What the router does with a batch: the key, the use case, and the errors of the contract. */
-const routed = (ask: Ask, { account, id: requestId, known }: Call.Current) =>
+const routed = (ask: Ask, { id: requestId, key, known }: Call.Current) =>
   Effect.gen(function* () {
     const { check } = yield* AuthorityCheck.AuthorityCheck
     const { authenticate } = yield* ApiKeys
-    const accountId = account ?? (yield* authenticate(Redacted.make(ask.apiKey))).accountId
+    const { accountId } = key ?? (yield* authenticate(Redacted.make(ask.apiKey)))
     const { idempotencyKey, urls } = ask
     const list = Batch.parse(urls)
     const report = yield* check({ ...list, accountId, requestId, idempotencyKey, known })

@@ -30,8 +30,7 @@ export type Ports = Accounts | ApiKeys | CreditLedger
 export const lease = "1 minute"
 
 const memory: Layer.Layer<Ports> = Layer.mergeAll(
-  MemoryAccounts.layer,
-  MemoryApiKeys.layer,
+  Layer.provideMerge(MemoryApiKeys.layer, MemoryAccounts.layer),
   MemoryCreditLedger.layer({ lease }),
 )
 

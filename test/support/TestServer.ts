@@ -63,7 +63,9 @@ const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
 const storesOf = ({ keys, ledger }: Options): Layer.Layer<Ports> =>
   hasExpress && keys === undefined && ledger === undefined
     ? Layer.orDie(sqliteFile(":memory:"))
-    : Layer.mergeAll(MemoryAccounts.layer, keys ?? MemoryApiKeys.layer, ledger ?? memoryLedger)
+    : Layer.provideMerge(keys ?? MemoryApiKeys.layer, MemoryAccounts.layer).pipe(
+        Layer.merge(ledger ?? memoryLedger),
+      )
 
 /** Starts a server for the current scope, with one account and its API key. */
 export const start = (options: Options = {}) =>
