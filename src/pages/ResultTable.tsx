@@ -1,6 +1,7 @@
-import { type ReadonlySignal, type Signal, useSignal } from "@preact/signals"
-import type { ComponentChildren } from "preact"
+import { type ReadonlySignal, type Signal, useComputed, useSignal } from "@preact/signals"
+import { type ComponentChildren, Fragment } from "preact"
 import { useRef } from "preact/hooks"
+import * as Address from "./Address.ts"
 import type { Row } from "./Row.ts"
 import type { Run } from "./Run.ts"
 import * as TableView from "./TableView.ts"
@@ -15,13 +16,15 @@ interface Props {
   readonly children: ComponentChildren
 }
 
-/** Rows per page. Browsers become slow with many rows on a page. */
+/** Lines per page: rows or, in the view by domain, domains. Browsers become slow with many rows. */
 const pageLength = 100
 
 export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
   const page = useSignal(0)
+  const isByDomain = useSignal(false)
   const title = useRef<HTMLHeadingElement>(null)
-  const last = Math.max(0, Math.ceil(rows.value.length / pageLength) - 1)
+  const lines = useComputed(() => (isByDomain.value ? TableView.byDomain(rows.value) : rows.value))
+  const last = Math.max(0, Math.ceil(lines.value.length / pageLength) - 1)
   const current = Math.min(page.value, last)
   const turnTo = (number: number) => {
     page.value = number
@@ -35,7 +38,16 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
         </h2>
         {children}
       </div>
-      <Filters run={run} filter={filter} found={rows.value.length} />
+      <Filters run={run} filter={filter} found={rows.value.length}>
+        <label class="choice">
+          <input
+            type="checkbox"
+            checked={isByDomain.value}
+            onChange={(event) => (isByDomain.value = event.currentTarget.checked)}
+          />
+          Group by domain
+        </label>
+      </Filters>
       <table>
         <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
         <thead>
@@ -48,9 +60,15 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
           </tr>
         </thead>
         <tbody>
-          {rows.value.slice(current * pageLength, (current + 1) * pageLength).map((row) => (
-            <Line key={row.place} row={row} />
-          ))}
+          {lines.value
+            .slice(current * pageLength, (current + 1) * pageLength)
+            .map((line) =>
+              "domain" in line ? (
+                <Domain key={line.domain} group={line} filter={filter} />
+              ) : (
+                <Line key={line.place} row={line} />
+              ),
+            )}
         </tbody>
       </table>
       {rows.value.length === 0 && (
@@ -62,7 +80,7 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
         </p>
       )}
       {last > 0 && (
-        <Pages current={current} last={last} total={rows.value.length} turnTo={turnTo} />
+        <Pages current={current} last={last} total={lines.value.length} turnTo={turnTo} />
       )}
     </section>
   )
@@ -105,10 +123,20 @@ const Head = ({
   )
 }
 
-const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) => (
-  <tr class={figures === undefined ? "without" : ""}>
+const Line = ({
+  row: { figures, place, reason, url },
+  isInside = false,
+}: {
+  readonly row: Row
+  /** True below the line of the row's domain. */
+  readonly isInside?: boolean
+}) => (
+  <tr class={isInside ? "inside" : ""}>
     <td class="place">{number(place)}</td>
-    <Address url={url} />
+    <td class="url" title={url}>
+      <Url url={url} />
+      {reason !== "INVALID_URL" && reason !== "TOO_LONG" && <LinkOut url={url} />}
+    </td>
     {figures !== undefined ? (
       <>
         <Cell kind="domainAuthority" value={figures.domainAuthority} />
@@ -121,7 +149,8 @@ const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) =
           <span class="waits">Waiting</span>
         ) : (
           <>
-            <strong>{reasons[reason].label}.</strong> {reasons[reason].explanation}
+            <span class={`reason ${reason}`}>{reasons[reason].label}</span>{" "}
+            {reasons[reason].explanation}
           </>
         )}
       </td>
@@ -129,16 +158,104 @@ const Line = ({ row: { figures, place, reason, url } }: { readonly row: Row }) =
   </tr>
 )
 
-/** Emphasises the host, because users look for it first. */
-const Address = ({ url }: { readonly url: string }) => {
-  const [, scheme = "", host = url, rest = ""] =
-    /^([a-z][a-z0-9+.-]*:\/\/)?([^/?#]+)(.*)$/is.exec(url) ?? []
+/** One line for the addresses of a domain, with their highest figures. It unfolds to their rows. */
+const Domain = ({
+  filter,
+  group: { domain, rows },
+}: { readonly group: TableView.Group } & Pick<Props, "filter">) => {
+  const isOpen = useSignal(false)
+  const [first] = rows
+  if (rows.length === 1 && first !== undefined) return <Line row={first} />
+  const hidden = rows.length - pageLength
   return (
-    <td class="url">
-      {scheme !== "" && <span>{scheme}</span>}
-      {host}
-      {rest !== "" && <span>{rest}</span>}
-    </td>
+    <>
+      <tr class="domain">
+        <td class="place" />
+        <td class="url">
+          <button
+            type="button"
+            aria-expanded={isOpen.value}
+            onClick={() => (isOpen.value = !isOpen.value)}
+          >
+            <Url url={domain} />
+          </button>{" "}
+          <span class="hint">{addresses(rows.length)}</span>
+        </td>
+        {rows.some(({ figures }) => figures !== undefined) ? (
+          TableView.figures.map((figure) => (
+            <Cell key={figure} kind={figure} value={TableView.highest(rows, figure)} />
+          ))
+        ) : (
+          <td class="why" colSpan={3}>
+            No figures
+          </td>
+        )}
+      </tr>
+      {isOpen.value &&
+        rows.slice(0, pageLength).map((row) => <Line key={row.place} row={row} isInside />)}
+      {isOpen.value && hidden > 0 && (
+        <tr class="inside">
+          <td class="place" />
+          <td colSpan={4}>
+            <button
+              type="button"
+              class="quiet small"
+              onClick={() => (filter.value = { ...filter.value, text: domain })}
+            >
+              {number(hidden)} more: filter by {domain}
+            </button>
+          </td>
+        </tr>
+      )}
+    </>
+  )
+}
+
+/**
+ * Emphasises the host, because users look for it first. A line of the cell ends between the host's
+ * labels, never inside a label.
+ */
+const Url = ({ url }: { readonly url: string }) => {
+  const { host, rest, scheme } = Address.partsOf(url)
+  return (
+    <>
+      {scheme !== "" && <span class="scheme">{scheme}</span>}
+      <span class="host">
+        {host.split(/(?<=\.)/).map((label, index) => (
+          <span key={index}>
+            {label}
+            <wbr />
+          </span>
+        ))}
+      </span>
+      {rest !== "" && (
+        <span class="rest">
+          {rest.split(/(?<=[/&])/).map((part, index) => (
+            <Fragment key={index}>
+              {part}
+              <wbr />
+            </Fragment>
+          ))}
+        </span>
+      )}
+    </>
+  )
+}
+
+const LinkOut = ({ url }: { readonly url: string }) => {
+  const link = Address.linkOf(url)
+  return link === undefined ? null : (
+    <a
+      class="out"
+      href={link}
+      target="_blank"
+      rel="noreferrer"
+      aria-label={`Open ${url} in a new tab`}
+    >
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        <path d="M6 3H3v10h10v-3M9 3h4v4M13 3 7.500 8.500" />
+      </svg>
+    </a>
   )
 }
 
@@ -170,10 +287,11 @@ const severity = (score: number | undefined) =>
   score === undefined || score <= 30 ? "low" : score <= 60 ? "medium" : "high"
 
 const Filters = ({
+  children,
   filter,
   found,
   run,
-}: Pick<Props, "filter" | "run"> & { readonly found: number }) => {
+}: Pick<Props, "children" | "filter" | "run"> & { readonly found: number }) => {
   const { outcome, tenth, text } = filter.value
   const change = (part: Partial<TableView.Filter>) => (filter.value = { ...filter.value, ...part })
   return (
@@ -202,6 +320,7 @@ const Filters = ({
           ))}
         </select>
       </label>
+      {children}
       {tenth !== undefined && (
         <button type="button" class="chip" onClick={() => change({ tenth: undefined })}>
           {figureNames[tenth.figure]} {tenth.number * 10}–{tenth.number * 10 + 10}{" "}

@@ -1,4 +1,5 @@
-/** Filters, sorts and counts the rows of a run. */
+/** Filters, sorts, groups and counts the rows of a run. */
+import * as Address from "./Address.ts"
 import { isWaiting, type Reason, type Row } from "./Row.ts"
 import type { Run } from "./Run.ts"
 
@@ -103,6 +104,30 @@ const order = (by: "url" | Figure, sign: 1 | -1) => {
     return left < right ? -sign : sign
   }
 }
+
+export interface Group {
+  readonly domain: string
+  readonly rows: ReadonlyArray<Row>
+}
+
+/** Gathers the rows of each domain. The domains have the order of their first rows. */
+export const byDomain = (rows: ReadonlyArray<Row>): ReadonlyArray<Group> => {
+  const groups = new Map<string, Array<Row>>()
+  for (const row of rows) {
+    const domain = Address.domainOf(row.url)
+    const group = groups.get(domain)
+    if (group === undefined) groups.set(domain, [row])
+    else group.push(row)
+  }
+  return Array.from(groups, ([domain, rows]) => ({ domain, rows }))
+}
+
+/** Returns the highest figure of the rows, or undefined when no row has the figure. */
+export const highest = (rows: ReadonlyArray<Row>, figure: Figure): number | undefined =>
+  rows.reduce<number | undefined>((highest, { figures }) => {
+    const value = figures?.[figure]
+    return value === undefined || (highest !== undefined && highest >= value) ? highest : value
+  }, undefined)
 
 /** Returns the tenth of the scale: 0 for 0 to below 10, …, and 9 for 90 to 100. */
 const tenthOf = (figure: number | undefined) =>

@@ -84,11 +84,8 @@ describe.skipIf(isMissing)("the console", () => {
 
         yield* act((page) => page.getByLabel("Show").selectOption("Not checked"))
         assert.deepStrictEqual(yield* act(shown), Object.keys(failing))
-        const explained = yield* act((page) => page.locator("td.why strong").allInnerTexts())
-        assert.deepStrictEqual(
-          explained,
-          Object.values(failing).map((label) => `${label}.`),
-        )
+        const reasons = yield* act((page) => page.locator("td.why .reason").allInnerTexts())
+        assert.deepStrictEqual(reasons, Object.values(failing))
         yield* examine("failures")
       }),
     timeout,
@@ -188,6 +185,50 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act(() => page.locator("tbody tr").nth(60).scrollIntoViewIfNeeded())
         yield* act((page) => page.evaluate("scrollBy(0, 400)"))
         assert.deepInclude(yield* Effect.promise(() => head.boundingBox()), { y: 0 })
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the console groups the results by domain, links to each page, and never breaks a line inside a host's label",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* service()
+        const { act, examine, page } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        const long = `https://the-customer-portal-of-an-agency.${"second".repeat(8)}.example.org`
+        const list = ["a.com", "https://b.com/page", "http://www.a.com/", "localhost", `${long}/a`]
+        yield* act((page) => paste(page, list))
+        yield* act(start)
+        yield* act((page) => heading(page, /^Done/))
+        const link = page.getByRole("link", { name: "Open https://b.com/page in a new tab" })
+        assert.strictEqual(yield* act(() => link.getAttribute("href")), "https://b.com/page")
+        assert.strictEqual(yield* act((page) => page.locator("td.url a").count()), 4)
+
+        for (const width of [390, 1024, 1440, 1920]) {
+          yield* act((page) => page.setViewportSize({ width, height: 900 }))
+          const heights = yield* act((page) =>
+            page
+              .locator("td.url .host span")
+              .evaluateAll((labels) => labels.map((label) => label.getBoundingClientRect().height)),
+          )
+          assert.isTrue(
+            heights.every((height) => height < 25),
+            `${width} px: ${heights}`,
+          )
+        }
+
+        yield* act((page) => page.getByLabel("Group by domain").check())
+        const lines = ["a.com 2 addresses", "https://b.com/page", "localhost", `${long}/a`]
+        assert.deepStrictEqual(yield* act(shown), lines)
+        yield* act((page) => page.getByRole("button", { name: "a.com", exact: true }).click())
+        assert.deepStrictEqual(yield* act(shown), [
+          lines[0],
+          "a.com",
+          "http://www.a.com/",
+          ...lines.slice(1),
+        ])
+        yield* examine("domains")
       }),
     timeout,
   )

@@ -72,6 +72,33 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(within({ pageAuthority: { from: 60, to: 50 } }), [])
   })
 
+  it("the table of a console run groups its rows by domain, in the order of each domain's first row", () => {
+    const rows = [
+      {
+        place: 1,
+        url: "https://www.b.co.uk/page",
+        figures: { domainAuthority: 5, pageAuthority: 3 },
+      },
+      { place: 2, url: "a.com", figures: { domainAuthority: 9, pageAuthority: 9, spamScore: 1 } },
+      { place: 3, url: "B.co.uk.", figures: { domainAuthority: 5, pageAuthority: 7 } },
+      { place: 4, url: "http://shop.b.co.uk:80/?q=a.com" },
+      { place: 5, url: "c.co.uk" },
+    ]
+    const groups = TableView.byDomain(rows)
+    assert.deepStrictEqual(
+      groups.map(({ domain, rows }) => [domain, ...rows.map(({ place }) => place)]),
+      [
+        ["b.co.uk", 1, 3, 4],
+        ["a.com", 2],
+        ["c.co.uk", 5],
+      ],
+    )
+    const [{ rows: some } = { rows: [] }, , { rows: none } = { rows: [] }] = groups
+    assert.strictEqual(TableView.highest(some, "pageAuthority"), 7)
+    assert.isUndefined(TableView.highest(some, "spamScore"))
+    assert.isUndefined(TableView.highest(none, "pageAuthority"))
+  })
+
   it("for the chart of a console run, the figures are counted in ten equal ranges from 0 to 100, and their median is computed", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
