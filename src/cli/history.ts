@@ -1,7 +1,7 @@
 /** Shows the figures of a URL over time, from the database and free of charge. */
 import * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
-import { defaultObservations, maxObservations } from "../contract/Limits.ts"
+import { defaultRows, maxRows } from "../contract/Limits.ts"
 import type { Observation } from "../contract/Wire.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import * as Settings from "../Settings.ts"
@@ -14,14 +14,11 @@ export const verb = Verb.make({
   declare: (command) =>
     command
       .argument("<URL>", "domain or URL")
-      .option("--limit <N>", "maximum observations, newest first", String(defaultObservations)),
+      .option("--limit <N>", "maximum observations, newest first", String(defaultRows)),
   options: Schema.Struct({
     url: Schema.String,
-    limit: Schema.NumberFromString.pipe(
-      Schema.int(),
-      Schema.between(1, maxObservations),
-    ).annotations({
-      message: () => ({ message: `expected 1 to ${maxObservations}`, override: true }),
+    limit: Schema.NumberFromString.pipe(Schema.int(), Schema.between(1, maxRows)).annotations({
+      message: () => ({ message: `expected 1 to ${maxRows}`, override: true }),
     }),
     json: Verb.json,
   }),

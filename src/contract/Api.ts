@@ -15,6 +15,7 @@ import { Explanation, Provenance } from "../Provenance.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Envelope from "./Envelope.ts"
+import * as Parameter from "./Parameter.ts"
 import * as Wire from "./Wire.ts"
 
 const SubmittedUrl = Schema.String.pipe(
@@ -320,7 +321,6 @@ const preview = HttpApiEndpoint.post("previewBatch", Wire.previewPath)
       "are known. Asks no provider, holds no credits and charges nothing.",
   )
 
-// Accepts any strings, as `BatchHeaders` does.
 const history = HttpApiEndpoint.get("history", Wire.historyPath)
   .setUrlParams(
     Schema.Struct({
@@ -328,12 +328,7 @@ const history = HttpApiEndpoint.get("history", Wire.historyPath)
         Schema.String.annotations({ description: "A domain or a URL. Required." }),
         { exact: true },
       ),
-      limit: Schema.optionalWith(
-        Schema.String.annotations({
-          description: `The maximum number of observations: 1 to ${Limits.maxObservations}, by default ${Limits.defaultObservations}.`,
-        }),
-        { exact: true },
-      ),
+      limit: Parameter.limit("observations"),
     }),
   )
   .addSuccess(HistoryResponse)

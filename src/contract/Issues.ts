@@ -5,7 +5,7 @@
  * `http/HeaderCheck`. In both cases, `Envelope.invalidRequestBody` makes the body of the 400.
  */
 import * as Option from "effect/Option"
-import type { ParseIssue } from "effect/ParseResult"
+import { ArrayFormatter, type ParseIssue, type Refinement, type Type } from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Schema from "effect/Schema"
 import * as SchemaAST from "effect/SchemaAST"
@@ -33,21 +33,21 @@ export const Issue = Schema.Union(
   Schema.Struct({
     code: Schema.Literal("too_small"),
     minimum: Schema.Number,
-    type: Schema.Literal("array", "string"),
+    type: Schema.Literal("array", "string", "number"),
     ...Size,
   }).annotations({
     identifier: "TooSmall",
-    description: "A list or a text is too short.",
+    description: "A list or a text is too short, or a number too small.",
     examples: [exampleIssue],
   }),
   Schema.Struct({
     code: Schema.Literal("too_big"),
     maximum: Schema.Number,
-    type: Schema.Literal("array", "string"),
+    type: Schema.Literal("array", "string", "number"),
     ...Size,
   }).annotations({
     identifier: "TooBig",
-    description: "A list or a text is too long.",
+    description: "A list or a text is too long, or a number too large.",
     examples: [
       {
         code: "too_big",
@@ -86,7 +86,7 @@ export const Issue = Schema.Union(
       "invalid_idempotency_key",
       "invalid_header",
       "invalid_url",
-      "invalid_limit",
+      "invalid_value",
     ),
     message,
     path,
@@ -135,11 +135,11 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
     case "Refinement":
       return issue.kind === "From"
         ? collect(issue.issue, path)
-        : [sizeIssue(issue.ast, path) ?? typeIssue(issue.ast, issue.actual, path)]
+        : [sizeIssue(issue.ast, path) ?? valueIssue(issue, path)]
     case "Missing":
       return [{ ...typeIssue(issue.ast.type, undefined, path), message: "Required" }]
     case "Type":
-      return [typeIssue(issue.ast, issue.actual, path)]
+      return [valueIssue(issue, path)]
     case "Unexpected":
     case "Forbidden":
       return [typeIssue(SchemaAST.neverKeyword, issue.actual, path)]
@@ -169,6 +169,16 @@ const sizes = [
     type: "string",
     says: (n: number) => `String must contain at most ${n} character(s)`,
   },
+  {
+    bound: "minimum",
+    type: "number",
+    says: (n: number) => `Number must be greater than or equal to ${n}`,
+  },
+  {
+    bound: "maximum",
+    type: "number",
+    says: (n: number) => `Number must be less than or equal to ${n}`,
+  },
 ] as const
 
 const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issue | undefined => {
@@ -182,6 +192,15 @@ const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issu
       : { code: "too_big", maximum: n, ...rest }
   }
   return undefined
+}
+
+// Prefers the message of the schema, which says what it expects.
+const valueIssue = (issue: Type | Refinement, path: ReadonlyArray<string>): Issue => {
+  const own = Option.isSome(SchemaAST.getMessageAnnotation(issue.ast)) || "message" in issue
+  const [said] = own ? ArrayFormatter.formatIssueSync(issue) : []
+  return said === undefined
+    ? typeIssue(issue.ast, issue.actual, path)
+    : { code: "invalid_value", message: said.message, path }
 }
 
 const typeIssue = (ast: SchemaAST.AST, actual: unknown, path: ReadonlyArray<string>) => {

@@ -18,6 +18,6 @@ export const maxBodyParts = 10_000
 /** Maximum number of items of one list that are validated. It is larger than `maxUrls`. */
 export const maxJudgedItems = 100
 
-/** Maximum and default number of observations in one answer of the history. */
-export const maxObservations = 1000
-export const defaultObservations = 100
+/** Maximum and default number of rows in the answer of a list. */
+export const maxRows = 1000
+export const defaultRows = 100

@@ -6,7 +6,7 @@ import * as ParseResult from "effect/ParseResult"
 import * as Predicate from "effect/Predicate"
 import * as Record from "effect/Record"
 import type * as Schema from "effect/Schema"
-import type { AccountId } from "../Account.ts"
+import { AccountId } from "../Account.ts"
 import * as Batch from "../Batch.ts"
 import { BatchRequest } from "../contract/Api.ts"
 import { InvalidRequest, type PayloadTooLarge } from "../contract/Envelope.ts"
@@ -28,6 +28,23 @@ export interface Decoder<A> {
     account: AccountId,
   ) => Effect.Effect<A, InvalidRequest | ArrivingBody.Refusal>
 }
+
+/** Waits for a body and parses it. A request without a body has an empty object. */
+export const json = (
+  request: Request,
+): Effect.Effect<unknown, InvalidRequest | ArrivingBody.Refusal> => {
+  const { "content-type": contentType, "content-length": length } = request.headers
+  if (!request.hasBody) return Effect.succeed({})
+  if (!isJson(contentType)) return invalid([Issues.invalidContentType])
+  if (Number(length) > maxBodyBytes) return tooLarge
+  const { body } = request
+  return body === undefined
+    ? Effect.flatMap(ArrivingBody.collect(request, noAccount), parse)
+    : parse(body)
+}
+
+// Bounds the bodies whose request has no account.
+const noAccount = AccountId.make("none")
 
 const decoder = <A, B>(schema: Schema.Schema<A>, make: (decoded: A) => B): Decoder<B> => {
   const decodeBytes = bytesDecoder(schema)

@@ -13,9 +13,11 @@ import * as Layer from "effect/Layer"
 import { ApiKeys } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import { Api } from "../contract/Api.ts"
+import * as Wire from "../contract/Wire.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import { FigureHistory } from "../FigureHistory.ts"
 import * as Authorization from "./Authorization.ts"
+import * as Decoding from "./Decoding.ts"
 import { failure } from "./errorAnswer.ts"
 import * as handlers from "./handlers.ts"
 import * as HealthRoutes from "./HealthRoutes.ts"
@@ -44,6 +46,8 @@ export const make = (options: Options) =>
       matches.get(`${method === "HEAD" ? "GET" : method} ${routes.of(url)?.path}`) ?? noMatch
   })
 
+const endpoints = Object.values(Api.groups).flatMap(({ endpoints }) => Object.values(endpoints))
+
 type Needed = ApiKeys | AuthorityCheck | CreditLedger | FigureHistory | RateLimit
 
 // The contract's routes. They get only the services that their handlers need. The framework copies
@@ -52,8 +56,12 @@ const contract = Effect.gen(function* () {
   const { routes } = yield* HttpApiBuilder.Router.router
   const withMiddleware = yield* HttpApiBuilder.buildMiddleware(Api)
   return Chunk.map(routes, ({ handler, method, path }) => {
+    const endpoint = endpoints.find((one) => one.path === path && one.method === method)
+    // The batch decodes its body itself, and takes no step more than it needs.
+    const isDecoded = endpoint === undefined || path === Wire.batchPath
+    const explained = isDecoded ? handler : Decoding.explained(endpoint)(handler)
     // The type of the middleware leaves out the services that `Runner` provides.
-    const app = handler as Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
+    const app = explained as Effect.Effect<HttpServerResponse.HttpServerResponse, unknown>
     return makeRoute(method, path, withMiddleware(app))
   })
 }).pipe(

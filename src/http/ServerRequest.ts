@@ -14,6 +14,7 @@ import * as Effect from "effect/Effect"
 import * as Inspectable from "effect/Inspectable"
 import * as Option from "effect/Option"
 import * as Stream from "effect/Stream"
+import * as Body from "./Body.ts"
 import type { Request } from "./Request.ts"
 
 type Modification = Parameters<HttpServerRequest.HttpServerRequest["modify"]>[0]
@@ -28,6 +29,7 @@ export class ServerRequest
   readonly method: HttpMethod
   private readonly modification: Modification
   private ownHeaders: Headers.Headers | undefined
+  private parsed: Effect.Effect<unknown> | undefined
 
   constructor(source: Request, method: HttpMethod, modification: Modification = {}) {
     super()
@@ -63,7 +65,12 @@ export class ServerRequest
   }
 
   get json() {
-    return this.unsupported
+    // The framework makes a defect of any error, and `Decoding` the answer.
+    return Effect.suspend(() => this.parsed ?? Effect.orDie(Body.json(this.source))).pipe(
+      Effect.tap((value) => {
+        this.parsed = Effect.succeed(value)
+      }),
+    )
   }
 
   get urlParamsBody() {

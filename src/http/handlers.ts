@@ -10,17 +10,17 @@ import type { AccountId } from "../Account.ts"
 import { CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api, type HistoryResponse, type PreviewResponse } from "../contract/Api.ts"
-import { ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
+import { Api, type PreviewResponse } from "../contract/Api.ts"
+import { InvalidRequest, ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import type { InvalidUrl } from "../Target.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
 import * as BatchAnswer from "./BatchAnswer.ts"
 import * as Body from "./Body.ts"
 import * as CacheControl from "./CacheControl.ts"
 import { type Current, CurrentRequest } from "./Call.ts"
-import * as HistoryQuery from "./HistoryQuery.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
@@ -35,15 +35,13 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
     Effect.all([AuthorityCheck, CreditLedger, FigureHistory.FigureHistory]),
     ([{ check, preview }, ledger, history]) =>
       handlers
-        .handleRaw("history", ({ urlParams: { limit, url = "" } }) =>
-          Effect.gen(function* () {
-            const most = yield* HistoryQuery.limitOf(limit)
-            const found = yield* Effect.mapError(history.of(url, most), HistoryQuery.noTarget)
-            const answer: typeof HistoryResponse.Encoded = {
-              success: true,
+        .handle("history", ({ urlParams: { limit, url = "" } }) =>
+          Effect.mapBoth(history.of(url, limit), {
+            onFailure: noTarget,
+            onSuccess: (found) => ({
+              success: true as const,
               data: FigureHistory.documentOf(found),
-            }
-            return HttpServerResponse.unsafeJson(answer)
+            }),
           }),
         )
         .handleRaw("checkBatch", ({ headers, request }) =>
@@ -94,6 +92,13 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         ),
   ),
 )
+
+/** The refusal of a request whose `url` is absent or not a public web address. */
+const noTarget = ({ input, problem }: InvalidUrl) => {
+  const message =
+    input === "" ? "The parameter url is absent" : `The url cannot be checked: ${problem}`
+  return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }])
+}
 
 const listOf = (
   { source }: HttpServerRequest.HttpServerRequest,

@@ -1,0 +1,24 @@
+/** The parameters of queries. */
+import * as Schema from "effect/Schema"
+import * as Limits from "./Limits.ts"
+
+/** A whole number in digits, from `minimum` to `maximum`. */
+const wholeNumber = (minimum: number, maximum: number) =>
+  Schema.compose(
+    Schema.String.annotations({ jsonSchema: { type: "integer", minimum, maximum } }).pipe(
+      Schema.pattern(/^\d{1,9}$/, {
+        message: () => "Expected a whole number",
+        jsonSchema: {},
+      }),
+    ),
+    Schema.NumberFromString,
+  ).pipe(Schema.greaterThanOrEqualTo(minimum), Schema.lessThanOrEqualTo(maximum))
+
+/** The maximum number of rows of a list. */
+export const limit = (rows: string) =>
+  Schema.optionalWith(
+    wholeNumber(1, Limits.maxRows).annotations({
+      description: `The maximum number of ${rows}: 1 to ${Limits.maxRows}, by default ${Limits.defaultRows}.`,
+    }),
+    { exact: true, default: () => Limits.defaultRows },
+  )
