@@ -196,8 +196,10 @@ const sizeIssue = (ast: SchemaAST.Refinement, path: ReadonlyArray<string>): Issu
 
 // Prefers the message of the schema, which says what it expects.
 const valueIssue = (issue: Type | Refinement, path: ReadonlyArray<string>): Issue => {
-  const own = Option.isSome(SchemaAST.getMessageAnnotation(issue.ast)) || "message" in issue
-  const [said] = own ? ArrayFormatter.formatIssueSync(issue) : []
+  const isExplained =
+    Option.isSome(SchemaAST.getMessageAnnotation(issue.ast)) ||
+    (issue._tag === "Type" && issue.message !== undefined)
+  const [said] = isExplained ? ArrayFormatter.formatIssueSync(issue) : []
   return said === undefined
     ? typeIssue(issue.ast, issue.actual, path)
     : { code: "invalid_value", message: said.message, path }
