@@ -1,7 +1,7 @@
 import type { Signal } from "@preact/signals"
 import type { Run } from "./Run.ts"
 import * as TableView from "./TableView.ts"
-import { figure, number } from "./Texts.ts"
+import { figure, number, share } from "./Texts.ts"
 
 interface Props {
   readonly run: Run
@@ -14,6 +14,9 @@ export const Charts = (props: Props) =>
     <div class="charts">
       <Chart {...props} of="domainAuthority" name="Domain authority" />
       <Chart {...props} of="pageAuthority" name="Page authority" />
+      <Chart {...props} of="spamScore" name="Spam score" />
+      <Best {...props} />
+      <p class="hint">Square-root scale, so that small counts stay visible.</p>
     </div>
   )
 
@@ -23,8 +26,9 @@ const Chart = ({
   of,
   run,
 }: Props & { readonly of: TableView.Figure; readonly name: string }) => {
-  const { counts, median } = TableView.distribution(run.rows, of)
-  const highest = Math.max(1, ...counts)
+  const { above, counts, median, total } = TableView.distribution(run.rows, of)
+  if (median === undefined) return null
+  const highest = Math.max(...counts)
   const chosen = filter.value.tenth?.figure === of ? filter.value.tenth.number : undefined
   const choose = (tenth: number) =>
     (filter.value = {
@@ -33,56 +37,55 @@ const Chart = ({
     })
   return (
     <section class={`card chart ${of}`} aria-labelledby={`${of}-title`}>
-      <div class="line">
-        <h2 id={`${of}-title`}>{name}</h2>
-        {median !== undefined && (
-          <p class="hint">
-            median <strong>{figure(median)}</strong>
-          </p>
-        )}
-      </div>
+      <h2 id={`${of}-title`}>{name}</h2>
+      <p class="hint">
+        median <strong>{figure(median)}</strong> · <strong>{share(above / total)}</strong> above{" "}
+        {TableView.limits[of]}
+      </p>
       <div class="bars" role="group" aria-label={`${name}: how many addresses in each range`}>
         {counts.map((n, tenth) => (
           <button
             key={tenth}
             type="button"
+            class={of === "spamScore" ? TableView.severity(tenth * 10 + 1) : ""}
             disabled={n === 0}
             aria-pressed={chosen === tenth}
             onClick={() => choose(tenth)}
           >
-            <span class={n === 0 ? "unseen" : "n"}>{number(n)}</span>
+            <span class="n">{number(n)}</span>
             <span class="unseen"> {n === 1 ? "address" : "addresses"} from </span>
-            <span class="column" style={{ height: `${(n / highest) * 100}%` }} />
-            <span class="from">{tenth * 10}</span>
-            <span class="unseen"> {upTo(tenth)}</span>
+            <span class="range">
+              {tenth * 10}
+              <span aria-hidden="true">–{tenth * 10 + 10}</span>
+            </span>
+            <span class="unseen"> {tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`}</span>
+            <span class="column">
+              <span style={{ width: `${Math.sqrt(n / highest) * 100}%` }} />
+            </span>
           </button>
         ))}
       </div>
-      <details>
-        <summary>As a table</summary>
-        <table class="plain">
-          <thead>
-            <tr>
-              <th scope="col">{name}</th>
-              <th scope="col">Addresses</th>
-            </tr>
-          </thead>
-          <tbody>
-            {counts.map((n, tenth) => (
-              <tr key={tenth}>
-                <th scope="row">
-                  {tenth * 10} {upTo(tenth)}
-                </th>
-                <td>{number(n)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </details>
     </section>
   )
 }
 
-// The label of a range's upper end. Only the last range contains its end: 20 is in "20 to below
-// 30".
-const upTo = (tenth: number) => (tenth === 9 ? "to 100" : `to below ${tenth * 10 + 10}`)
+/** Lists the domains with the highest domain authority. A click shows the domain's addresses. */
+const Best = ({ filter, run }: Props) => {
+  const best = TableView.best(run.rows, 10)
+  const show = (domain: string) => (filter.value = { ...TableView.everything, text: domain })
+  return (
+    <section class="card best domainAuthority" aria-labelledby="best-title">
+      <h2 id="best-title">{best.length === 10 ? "Ten best domains" : "Best domains"}</h2>
+      <p class="hint">by domain authority</p>
+      <ol>
+        {best.map(({ authority, domain }) => (
+          <li key={domain}>
+            <button type="button" onClick={() => show(domain)}>
+              <span class="name">{domain}</span> <span class="value">{figure(authority)}</span>
+            </button>
+          </li>
+        ))}
+      </ol>
+    </section>
+  )
+}

@@ -11,18 +11,20 @@ export const Console = () => (
     <Header />
     <main>
       {hasSyntheticFigures && <Synthetic />}
-      <div class="desk">
-        <KeyPanel />
-        <ListPanel />
+      <div class="side">
+        <div class="desk">
+          <KeyPanel />
+          <ListPanel />
+        </div>
+        <div class="past">
+          <History />
+        </div>
       </div>
       <div class="results">
         <div class="store" role="alert">
           {storeProblem.value !== undefined && <p class="notice">{storeProblem.value}</p>}
         </div>
         {shown.value === undefined ? <Empty /> : <RunPanel key={shown.value} run={shown.value} />}
-      </div>
-      <div class="past">
-        <History />
       </div>
     </main>
   </>

@@ -33,7 +33,10 @@ export const Header = () => (
       </span>
     </h1>
     <nav aria-label="Site">
-      {/* Opens in a new tab, because leaving this page would lose the key. */}
+      {/* These open in a new tab, because leaving this page would lose the key. */}
+      <a href="docs/guide/client" target="_blank" rel="noreferrer">
+        Guide<span class="unseen"> (in a new tab)</span>
+      </a>
       <a href="docs" target="_blank" rel="noreferrer">
         API<span class="unseen"> (in a new tab)</span>
       </a>

@@ -266,7 +266,7 @@ const Cell = ({
   readonly kind: TableView.Figure
   readonly value: number | undefined
 }) => (
-  <td class={`figure ${kind} ${kind === "spamScore" ? severity(value) : ""}`}>
+  <td class={`figure ${kind} ${kind === "spamScore" ? TableView.severity(value) : ""}`}>
     {value === undefined ? (
       <span class="absent" title="The provider has no figure">
         –<span class="unseen"> none</span>
@@ -281,10 +281,6 @@ const Cell = ({
     )}
   </td>
 )
-
-/** Moz's ranges of the spam score: 1–30 % is low, 31–60 % is medium, 61–100 % is high. */
-const severity = (score: number | undefined) =>
-  score === undefined || score <= 30 ? "low" : score <= 60 ? "medium" : "high"
 
 const Filters = ({
   children,

@@ -133,9 +133,28 @@ export const highest = (rows: ReadonlyArray<Row>, figure: Figure): number | unde
 const tenthOf = (figure: number | undefined) =>
   figure === undefined ? undefined : Math.min(9, Math.floor(figure / 10))
 
+/** A figure above its limit is high: good for an authority, suspicious for a spam score. */
+export const limits: Readonly<Record<Figure, number>> = {
+  domainAuthority: 50,
+  pageAuthority: 50,
+  spamScore: 30,
+}
+
+/** Moz's ranges of the spam score: 1–30 % is low, 31–60 % is medium, 61–100 % is high. */
+export const severity = (spamScore: number | undefined) =>
+  spamScore === undefined || spamScore <= limits.spamScore
+    ? "low"
+    : spamScore <= 60
+      ? "medium"
+      : "high"
+
 interface Distribution {
   /** The number of figures in each tenth of the scale. */
   readonly counts: ReadonlyArray<number>
+  /** The number of all figures. */
+  readonly total: number
+  /** The number of figures above the figure's limit in `limits`. */
+  readonly above: number
   readonly median: number | undefined
 }
 
@@ -150,6 +169,26 @@ export const distribution = (rows: ReadonlyArray<Row>, figure: Figure): Distribu
   const [upper, lower] = [figures[middle], figures[figures.length % 2 === 0 ? middle - 1 : middle]]
   return {
     counts,
+    total: figures.length,
+    above: figures.filter((value) => value > limits[figure]).length,
     median: upper === undefined || lower === undefined ? undefined : (upper + lower) / 2,
   }
 }
+
+interface Best {
+  readonly domain: string
+  /** The highest domain authority of the domain's rows. */
+  readonly authority: number
+}
+
+/** Returns the domains with the highest domain authority, and among equals page authority. */
+export const best = (rows: ReadonlyArray<Row>, length: number): ReadonlyArray<Best> =>
+  byDomain(rows)
+    .flatMap(({ domain, rows }) => {
+      const authority = highest(rows, "domainAuthority")
+      const page = highest(rows, "pageAuthority") ?? 0
+      return authority === undefined ? [] : [{ domain, authority, page }]
+    })
+    .sort((a, b) => b.authority - a.authority || b.page - a.page)
+    .slice(0, length)
+    .map(({ authority, domain }) => ({ domain, authority }))

@@ -5,8 +5,13 @@ import type { Delay, Halt, Run } from "./Run.ts"
 const numbers = new Intl.NumberFormat("en")
 const figures = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })
 
+const shares = new Intl.NumberFormat("en", { style: "percent" })
+
 export const number = (n: number) => numbers.format(n)
 export const figure = (n: number) => figures.format(n)
+
+/** A part of one, from 0 to 1, as a percentage. */
+export const share = (part: number) => shares.format(part)
 
 export const count = (n: number, one: string, many = `${one}s`) =>
   `${number(n)} ${n === 1 ? one : many}`

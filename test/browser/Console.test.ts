@@ -190,6 +190,41 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
+    "the console's charts show every range of the three figures and the ten best domains, and filter the results",
+    () =>
+      Effect.gen(function* () {
+        const { key, url } = yield* service()
+        const { act, page } = yield* visit(url, "/console")
+        yield* act((page) => useKey(page, key))
+        yield* act((page) => paste(page, mixed))
+        yield* act(start)
+        yield* act((page) => heading(page, /^Done/))
+        for (const name of ["Domain authority", "Page authority", "Spam score"]) {
+          const bars = page.getByRole("group", { name: `${name}: how many` }).getByRole("button")
+          const names = yield* act(() => bars.allInnerTexts())
+          assert.lengthOf(names, 10)
+          const total = names.reduce((sum, text) => sum + Number.parseInt(text), 0)
+          assert.strictEqual(total, 115, name)
+        }
+        const share = page.getByRole("region", { name: "Spam score" }).getByText("above 30")
+        assert.match(yield* act(() => share.innerText()), /^median \d+ · \d+% above 30$/)
+
+        const head = page.getByRole("columnheader", { name: "Domain authority" })
+        yield* act(() => head.getByRole("button").click())
+        const highest = yield* act((page) =>
+          page.locator("td.domainAuthority .value").first().innerText(),
+        )
+        const best = page.getByRole("region", { name: "Ten best domains" }).getByRole("button")
+        assert.strictEqual(yield* act(() => best.count()), 10)
+        const [domain, authority] = (yield* act(() => best.first().innerText())).split(/\s+/)
+        assert.strictEqual(authority, highest)
+        yield* act(() => best.first().click())
+        assert.deepStrictEqual((yield* act(shown))[0], domain)
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
     "the console groups the results by domain, links to each page, and never breaks a line inside a host's label",
     () =>
       Effect.gen(function* () {

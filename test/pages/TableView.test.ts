@@ -99,12 +99,34 @@ describe("the table of a console run", () => {
     assert.isUndefined(TableView.highest(none, "pageAuthority"))
   })
 
-  it("for the chart of a console run, the figures are counted in ten equal ranges from 0 to 100, and their median is computed", () => {
+  it("the best domains of a console run have the highest domain authority, then the highest page authority, and each is named once", () => {
+    const row = (url: string, domainAuthority: number, pageAuthority: number) => ({
+      place: 0,
+      url,
+      figures: { domainAuthority, pageAuthority },
+    })
+    const rows = [
+      row("a.com", 50, 9),
+      row("b.com", 90, 10),
+      row("http://www.b.com/page", 90, 60),
+      row("c.com", 90, 20),
+      { place: 0, url: "waits.com" },
+    ]
+    assert.deepStrictEqual(TableView.best(rows, 2), [
+      { domain: "b.com", authority: 90 },
+      { domain: "c.com", authority: 90 },
+    ])
+    assert.lengthOf(TableView.best(rows, 10), 3)
+  })
+
+  it("for the chart of a console run, the figures are counted in ten equal ranges from 0 to 100, and their median and the number above a limit are computed", () => {
     assert.deepStrictEqual(TableView.distribution(run.rows, "domainAuthority"), {
       counts: [1, 1, 0, 0, 0, 0, 0, 0, 0, 1],
+      total: 3,
+      above: 1,
       median: 10,
     })
-    assert.deepStrictEqual(TableView.distribution(run.rows, "spamScore").median, 2.5)
+    assert.deepInclude(TableView.distribution(run.rows, "spamScore"), { above: 0, median: 2.5 })
     assert.isUndefined(TableView.distribution([], "spamScore").median)
   })
 })

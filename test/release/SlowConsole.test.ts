@@ -206,7 +206,6 @@ describe.skipIf(isMissing)("the console", () => {
         goOn()
         yield* act((page) => heading(page, /^Done/))
         yield* act((page) => page.getByText("Filter by figures").click())
-        yield* act((page) => page.getByText("As a table").first().click())
         yield* examine("done")
         yield* act((page) => page.getByLabel("Show").selectOption("Not checked"))
         yield* act((page) => page.locator(".table").scrollIntoViewIfNeeded())
