@@ -1,6 +1,12 @@
 import Papa from "papaparse"
 
 /**
+ * Text that a spreadsheet would run as a formula. A number with a sign, such as -4 or +1,5 %, is
+ * none.
+ */
+const formula = /^(?:[=@\t\r\n]|[+-](?!\d[\d.,]*(?:e[+-]?\d+)?\s?%?$))/i
+
+/**
  * Writes rows as CSV (RFC 4180), without a line end after the last row. Adds `'` to text that a
  * spreadsheet would run as a formula.
  */
@@ -10,5 +16,5 @@ export const csv = (
 ): string =>
   Papa.unparse(
     rows.map((row) => [...row]),
-    { delimiter, newline, escapeFormulae: /^[=+\-@\t\r\n]/ },
+    { delimiter, newline, escapeFormulae: formula },
   )
