@@ -4,6 +4,7 @@
  * to write the outcomes once more, in any format. A list from stdin needs `--journal` for that.
  */
 import { existsSync, realpathSync } from "node:fs"
+import { resolve } from "node:path"
 import { createInterface } from "node:readline/promises"
 import { Option } from "commander"
 import * as Clock from "effect/Clock"
@@ -87,12 +88,8 @@ const check = (given: Options) =>
       ...options,
       onNote: (note) => process.stderr.write(`${note}\n`),
     })
-    if (output !== undefined && existsSync(output) && realpathSync(output) === input.file) {
-      return yield* new CheckStopped({
-        message: `the output ${output} would overwrite the list; name another file with --output`,
-      })
-    }
     const journal = yield* journalOf(options, input)
+    yield* refuseOverwriting({ list: input.file, journal, output })
     const resume = howToResume(journal, input)
     const ended = yield* Effect.gen(function* () {
       if (journal === undefined || !existsSync(journal)) yield* greet(options)
@@ -111,7 +108,7 @@ const check = (given: Options) =>
         onProgress: (done, all) => Effect.runSync(previewed.show(done / all, done, "previewed")),
       })
       if (options.preview) return yield* showPreview(options, input, list)
-      yield* announce(options, list, progress)
+      yield* announce({ again: options.again, hasJournal: journal !== undefined }, list, progress)
       const doubtful = yield* consent(options, list)
       yield* list.begin
       const summary = yield* run(options, { input, format, sink, progress, list, doubtful })
@@ -200,6 +197,29 @@ const journalOf = (options: Options, { file }: UrlInput.UrlInput) =>
     return isReadOnly ? undefined : journal
   })
 
+/** Fails when two of the files are the same. The journal need not exist yet. */
+const refuseOverwriting = (files: {
+  readonly list: string | undefined
+  readonly journal: string | undefined
+  readonly output: string | undefined
+}) =>
+  Effect.gen(function* () {
+    const placeOf = (file: string | undefined) =>
+      file !== undefined && existsSync(file) ? realpathSync(file) : file && resolve(file)
+    const [list, journal, output] = [files.list, files.journal, files.output].map(placeOf)
+    if (output !== undefined && (output === list || output === journal)) {
+      const what = output === list ? "list" : "journal"
+      return yield* new CheckStopped({
+        message: `the output ${files.output} would overwrite the ${what}; name another file with --output`,
+      })
+    }
+    if (journal !== undefined && journal === list) {
+      return yield* new CheckStopped({
+        message: `the journal ${files.journal} would overwrite the list; name another file with --journal`,
+      })
+    }
+  })
+
 /** Prints what the check would do and cost. */
 const showPreview = (
   { json }: Options,
@@ -221,12 +241,16 @@ const showPreview = (
 
 /** Says what the check will do and cost, before it starts. */
 const announce = (
-  { again }: Options,
+  { again, hasJournal }: { readonly again: boolean; readonly hasJournal: boolean },
   { isAnew, plan }: CheckedList.CheckedList,
   { report }: Progress.Progress,
 ) =>
   Effect.gen(function* () {
     for (const text of PlanText.describe(plan, yield* Clock.currentTimeMillis)) yield* report(text)
+    if (!hasJournal && plan.maxCredits !== 0) {
+      yield* report("This check has no journal: if it stops, its answers are paid again.")
+      yield* report("Add --journal FILE to be able to continue it.")
+    }
     if (again && !isAnew && plan.answered > 0) {
       yield* report("The list is not finished, so --again continues it.")
     }

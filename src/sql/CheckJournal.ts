@@ -153,5 +153,8 @@ const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [
   ],
   [/^SQLITE_FULL/, "the disk is full; free some space"],
   [/^SQLITE_(NOTADB|CORRUPT|ERROR)/, "the file is damaged, or is not a journal; move it away"],
-  [/^SQLITE_(CANTOPEN|READONLY)/, "it cannot be written; check the permissions of its folder"],
+  [
+    /^SQLITE_(CANTOPEN|READONLY)/,
+    "it cannot be written; check the permissions of its folder, or name another file with --journal",
+  ],
 ]

@@ -357,6 +357,15 @@ describe("the output of the bulk check", () => {
           assert.strictEqual(code, 1, name)
           assert.match(stderr, /^authority: [^\n]+\n$/)
         }
+        const same = [...args, "--format", "csv", "--journal"]
+        for (const more of [["j", "-o", "./j"], ["list.txt"], ["link.txt"]]) {
+          const { code, stderr } = yield* verb(cwd, [...same, ...more])
+          assert.strictEqual(code, 1, stderr)
+          assert.match(
+            stderr,
+            /^authority: the \w+ \S+ would overwrite the (list|journal); [^\n]+\n$/,
+          )
+        }
         assert.strictEqual(read("list.txt"), "example.com\n")
         assert.strictEqual((yield* books).charged, 0)
         expectNothingLeft(cwd)
