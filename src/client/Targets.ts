@@ -5,14 +5,13 @@ import type { AuthorityMetrics, CallOptions } from "./PromiseClient.ts"
 
 /** What the service says about a submitted URL: its target in canonical form, or its problem. */
 export type Entry =
-  | { readonly url: string; readonly target: string }
+  /** `known` is true when the service had the figures. */
+  | { readonly url: string; readonly target: string; readonly known?: boolean }
   | { readonly url: string; readonly problem: string }
 
 export interface Judged {
   /** One per URL, in the order of the URLs. */
   readonly entries: ReadonlyArray<Entry>
-  /** The targets whose figures the service has. */
-  readonly known: ReadonlyArray<string>
   /** The price of one URL; undefined when no URL is valid, or the service has no preview. */
   readonly price: number | undefined
 }
@@ -32,10 +31,9 @@ export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge =
       return {
         entries: entries.map((entry) =>
           entry.valid
-            ? { url: entry.url, target: entry.target }
+            ? { url: entry.url, target: entry.target, known: entry.known }
             : { url: entry.url, problem: entry.problem },
         ),
-        known: entries.flatMap((entry) => (entry.valid && entry.known ? [entry.target] : [])),
         price: summary.valid === 0 ? undefined : maxCredits / summary.valid,
       }
     } catch (error) {
@@ -52,7 +50,6 @@ const judgedAlone = (urls: ReadonlyArray<string>): Judged => ({
   entries: urls.map((url) =>
     isAdmissible(url) ? { url, target: url } : { url, problem: "it is empty or too long" },
   ),
-  known: [],
   price: undefined,
 })
 

@@ -7,7 +7,7 @@ import { Failure, type Schema, Success } from "../client/Bodies.ts"
 import type * as Targets from "../client/Targets.ts"
 
 export const Entry: Schema<Targets.Entry> = v.union([
-  v.object({ url: v.string(), target: v.string() }),
+  v.object({ url: v.string(), target: v.string(), known: v.exactOptional(v.boolean()) }),
   v.object({ url: v.string(), problem: v.string() }),
 ])
 export type Entry = Targets.Entry

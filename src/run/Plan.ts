@@ -23,9 +23,9 @@ export interface Plan {
   readonly paid: number
   /** The price of one target; undefined while nobody has named it. */
   readonly price: number | undefined
-  /** Distinct targets that were never sent, and whose figures the service has. */
+  /** Distinct targets that were never sent, and whose figures the service had at their preview. */
   readonly known: number
-  /** Distinct targets that were never sent, and whose figures the service has to buy. */
+  /** Distinct targets that were never sent, and whose figures the service had not. */
   readonly toBuy: number
   /** Targets that were sent less than 23 hours ago, and have no answer. They are sent again. */
   readonly repeated: number

@@ -172,11 +172,11 @@ export class Run {
     for await (const url of urls) counts.set(url, (counts.get(url) ?? 0) + 1)
     const open = [...counts.keys()].filter((url) => this.outcomeOf(url) === undefined)
     this.#repeats = [...this.#pending.values()].filter(isRepeatable)
-    if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts, new Set())
+    if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts)
     const client = connect()
     const availableCredits = await client.availableCredits({ signal: options.signal })
-    const known = await this.#judge(open, client, options)
-    return this.#planOf(counts, known, availableCredits)
+    await this.#judge(this.#unjudged(open), client, options)
+    return this.#planOf(counts, availableCredits)
   }
 
   /**
@@ -207,12 +207,21 @@ export class Run {
     this.#endCalls(this.#status === "stopping")
   }
 
+  /**
+   * The URLs that no earlier start has previewed. Others fill the last preview, because a preview
+   * also names the price.
+   */
+  #unjudged(urls: ReadonlyArray<string>): ReadonlyArray<string> {
+    const fresh = urls.filter((url) => !this.#entries.has(url))
+    const judged = urls.filter((url) => this.#entries.has(url))
+    return [...fresh, ...judged.slice(0, maxUrls - (fresh.length % maxUrls))]
+  }
+
   async #judge(
     urls: ReadonlyArray<string>,
     client: ReturnType<Connect>,
     { onProgress, ...options }: PlanOptions,
-  ): Promise<ReadonlySet<string>> {
-    const known = new Set<string>()
+  ) {
     let done = 0
     const judge = judging(client)
     const pieces = piecesOf(urls)
@@ -221,19 +230,13 @@ export class Run {
       const fresh = judged.entries.filter(({ url }) => !this.#entries.has(url))
       if (fresh.length > 0) await this.#journal.keepEntries(fresh)
       for (const entry of fresh) this.#entries.set(entry.url, entry)
-      for (const target of judged.known) known.add(target)
       done += judged.entries.length
       onProgress?.(done, urls.length)
       this.#price = judged.price ?? this.#price
     }
-    return known
   }
 
-  #planOf(
-    counts: ReadonlyMap<string, number>,
-    knownByService: ReadonlySet<string>,
-    availableCredits?: number,
-  ): Plan {
+  #planOf(counts: ReadonlyMap<string, number>, availableCredits?: number): Plan {
     const targets = new Map<string, string>()
     let [total, valid] = [0, 0]
     for (const [url, count] of counts) {
@@ -253,7 +256,7 @@ export class Run {
     const answers = [...targets.keys()].flatMap((target) => this.#outcomes.get(target) ?? [])
     const failed = answers.filter(({ outcome }) => "reason" in outcome).length
     this.#progress = { targets: targets.size, answered: answers.length, failed }
-    const known = this.#queue.filter(({ target }) => knownByService.has(target)).length
+    const known = this.#queue.filter(({ url }) => this.#isKnown(url)).length
     const doubts = [...doubtful].filter((target) => targets.has(target) && !repeated.has(target))
     return {
       total,
@@ -276,6 +279,11 @@ export class Run {
       givenUp: { targets: this.#givenUp, credits: this.#costOf(this.#givenUp) },
       availableCredits,
     }
+  }
+
+  #isKnown(url: string): boolean {
+    const entry = this.#entries.get(url)
+    return entry !== undefined && "target" in entry && entry.known === true
   }
 
   #costOf(targets: number): number | undefined {

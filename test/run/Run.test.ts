@@ -283,6 +283,34 @@ describe("a run", () => {
     }),
   )
 
+  it.scopedLive(
+    "previews the URLs that no earlier start has previewed, and one batch of the others",
+    () =>
+      Effect.gen(function* () {
+        const { connect, connecting, paths } = yield* service({ price: 2 })
+        const { journal } = memory()
+        let left = 3
+        const dying = connecting({
+          fetch: (url, request) => {
+            if (url.endsWith("/preview") && left-- === 0)
+              throw new TypeError("the process is killed")
+            return fetch(url, request)
+          },
+        })
+        const { run } = yield* begin(journal, [], connect)
+        const killed = yield* Effect.promise(() => run.plan(sites(400), dying).catch(String))
+        assert.include(killed, "the process is killed")
+        const previews = () => paths.filter((path) => path.endsWith("/preview")).length
+        const { plan } = yield* begin(journal, sites(400), connect)
+        assert.isAtMost(previews(), 6)
+        assert.deepStrictEqual([plan.known, plan.toBuy, plan.maxCredits], [400, 0, 800])
+        paths.length = 0
+        const again = yield* begin(journal, sites(400), connect)
+        assert.deepStrictEqual(again.plan, plan)
+        assert.strictEqual(previews(), 1)
+      }),
+  )
+
   it.scopedLive("counts identical URLs once when the service has no preview", () =>
     Effect.gen(function* () {
       const { books, connecting } = yield* service()
