@@ -5,6 +5,7 @@ import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { AccountId } from "./Account.ts"
+import { Budget } from "./ledger/Budget.ts"
 import { latestTime } from "./time/TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
@@ -31,6 +32,8 @@ export const ApiKey = Schema.Struct({
   lifetimeMs: Schema.NullOr(Schema.Int),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
+  /** Null or absent for a key without a budget. */
+  budget: Schema.optionalWith(Schema.NullOr(Budget), { exact: true }),
 })
 export type ApiKey = typeof ApiKey.Type
 
@@ -82,13 +85,16 @@ export interface IssuedKey {
 }
 
 /** The properties of a key that a rotation passes on to the new key. */
-export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs">
+export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs" | "budget">
 
 /**
  * Makes a key that is valid from `now` (epoch milliseconds). Throws when a `Date` cannot hold the
  * time at which the key expires.
  */
-export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): IssuedKey => {
+export const issue = (
+  { accountId, budget = null, label, lifetimeMs }: Terms,
+  now: number,
+): IssuedKey => {
   const key = generate()
   const record: ApiKey = {
     id: ApiKeyId.make(uuid()),
@@ -100,6 +106,7 @@ export const issue = ({ accountId, label, lifetimeMs }: Terms, now: number): Iss
     lifetimeMs,
     revokedAt: null,
     lastUsedAt: null,
+    budget,
   }
   return { key, record }
 }
@@ -116,10 +123,12 @@ export const terms = (options: {
   readonly account: AccountId
   readonly label?: string | undefined
   readonly expiresIn?: Duration.Duration | undefined
+  readonly budget?: Budget | undefined
 }): Terms => ({
   accountId: options.account,
   label: options.label ?? null,
   lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
+  budget: options.budget ?? null,
 })
 
 /** Checks a key's format and checksum, so that a mistyped key is refused without a query. */

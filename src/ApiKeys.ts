@@ -7,6 +7,7 @@ import type * as Redacted from "effect/Redacted"
 import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { Peekable } from "./Direct.ts"
+import type { Budget } from "./ledger/Budget.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** A key, and what a request must know of the account that owns the key. */
@@ -36,6 +37,14 @@ export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
   }
 }
 
+/** What `update` changes of a key. What is absent stays as it is. */
+export interface Change {
+  /** Null for a key without a label. */
+  readonly label?: string | null | undefined
+  /** Null for a key without a budget. */
+  readonly budget?: Budget | null | undefined
+}
+
 /** Every method may die with StoreFailure. */
 export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
@@ -54,15 +63,25 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
       readonly account: AccountId
       readonly label?: string | undefined
       readonly expiresIn?: Duration.Duration | undefined
+      readonly budget?: Budget | undefined
     }) => Effect.Effect<IssuedKey>
     /**
      * Issues a key with the same account, label and lifetime, and ends the old key after `grace`.
+     * Both keys share the old key's budget, and what is used of it.
      * Fails with ApiKeyNotFound when the old key does not exist, has expired or was revoked.
      */
     readonly rotate: (
       id: ApiKeyId,
       grace: Duration.Duration,
     ) => Effect.Effect<IssuedKey, ApiKeyNotFound>
+    /**
+     * Changes a key that is neither revoked nor expired, and returns its record. A new budget
+     * counts what the key has used since the start of the current period, and holds from the next
+     * commit. It also counts for the keys that share it through a rotation. Fails with
+     * ApiKeyNotFound when the key does not exist, has expired or was revoked. Absent in a store of
+     * keys that cannot change keys.
+     */
+    readonly update?: (id: ApiKeyId, change: Change) => Effect.Effect<ApiKey, ApiKeyNotFound>
     /**
      * Revokes a key now. Changes nothing when the key is already revoked. Fails with ApiKeyNotFound
      * when no key has this id.

@@ -4,6 +4,7 @@ import * as Arr from "effect/Array"
 import type * as Either from "effect/Either"
 import type * as Option from "effect/Option"
 import type { AccountId } from "./Account.ts"
+import type { ApiKeyId } from "./ApiKey.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
 import type { Hold } from "./ledger/Hold.ts"
 import type { Outcome } from "./Metrics.ts"
@@ -20,6 +21,8 @@ export interface UrlList {
 export interface Batch extends UrlList {
   readonly accountId: AccountId
   readonly requestId: RequestId
+  /** The key of the request. Its budget must cover the batch. */
+  readonly apiKeyId?: ApiKeyId | undefined
   /** Absent when the client sent no idempotency key. */
   readonly idempotencyKey?: string | undefined
   /** The most that the client allows the batch to cost; absent when the client sets no limit. */
@@ -41,6 +44,7 @@ export const parse = (urls: ReadonlyArray<string>): UrlList => {
 export const holdOf = (
   {
     accountId,
+    apiKeyId,
     idempotencyKey: key,
     limit,
     requestId,
@@ -49,7 +53,14 @@ export const holdOf = (
     wantsSources,
   }: Pick<
     Batch,
-    "accountId" | "idempotencyKey" | "limit" | "requestId" | "targets" | "urls" | "wantsSources"
+    | "accountId"
+    | "apiKeyId"
+    | "idempotencyKey"
+    | "limit"
+    | "requestId"
+    | "targets"
+    | "urls"
+    | "wantsSources"
   >,
   price: Credits,
 ): Hold => ({
@@ -59,6 +70,7 @@ export const holdOf = (
   idempotencyKey:
     key === undefined ? undefined : { key, fingerprint: fingerprint(urls, wantsSources) },
   limit,
+  apiKeyId,
 })
 
 // Hashes the URLs. Two batches have the same fingerprint when they have the same URLs in the same

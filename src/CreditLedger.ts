@@ -16,11 +16,13 @@ import type * as Effect from "effect/Effect"
 import type { Option } from "effect/Option"
 import type * as Stream from "effect/Stream"
 import type { AccountId } from "./Account.ts"
+import type { ApiKeyId } from "./ApiKey.ts"
 import type { Queued } from "./Direct.ts"
 import type { Verification } from "./ledger/Audit.ts"
 import type { Funds } from "./ledger/Balance.ts"
 import type { Refusal } from "./ledger/Books.ts"
-import type { Charge, Hold, HoldExpired } from "./ledger/Hold.ts"
+import type { Spent } from "./ledger/Budget.ts"
+import type { Charge, CorrectionTooLarge, Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import type { StatementEntry } from "./ledger/LedgerEntry.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
@@ -39,14 +41,15 @@ export interface Period {
 }
 
 /**
- * A ledger that is not in the service's database implements all methods. The service calls every
- * method but `statement` and `verify`, which only verbs of the CLI call, on the database's ledger.
+ * A ledger that is not in the service's database implements all methods that are not optional. The
+ * service calls every method but `statement` and `verify`, which only verbs of the CLI call, on the
+ * database's ledger.
  *
  * Amounts are whole credits. A method that changes the ledger cannot be interrupted; when it
  * succeeds, its change is durable. Every method except `release` may die with StoreFailure. After a
  * StoreFailure it is unknown whether the change was committed. A method that takes too long fails
- * with StoreTimeout: `balance` at the Deadline of the request, `open`, `settle` and `charge` about
- * one second after the Deadline.
+ * with StoreTimeout: `balance` and `budgets` at the Deadline of the request, `open`, `settle` and
+ * `charge` about one second after the Deadline.
  */
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
@@ -55,10 +58,12 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /**
      * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
      * key has a stored answer, returns that answer and changes nothing. Fails with LimitExceeded
-     * when the amount is above the hold's limit, with InsufficientCredits, with
-     * IdempotencyKeyReused when the key was used for other URLs, or with IdempotencyKeyInUse when
-     * the first request with the key has no answer yet. These errors change nothing. When `open` ends with StoreFailure or StoreTimeout, the hold may have been
-     * committed nevertheless. In that case the ledger releases the hold.
+     * when the amount is above the hold's limit, with InsufficientCredits, with BudgetExceeded
+     * when the amount does not fit into the budget of the hold's API key, with IdempotencyKeyReused
+     * when the key was used for other URLs, or with IdempotencyKeyInUse when the first request with
+     * the key has no answer yet. These errors change nothing. When `open` ends with StoreFailure or
+     * StoreTimeout, the hold may have been committed nevertheless. In that case the ledger releases
+     * the hold.
      */
     readonly open: (hold: Hold) => Effect.Effect<Option<string>, Refusal | StoreTimeout>
     /**
@@ -96,6 +101,23 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
       amount: Credits,
       note: string | null,
     ) => Effect.Effect<Funds>
+    /**
+     * Takes away credits that were granted by mistake, and returns the balance: `granted` is lower
+     * by `amount`. Fails with CorrectionTooLarge when fewer credits are neither charged nor held.
+     * Absent in a ledger without corrections.
+     */
+    readonly correct?: (
+      account: AccountId,
+      amount: Credits,
+      note: string,
+    ) => Effect.Effect<Funds, CorrectionTooLarge>
+    /**
+     * What the keys have used of their budgets in the current period. Keys without a budget are
+     * left out. Absent in a ledger without budgets.
+     */
+    readonly budgets?: (
+      keys: ReadonlyArray<ApiKeyId>,
+    ) => Effect.Effect<ReadonlyMap<ApiKeyId, Spent>, StoreTimeout>
     /**
      * Releases every hold whose lease has ended, whose process has died or whose release failed,
      * and deletes the idempotency keys of these holds. Deletes expired stored answers. Returns the

@@ -36,6 +36,7 @@ type Reply = readonly [status: number, body: unknown]
 
 const statuses = {
   InsufficientCredits: 402,
+  BudgetExceeded: 403,
   IdempotencyKeyInUse: 409,
   HoldExpired: 410,
   LimitExceeded: 412,

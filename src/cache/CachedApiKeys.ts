@@ -66,11 +66,17 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     return ApiKeys.of({
       ...keys,
       authenticate: peekable(recall, ask),
+      ...(keys.update !== undefined && { update: updating(keys.update, forgetAll) }),
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
       revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
     })
   }),
 )
+
+const updating =
+  (update: NonNullable<ApiKeys["Type"]["update"]>, forgetAll: Effect.Effect<void>): typeof update =>
+  (id, change) =>
+    Effect.ensuring(update(id, change), forgetAll)
 
 const orTimeout = Option.match({
   onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),

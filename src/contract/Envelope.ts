@@ -139,14 +139,20 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
 
 export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {
   message: Schema.String,
+  /** The value of the header `x-limit`; absent when the client's own limit is too low. */
+  limit: Schema.optionalWith(Schema.Literal("balance", "budget"), { exact: true }),
+  /** True when running requests hold what is missing, so that a retry may succeed. */
+  isTemporary: Schema.optionalWith(Schema.Boolean, { exact: true }),
 }) {
   static readonly body = envelope(
     Schema.typeSchema(PaymentRequired),
     (message) => new PaymentRequired({ message }, true),
     402,
     "PaymentRequired",
-    "The account has fewer credits than the request may cost, or the request may cost more than " +
-      "its header `x-max-credits` allows. Nothing is charged.",
+    "The account has fewer credits than the request may cost (`x-limit: balance`), or the budget " +
+      "of the API key has fewer left (`x-limit: budget`), or the request may cost more than its " +
+      "header `x-max-credits` allows. Nothing is charged. With `Retry-After`, running requests " +
+      "hold what is missing, and a repeat after that many seconds may succeed.",
     "This request needs 2 credits and the account has 1.",
   )
 }

@@ -106,6 +106,19 @@ const headersOf = (status: string, isCharged: boolean) => ({
         "true",
       ),
     }),
+  ...(status === "402" && {
+    "x-limit": header(
+      "`balance` when the account has too few credits, `budget` when the budget of the API key has " +
+        "too few left. Absent when the request's `x-max-credits` is too low.",
+      "string",
+      "budget",
+    ),
+    "retry-after": header(
+      "Seconds to wait before a retry. Only when running requests hold what is missing of the budget.",
+      "integer",
+      retryAfterSeconds,
+    ),
+  }),
   ...((status === "409" || status === "503") && {
     "retry-after": header("Seconds to wait before a retry.", "integer", retryAfterSeconds),
   }),

@@ -126,6 +126,7 @@ const finder =
     return {
       ...list.right,
       accountId,
+      apiKeyId: apiKey.id,
       requestId: current.id,
       idempotencyKey: idempotencyKey.right,
       limit: limit.right,

@@ -121,6 +121,7 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
       "x-request-id",
       "idempotent-replayed",
       "preference-applied",
+      "x-limit",
       "retry-after",
       "ratelimit",
     ],

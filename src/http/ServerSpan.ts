@@ -31,6 +31,7 @@ const recordedHeaders = [
   "ratelimit",
   "retry-after",
   "user-agent",
+  "x-limit",
   "x-request-id",
 ]
 

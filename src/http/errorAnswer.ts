@@ -24,10 +24,18 @@ export const refuse = <E extends { readonly _tag: string }>(
     Effect.fail(error),
   )
 
-const headersOf = ({ _tag }: { readonly _tag: string }): Readonly<Record<string, string>> =>
-  _tag === "Conflict" || _tag === "ServiceUnavailable" || _tag === "TooManyRequests"
+const headersOf = (error: { readonly _tag: string }): Readonly<Record<string, string>> => {
+  const { _tag } = error
+  if (error instanceof Envelope.PaymentRequired) {
+    return {
+      ...(error.limit !== undefined && { "x-limit": error.limit }),
+      ...(error.isTemporary === true && retryLater),
+    }
+  }
+  return _tag === "Conflict" || _tag === "ServiceUnavailable" || _tag === "TooManyRequests"
     ? retryLater
     : {}
+}
 
 const retryLater = { "retry-after": String(Envelope.retryAfterSeconds) }
 
@@ -66,6 +74,13 @@ export const errorOf = (
   const { message } = refusal
   switch (refusal._tag) {
     case "InsufficientCredits":
+      return new Envelope.PaymentRequired({ message, limit: "balance" })
+    case "BudgetExceeded":
+      return new Envelope.PaymentRequired({
+        message,
+        limit: "budget",
+        isTemporary: refusal.isHeld,
+      })
     case "LimitExceeded":
       return new Envelope.PaymentRequired({ message })
     case "IdempotencyKeyReused":

@@ -47,7 +47,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
         .handleRaw("checkBatch", ({ headers, request }) =>
           Effect.gen(function* () {
             const current = yield* CurrentRequest
-            const { accountId } = yield* CurrentKey
+            const { accountId, id: apiKeyId } = yield* CurrentKey
             const list = yield* listOf(request, current, accountId)
             const idempotencyKey = yield* IdempotencyHeader.fromHeader(headers["idempotency-key"])
             const limit = yield* LimitHeader.fromHeader(headers["x-max-credits"])
@@ -56,6 +56,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             const asked = {
               ...list,
               accountId,
+              apiKeyId,
               requestId,
               idempotencyKey,
               limit,

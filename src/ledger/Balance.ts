@@ -6,11 +6,14 @@
 import * as Either from "effect/Either"
 import * as Schema from "effect/Schema"
 import type { AccountId } from "../Account.ts"
-import { type Charge, type Hold, InsufficientCredits } from "./Hold.ts"
+import { type Charge, CorrectionTooLarge, type Hold, InsufficientCredits } from "./Hold.ts"
 import { Credits, creditsOf } from "./Credits.ts"
 import { chainHash, genesisHash, type LedgerEntry } from "./LedgerEntry.ts"
 
-/** The credits of an account: the sums of all grants, of all charges and of the open holds. */
+/**
+ * The credits of an account: the sums of all grants less all corrections, of all charges and of the
+ * open holds.
+ */
 export const Funds = Schema.Struct({ granted: Credits, charged: Credits, held: Credits })
 export type Funds = typeof Funds.Type
 
@@ -53,13 +56,14 @@ export const release = (balance: Balance, hold: Hold): Balance => ({
 
 /**
  * Charges an open hold, ends it, and returns the new balance and the ledger entry. A charge of 0
- * makes no entry. `at` is the time in epoch milliseconds. Throws when the charge exceeds the hold.
+ * makes no entry. `at` and `heldAt`, when the hold was opened, are in epoch milliseconds. Throws when the charge exceeds the hold.
  */
 export const settle = (
   balance: Balance,
   hold: Hold,
   charge: Charge,
   at: number,
+  heldAt: number | null = at,
 ): readonly [Balance, LedgerEntry | undefined] => {
   if (charge.amount > hold.amount) {
     throw new RangeError(`a charge of ${charge.amount} exceeds its hold of ${hold.amount}`)
@@ -76,6 +80,8 @@ export const settle = (
       urls: charge.urls,
       note: null,
       at,
+      apiKeyId: hold.apiKeyId ?? null,
+      heldAt: hold.apiKeyId == null || heldAt === at ? null : heldAt,
     },
   )
 }
@@ -93,8 +99,27 @@ export const grant = (
 ): readonly [Balance, LedgerEntry] =>
   append(
     { ...balance, granted: creditsOf(balance.granted + amount) },
-    { accountId, kind: "grant", amount, requestId: null, urls: null, note, at },
+    { ...operators, accountId, kind: "grant", amount, note, at },
   )
+
+/** Takes credits away that were granted by mistake. Fails when fewer are available. */
+export const correct = (
+  balance: Balance,
+  accountId: AccountId,
+  amount: Credits,
+  note: string,
+  at: number,
+): Either.Either<readonly [Balance, LedgerEntry], CorrectionTooLarge> =>
+  amount > available(balance)
+    ? Either.left(new CorrectionTooLarge({ amount, available: available(balance) }))
+    : Either.right(
+        append(
+          { ...balance, granted: creditsOf(balance.granted - amount) },
+          { ...operators, accountId, kind: "correction", amount, note, at },
+        ),
+      )
+
+const operators = { requestId: null, urls: null, apiKeyId: null, heldAt: null }
 
 const append = (
   balance: Balance,

@@ -8,8 +8,11 @@ import * as Option from "effect/Option"
 import type { AccountId } from "../Account.ts"
 import type { RequestId } from "../RequestId.ts"
 import * as Balance from "./Balance.ts"
+import type { BudgetExceeded } from "./Budget.ts"
+import { Budgets, type Counted } from "./Budgets.ts"
 import {
   type Charge,
+  type CorrectionTooLarge,
   type Hold,
   HoldExpired,
   type InsufficientCredits,
@@ -23,6 +26,11 @@ import type { LedgerEntry } from "./LedgerEntry.ts"
 export interface OpenHold extends Hold {
   /** End of the lease, in epoch milliseconds. */
   readonly expiresAt: number
+  /**
+   * The time of the commit that opened the hold, in epoch milliseconds; null for the holds of
+   * versions that did not store it.
+   */
+  readonly heldAt: number | null
 }
 
 /** An idempotency key, the request that owns it, and the stored answer for a repeat. */
@@ -46,7 +54,7 @@ export interface KeyRecord {
  * the idempotency key.
  */
 export type Refusal =
-  InsufficientCredits | LimitExceeded | IdempotencyKeyReused | IdempotencyKeyInUse
+  InsufficientCredits | LimitExceeded | BudgetExceeded | IdempotencyKeyReused | IdempotencyKeyInUse
 
 /**
  * Balances, holds and idempotency keys in memory, with the rules that change them. Times are epoch
@@ -58,6 +66,7 @@ export class Books {
   readonly openedHolds = new Map<RequestId, OpenHold>()
   readonly endedHolds: Array<RequestId> = []
   readonly newEntries: Array<LedgerEntry> = []
+  readonly budgets: Budgets
 
   private readonly leaseMs: number
   private readonly balances: Map<AccountId, Balance.Balance>
@@ -74,7 +83,9 @@ export class Books {
     balances: Iterable<readonly [AccountId, Balance.Balance]> = [],
     openHolds: Iterable<OpenHold> = [],
     keys: Iterable<KeyRecord> = [],
+    budgets = new Budgets(),
   ) {
+    this.budgets = budgets
     this.leaseMs = leaseMs
     this.balances = new Map(balances)
     this.holds = new Map(Array.from(openHolds, (hold) => [hold.requestId, hold]))
@@ -115,9 +126,12 @@ export class Books {
     // An earlier commit has already opened the hold of this request, but the database's answer to
     // that commit was lost.
     if (this.holds.has(hold.requestId)) return stored
-    return Either.map(this.reserve(hold), (balance) => {
-      const opened = { ...hold, expiresAt: now + this.leaseMs }
+    const heldAt = this.timeOf(hold, now)
+    return Either.map(this.reserve(hold, heldAt), (balance) => {
+      const opened = { ...hold, expiresAt: now + this.leaseMs, heldAt }
       this.setBalance(hold.accountId, balance)
+      const counted = countedOf(hold, heldAt)
+      if (counted !== undefined) this.budgets.open(counted)
       this.holds.set(hold.requestId, opened)
       this.openedHolds.set(hold.requestId, opened)
       this.setKey(hold, null, opened.expiresAt)
@@ -137,11 +151,13 @@ export class Books {
     now: number,
   ): Either.Either<void, HoldExpired> {
     if (!this.ownsItsKey(hold)) this.release(hold)
-    if (!this.holds.has(hold.requestId)) {
+    const open = this.holds.get(hold.requestId)
+    if (open === undefined) {
       return Either.left(new HoldExpired({ requestId: hold.requestId }))
     }
-    const [balance, entry] = Balance.settle(this.balance(hold.accountId), hold, charge, now)
-    this.end(hold, balance)
+    const before = this.balance(hold.accountId)
+    const [balance, entry] = Balance.settle(before, open, charge, now, open.heldAt)
+    this.end(open, balance, charge.amount)
     if (entry !== undefined) this.newEntries.push(entry)
     if (answer !== undefined) this.setKey(hold, answer, now + retentionMs)
     return Either.void
@@ -156,11 +172,13 @@ export class Books {
   ): Either.Either<Option.Option<string>, Refusal> {
     const stored = this.storedAnswer(hold, now)
     if (Either.isLeft(stored) || Option.isSome(stored.right)) return stored
-    return Either.map(this.reserve(hold), (held) => {
-      const [balance, entry] = Balance.settle(held, hold, charge, now)
+    const heldAt = this.timeOf(hold, now)
+    return Either.map(this.reserve(hold, heldAt), (held) => {
+      const [balance, entry] = Balance.settle(held, hold, charge, now, heldAt)
       if (entry !== undefined) {
         this.setBalance(hold.accountId, balance)
         this.newEntries.push(entry)
+        if (hold.apiKeyId != null) this.budgets.charge(hold.apiKeyId, heldAt, charge.amount)
       }
       this.setKey(hold, answer ?? null, now + (answer === undefined ? this.leaseMs : retentionMs))
       return Option.none()
@@ -176,9 +194,9 @@ export class Books {
     if (record !== undefined && record.requestId === hold.requestId && record.answer === null) {
       this.deleteKey(record)
     }
-    const isOpen = this.holds.has(hold.requestId)
-    if (isOpen) this.end(hold, Balance.release(this.balance(hold.accountId), hold))
-    return Either.right(isOpen)
+    const open = this.holds.get(hold.requestId)
+    if (open !== undefined) this.end(open, Balance.release(this.balance(hold.accountId), open), 0)
+    return Either.right(open !== undefined)
   }
 
   /**
@@ -195,6 +213,23 @@ export class Books {
     this.setBalance(account, balance)
     this.newEntries.push(entry)
     return Either.right(balance)
+  }
+
+  /** Takes away credits that were granted by mistake. */
+  correct(
+    account: AccountId,
+    amount: Credits,
+    note: string,
+    now: number,
+  ): Either.Either<Balance.Balance, CorrectionTooLarge> {
+    return Either.map(
+      Balance.correct(this.balance(account), account, amount, note, now),
+      ([balance, entry]) => {
+        this.setBalance(account, balance)
+        this.newEntries.push(entry)
+        return balance
+      },
+    )
   }
 
   /** Deletes the expired idempotency keys; those with a stored answer only if `andAnswers`. */
@@ -225,14 +260,22 @@ export class Books {
       : Either.left(new IdempotencyKeyInUse())
   }
 
-  private reserve({
-    accountId,
-    amount,
-    limit,
-  }: Hold): Either.Either<Balance.Balance, InsufficientCredits | LimitExceeded> {
-    return limit !== undefined && amount > limit
-      ? Either.left(new LimitExceeded({ required: amount, limit }))
-      : Balance.hold(this.balance(accountId), amount)
+  private reserve(
+    hold: Hold,
+    heldAt: number,
+  ): Either.Either<Balance.Balance, InsufficientCredits | LimitExceeded | BudgetExceeded> {
+    const { accountId, amount, limit } = hold
+    if (limit !== undefined && amount > limit) {
+      return Either.left(new LimitExceeded({ required: amount, limit }))
+    }
+    const held = Balance.hold(this.balance(accountId), amount)
+    const counted = countedOf(hold, heldAt)
+    const refusal = counted && this.budgets.refusalOf(counted)
+    return refusal === undefined || Either.isLeft(held) ? held : Either.left(refusal)
+  }
+
+  private timeOf({ apiKeyId }: Hold, now: number): number {
+    return apiKeyId == null ? now : this.budgets.timeOf(apiKeyId, now)
   }
 
   private ownsItsKey(hold: Hold): boolean {
@@ -245,8 +288,10 @@ export class Books {
       : this.keys.get(idOf(accountId, idempotencyKey.key))
   }
 
-  private end(hold: Hold, balance: Balance.Balance) {
+  private end(hold: OpenHold, balance: Balance.Balance, charge: number) {
     this.setBalance(hold.accountId, balance)
+    const counted = countedOf(hold, hold.heldAt)
+    if (counted !== undefined) this.budgets.end(counted, charge)
     this.holds.delete(hold.requestId)
     if (!this.openedHolds.delete(hold.requestId)) this.endedHolds.push(hold.requestId)
   }
@@ -270,6 +315,13 @@ export class Books {
     this.changedKeys.set(idOf(accountId, key), { accountId, key })
   }
 }
+
+/** The hold as a budget counts it; undefined when no budget does. */
+const countedOf = (
+  { amount, apiKeyId }: Pick<Hold, "amount" | "apiKeyId">,
+  heldAt: number | null,
+): Counted | undefined =>
+  apiKeyId == null || heldAt === null ? undefined : { amount, apiKeyId, heldAt }
 
 // U+0000 separates the two parts, because neither an account id nor an idempotency key contains
 // U+0000.

@@ -3,6 +3,7 @@
  */
 import * as Data from "effect/Data"
 import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
 import type { RequestId } from "../RequestId.ts"
 import type { Credits } from "./Credits.ts"
 import type { IdempotencyKey } from "./IdempotencyKey.ts"
@@ -17,6 +18,8 @@ export interface Hold {
   readonly idempotencyKey?: IdempotencyKey | undefined
   /** The most that the client allows the request to cost; absent when the client sets no limit. */
   readonly limit?: Credits | undefined
+  /** The key of the request, whose budget the hold counts in; absent when it is not known. */
+  readonly apiKeyId?: ApiKeyId | null | undefined
 }
 
 /** The final cost of a request. */
@@ -36,6 +39,16 @@ export class InsufficientCredits extends Data.TaggedError("InsufficientCredits")
 }> {
   override get message() {
     return `This request needs ${credits(this.required)} and the account has ${this.available}.`
+  }
+}
+
+/** A correction may take only credits that are neither charged nor held. */
+export class CorrectionTooLarge extends Data.TaggedError("CorrectionTooLarge")<{
+  readonly amount: Credits
+  readonly available: number
+}> {
+  override get message() {
+    return `only ${credits(this.available)} can be taken away, because the others are charged or held; correct at most that, or suspend the account`
   }
 }
 

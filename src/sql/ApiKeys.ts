@@ -14,6 +14,7 @@ import * as Stream from "effect/Stream"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
 import * as Failure from "./Failure.ts"
 import { nextPage, pageSize } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
@@ -25,7 +26,16 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
     const { after, byAccount, byHash, byId, insert, revokedAt } = makeQueries(sql)
+    const budgets = makeBudgetWrites(sql)
     const noteUse = yield* makeNoteUse(sql)
+    const usable = Effect.fnUntraced(function* (id: ApiKey.ApiKeyId) {
+      const found = yield* byId(id)
+      const now = yield* Clock.currentTimeMillis
+      if (Option.isNone(found) || !ApiKey.isUsable(found.value, now)) {
+        return yield* new ApiKeyNotFound({ id })
+      }
+      return found.value
+    })
 
     return ApiKeys.of({
       authenticate: Effect.fn("ApiKeys.authenticate")(function* (key) {
@@ -39,25 +49,45 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         return record.value
       }, Failure.orDie),
 
-      issue: Effect.fn("ApiKeys.issue")(function* (options) {
-        const now = yield* Clock.currentTimeMillis
-        return yield* sql.withTransaction(insert(ApiKey.issue(ApiKey.terms(options), now)))
-      }, Failure.orDie),
-
-      rotate: Effect.fn("ApiKeys.rotate")(
-        function* (id, grace) {
+      issue: Effect.fn("ApiKeys.issue")(
+        function* (options) {
           const now = yield* Clock.currentTimeMillis
-          const former = yield* byId(id)
-          if (Option.isNone(former) || !ApiKey.isUsable(former.value, now)) {
-            return yield* new ApiKeyNotFound({ id })
+          const issued = yield* insert(ApiKey.issue(ApiKey.terms(options), now))
+          if (options.budget !== undefined) {
+            yield* budgets.put(issued.record, options.budget, now, nothing)
           }
-          const endsAt = ApiKey.endAfterGrace(former.value, now, Duration.toMillis(grace))
-          yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
-          return yield* insert(ApiKey.issue(former.value, now))
+          return issued
         },
         sql.withTransaction,
         Failure.orDie,
       ),
+
+      rotate: Effect.fn("ApiKeys.rotate")(
+        function* (id, grace) {
+          const now = yield* Clock.currentTimeMillis
+          const former = yield* usable(id)
+          if (former.budget != null) yield* budgets.lock(former.accountId)
+          const endsAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
+          yield* sql`UPDATE api_keys SET expires_at = ${endsAt} WHERE id = ${id}`
+          const issued = yield* insert(ApiKey.issue(former, now))
+          if (former.budget != null) yield* budgets.share(id, issued.record.id)
+          return issued
+        },
+        sql.withTransaction,
+        Failure.orDie,
+      ),
+
+      update: Effect.fn("ApiKeys.update")(function* (id, { budget, label }) {
+        const owner = yield* usable(id)
+        const scanned = budget == null ? nothing : yield* budgets.scan(owner)
+        return yield* Effect.gen(function* () {
+          const now = yield* Clock.currentTimeMillis
+          if (budget === null) yield* budgets.remove(owner)
+          else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)
+          if (label !== undefined) yield* sql`UPDATE api_keys SET label = ${label} WHERE id = ${id}`
+          return yield* usable(id)
+        }).pipe(sql.withTransaction)
+      }, Failure.orDie),
 
       revoke: Effect.fn("ApiKeys.revoke")(function* (id) {
         const now = yield* Clock.currentTimeMillis
@@ -79,15 +109,18 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
 )
 
 const makeQueries = (sql: SqlClient.SqlClient) => {
-  const columns = sql.literal(
-    "id, account_id, label, start, created_at, expires_at, lifetime_ms, revoked_at, last_used_at",
+  const budget = sql.literal(
+    "(SELECT b.credits || '/' || b.period FROM budgets b WHERE b.id = budget_id) AS budget",
   )
+  const columns = sql`
+    id, account_id, label, start, created_at, expires_at, lifetime_ms, revoked_at, last_used_at,
+    ${budget}`
   return {
     byHash: SqlSchema.findOne({
       Request: ApiKey.KeyHash,
       Result: KeyOfAccount,
       execute: (hash) => sql`
-        SELECT api_keys.*, accounts.name AS account_name
+        SELECT api_keys.*, accounts.name AS account_name, ${budget}
         FROM api_keys JOIN accounts ON accounts.id = account_id WHERE hash = ${hash}`,
     }),
     byId: SqlSchema.findOne({
@@ -114,8 +147,10 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
         UPDATE api_keys SET revoked_at = COALESCE(revoked_at, ${now}) WHERE id = ${id}
         RETURNING revoked_at`,
     }),
+    /** Leaves out the budget, which is in a table of its own. */
     insert: (issued: ApiKey.IssuedKey) => {
-      const row = { ...issued.record, hash: ApiKey.hash(issued.key) }
+      const { budget: _, ...record } = issued.record
+      const row = { ...record, hash: ApiKey.hash(issued.key) }
       return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
     },
   }

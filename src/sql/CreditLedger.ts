@@ -67,8 +67,13 @@ const make = (options: Options) =>
     const submit = <A, E>(change: Change<A, E>): Effect.Effect<A, E | StoreTimeout> =>
       awaited((callback, deadline) => ask(change, callback, deadline))
 
-    const submitWithoutDeadline = <A>(change: Change<A, never>): Effect.Effect<A> =>
-      Effect.orDie(submit(change)).pipe(Effect.provideService(Deadline, Number.POSITIVE_INFINITY))
+    const submitWithoutDeadline = <A, E extends { readonly _tag: string }>(
+      change: Change<A, E>,
+    ): Effect.Effect<A, E> =>
+      submit(change).pipe(
+        Effect.catchIf(isTimeout, Effect.die),
+        Effect.provideService(Deadline, Number.POSITIVE_INFINITY),
+      )
 
     /** Releases a hold, then calls `callback`. `expire` repeats a release that failed. */
     const releaseSoon = (hold: Hold, callback = () => {}) =>
@@ -114,6 +119,12 @@ const make = (options: Options) =>
           accountId,
           apply: (books, now) => books.grant(accountId, amount, note, now),
         }),
+      correct: (accountId, amount, note) =>
+        submitWithoutDeadline({
+          ...none,
+          accountId,
+          apply: (books, now) => books.correct(accountId, amount, note, now),
+        }),
       expire: expiry.expire,
       ...LedgerReads.make(queries),
     })
@@ -128,7 +139,7 @@ const asker =
     deadline: number,
   ) => {
     let answer: Exit.Exit<A, E> = notApplied
-    const { accountId, charges, endsHoldOf, keyedHold, opens } = change
+    const { accountId, apiKeyId, charges, endsHoldOf, keyedHold, opens } = change
     const apply = (books: Books, now: number) => {
       answer = exitOf(() => change.apply(books, now))
     }
@@ -144,7 +155,8 @@ const asker =
           : Exit.failCause(Cause.map(exit.cause, () => timeout(charges && isUndecided))),
       )
     }
-    queue.submit({ accountId, endsHoldOf, keyedHold, apply }, onCommit, deadline + commitGraceMs)
+    const command = { accountId, apiKeyId, endsHoldOf, keyedHold, apply }
+    queue.submit(command, onCommit, deadline + commitGraceMs)
   }
 
 /** A defect must fail only its own command, not the other commands in the commit. */
@@ -156,13 +168,21 @@ const exitOf = <A, E>(apply: () => Either.Either<A, E>): Exit.Exit<A, E> => {
   }
 }
 
+const isTimeout = (error: unknown): error is StoreTimeout => error instanceof StoreTimeout
+
 const timeout = (mayCharge: boolean) => new StoreTimeout({ mayCharge })
 
-const none = { endsHoldOf: undefined, keyedHold: undefined, charges: false }
+const none = {
+  apiKeyId: undefined,
+  endsHoldOf: undefined,
+  keyedHold: undefined,
+  charges: false,
+}
 
 const changeOf = (hold: Hold) => ({
   ...none,
   accountId: hold.accountId,
+  apiKeyId: hold.apiKeyId,
   keyedHold: hold.idempotencyKey === undefined ? undefined : hold,
 })
 

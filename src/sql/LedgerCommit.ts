@@ -11,6 +11,7 @@ import * as Metric from "effect/Metric"
 import * as MetricBoundaries from "effect/MetricBoundaries"
 import * as Schedule from "effect/Schedule"
 import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
 import { Books } from "../ledger/Books.ts"
 import type { Hold } from "../ledger/Hold.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
@@ -26,6 +27,8 @@ export interface Command {
   readonly accountId: AccountId
   /** The request whose hold the command ends if the hold is still open. */
   readonly endsHoldOf: RequestId | undefined
+  /** The API key whose budget the command needs if the key has one. */
+  readonly apiKeyId: ApiKeyId | null | undefined
   /**
    * The command's hold, if that hold has an idempotency key. The commit locks and reads that key.
    */
@@ -68,7 +71,6 @@ export const make = (
   // Runs the commands once. Do not create this generator function per commit: V8 would keep each
   // function and the requests that it captures until a major garbage collection.
   const attempt = Effect.fnUntraced(function* (commands: ReadonlyArray<Command>, former: Former) {
-    const now = yield* Clock.currentTimeMillis
     const balances = yield* queries.lockBalances([
       ...new Set(commands.map(({ accountId }) => accountId)),
     ])
@@ -83,11 +85,19 @@ export const make = (
     const owners = keys.flatMap(({ answer, requestId }) => (answer === null ? [requestId] : []))
     const ending = new Set([...commands.flatMap(({ endsHoldOf }) => endsHoldOf ?? []), ...owners])
     const holds = ending.size === 0 ? [] : yield* queries.openHolds(ending)
+    // After the locks: the time of the commit decides in which period a budget counts it.
+    const now = yield* Clock.currentTimeMillis
     const books = new Books(
       leaseMs,
-      balances.map(({ accountId, ...balance }) => [accountId, balance] as const),
+      balances.map((balance) => [balance.accountId, balance] as const),
       holds,
       keys,
+      balances.some(({ budgets }) => budgets > 0)
+        ? yield* queries.readBudgets(
+            [...commands, ...holds].flatMap(({ apiKeyId }) => apiKeyId ?? []),
+            [now, ...holds.flatMap(({ heldAt }) => heldAt ?? [])],
+          )
+        : undefined,
     )
     for (const command of commands) command.apply(books, now)
     yield* queries.write(books)

@@ -199,6 +199,71 @@ const replaced = (sql: SqlClient.SqlClient) =>
       OLD.vendor_index, OLD.domain_authority, OLD.page_authority, OLD.spam_score, 0, OLD.fetched_at
     ) ON CONFLICT DO NOTHING;`)
 
+const budgets = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    CREATE TABLE budgets (
+      id TEXT NOT NULL PRIMARY KEY,
+      account_id TEXT NOT NULL REFERENCES accounts (id),
+      credits BIGINT NOT NULL CHECK (credits > 0),
+      period TEXT NOT NULL CHECK (period IN ('day', 'month', 'total')),
+      since BIGINT NOT NULL
+    )`
+  yield* sql`CREATE INDEX budgets_by_account ON budgets (account_id)`
+  yield* sql`
+    CREATE TABLE budget_uses (
+      budget_id TEXT NOT NULL REFERENCES budgets (id),
+      start BIGINT NOT NULL,
+      charged BIGINT NOT NULL CHECK (charged >= 0),
+      held BIGINT NOT NULL CHECK (held >= 0),
+      holds BIGINT NOT NULL CHECK (holds >= 0),
+      PRIMARY KEY (budget_id, start)
+    )`
+  // The number of budgets of the account, so that a commit without budgets does not look for them.
+  yield* sql`ALTER TABLE balances ADD COLUMN budgets BIGINT NOT NULL DEFAULT 0`
+  // The keys that replace each other share a budget.
+  yield* sql`ALTER TABLE api_keys ADD COLUMN budget_id TEXT REFERENCES budgets (id)`
+  yield* sql`ALTER TABLE holds ADD COLUMN api_key_id TEXT`
+  yield* sql`ALTER TABLE holds ADD COLUMN held_at BIGINT`
+  yield* sql.onDialectOrElse({
+    sqlite: () => rebuildEntries(sql),
+    orElse: () => sql`
+      ALTER TABLE entries
+        ADD COLUMN api_key_id TEXT,
+        ADD COLUMN held_at BIGINT,
+        DROP CONSTRAINT entries_kind_check,
+        ADD CONSTRAINT entries_kind_check CHECK (kind IN ('grant', 'charge', 'correction'))`,
+  })
+})
+
+/** SQLite cannot change the CHECK of a column, so the rows move to a new table. */
+const rebuildEntries = (sql: SqlClient.SqlClient) =>
+  Effect.gen(function* () {
+    yield* sql`
+      CREATE TABLE new_entries (
+        account_id TEXT NOT NULL REFERENCES accounts (id),
+        sequence BIGINT NOT NULL,
+        kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge', 'correction')),
+        amount BIGINT NOT NULL CHECK (amount > 0),
+        balance_after BIGINT NOT NULL CHECK (balance_after >= 0),
+        request_id TEXT UNIQUE,
+        urls BIGINT,
+        note TEXT,
+        at BIGINT NOT NULL,
+        hash TEXT NOT NULL,
+        api_key_id TEXT,
+        held_at BIGINT,
+        PRIMARY KEY (account_id, sequence)
+      ) WITHOUT ROWID`
+    yield* sql`
+      INSERT INTO new_entries
+      SELECT account_id, sequence, kind, amount, balance_after, request_id, urls, note, at, hash,
+        NULL, NULL
+      FROM entries ORDER BY account_id, sequence`
+    yield* sql`DROP TABLE entries`
+    yield* sql`ALTER TABLE new_entries RENAME TO entries`
+  })
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -208,6 +273,7 @@ const migrations = {
   "6_origins": origins,
   "7_imports": imports,
   "8_observations": observations,
+  "9_budgets": budgets,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -7,6 +7,7 @@ import * as Either from "effect/Either"
 import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import { AccountId } from "../Account.ts"
+import { ApiKeyId } from "../ApiKey.ts"
 import type * as Audit from "../ledger/Audit.ts"
 import * as Balance from "../ledger/Balance.ts"
 import type { KeyRecord, OpenHold } from "../ledger/Books.ts"
@@ -17,17 +18,21 @@ import { Credits } from "../ledger/Credits.ts"
 import { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { isAmong, rowsOf } from "./bulkRows.ts"
+import { makeReadBudgets } from "./budgetQueries.ts"
 import { entryColumns, isWritten, makeWrite } from "./ledgerWrites.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { pageSize } from "./paging.ts"
 
 const BalanceRow = Schema.Struct({ accountId: AccountId, ...Balance.Balance.fields })
-const decodeBalances = TypeGuard.decoder(Schema.Array(BalanceRow))
+const LockedRow = Schema.Struct({ ...BalanceRow.fields, budgets: Schema.Int })
+const decodeBalances = TypeGuard.decoder(Schema.Array(LockedRow))
 const HoldRow = Schema.Struct({
   requestId: RequestId,
   accountId: AccountId,
   amount: Credits,
   expiresAt: Schema.Int,
+  apiKeyId: Schema.NullOr(ApiKeyId),
+  heldAt: Schema.NullOr(Schema.Int),
 })
 const decodeHolds = TypeGuard.decoder(Schema.Array(HoldRow))
 const OwnedHoldRow = Schema.Struct({
@@ -96,6 +101,7 @@ export const makeQueries = (sql: SqlClient.SqlClient, owner: string | null) => (
   ...makeLocks(sql),
   ...makeExpiry(sql),
   ...makeReads(sql),
+  readBudgets: makeReadBudgets(sql),
   isWritten: isWritten(sql),
   write: makeWrite(sql, owner),
 })
@@ -105,7 +111,8 @@ export type Queries = ReturnType<typeof makeQueries>
 const columnsOf = (sql: SqlClient.SqlClient) => ({
   balance: sql.literal(`account_id AS "accountId", granted, charged, held, entries, head`),
   hold: sql.literal(
-    `request_id AS "requestId", account_id AS "accountId", amount, expires_at AS "expiresAt"`,
+    `request_id AS "requestId", account_id AS "accountId", amount, expires_at AS "expiresAt",
+      api_key_id AS "apiKeyId", held_at AS "heldAt"`,
   ),
 })
 
@@ -130,7 +137,7 @@ const makeLocks = (sql: SqlClient.SqlClient) => {
   /** Every transaction locks rows in the same order, which prevents deadlocks. */
   const lockBalances = prepared(
     sql`
-      SELECT ${columns.balance} FROM balances WHERE account_id ${isAmong(sql, [])}
+      SELECT ${columns.balance}, budgets FROM balances WHERE account_id ${isAmong(sql, [])}
       ORDER BY account_id ${sql.literal(forUpdate)}`.compile(),
     decodeBalances,
   )
@@ -180,7 +187,8 @@ const makeExpiry = (sql: SqlClient.SqlClient) => {
       Request: Schema.String,
       Result: OwnedHoldRow,
       execute: (owner) => sql`
-        SELECT h.request_id, h.account_id, h.amount, h.expires_at, r.key, r.fingerprint
+        SELECT h.request_id, h.account_id, h.amount, h.expires_at, h.api_key_id, h.held_at,
+          r.key, r.fingerprint
         FROM holds h LEFT JOIN receipts r
           ON r.expires_at = h.expires_at AND r.request_id = h.request_id AND r.body IS NULL
         WHERE h.owner = ${owner} LIMIT ${pageSize}`,

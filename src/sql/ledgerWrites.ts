@@ -4,6 +4,7 @@ import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
 import type { Balance } from "../ledger/Balance.ts"
 import type { Books, KeyRecord, OpenHold } from "../ledger/Books.ts"
+import type { UseIn } from "../ledger/Budgets.ts"
 import type { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { inserter, isAmong, rowsOf, type Table } from "./bulkRows.ts"
 
@@ -20,6 +21,8 @@ const entries: Table<LedgerEntry> = {
     note: ["TEXT", (entry) => entry.note],
     at: ["BIGINT", (entry) => entry.at],
     hash: ["TEXT", (entry) => entry.hash],
+    api_key_id: ["TEXT", (entry) => entry.apiKeyId ?? null],
+    held_at: ["BIGINT", (entry) => entry.heldAt ?? null],
   },
 }
 
@@ -63,8 +66,25 @@ const holdsOf = (owner: string | null): Table<OpenHold> => ({
     amount: ["BIGINT", (hold) => hold.amount],
     expires_at: ["BIGINT", (hold) => hold.expiresAt],
     owner: ["TEXT", () => owner],
+    api_key_id: ["TEXT", (hold) => hold.apiKeyId ?? null],
+    held_at: ["BIGINT", (hold) => hold.heldAt],
   },
 })
+
+const budgetUses: Table<UseIn> = {
+  name: "budget_uses",
+  key: ["budget_id", "start"],
+  columns: {
+    budget_id: ["TEXT", ({ id }) => id],
+    start: ["BIGINT", ({ start }) => start],
+    charged: ["BIGINT", ({ use }) => use.charged],
+    held: ["BIGINT", ({ use }) => use.held],
+    holds: ["BIGINT", ({ use }) => use.holds],
+  },
+}
+
+/** Inserts the uses of budgets, or replaces those of the same periods. */
+export const useInserter = (sql: SqlClient.SqlClient) => inserter(sql, budgetUses)
 
 /** Returns a function that writes all changes of the books. */
 export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
@@ -72,6 +92,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
   const insertEntries = entryInserter(sql)
   const putBalances = inserter(sql, balances)
   const putKeys = inserter(sql, receipts)
+  const putUses = useInserter(sql)
 
   return Effect.fnUntraced(function* (books: Books) {
     const { changed, endedHolds, freedKeys, newEntries, openedHolds, writtenKeys } = books
@@ -87,6 +108,7 @@ export const makeWrite = (sql: SqlClient.SqlClient, owner: string | null) => {
     }
     yield* putKeys(writtenKeys)
     yield* insertEntries(newEntries)
+    yield* putUses(books.budgets.changedUses)
     yield* putBalances(
       Array.from(changed, (accountId) => ({ accountId, ...books.balance(accountId) })),
     )

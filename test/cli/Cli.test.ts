@@ -185,7 +185,7 @@ describe("the verbs with --json", () => {
       const { account } = yield* document(cwd, "account", "create", "acme", "--credits", "5")
       const database = new DatabaseSync(join(cwd, "authority.db"))
       database.exec(`
-        INSERT INTO holds VALUES ('r1', '${account.id}', 'much', 0, NULL);
+        INSERT INTO holds VALUES ('r1', '${account.id}', 'much', 0, NULL, NULL, NULL);
         INSERT INTO receipts VALUES ('${account.id}', 'k1', '', 'r2', '{"outcomes":[]}', 0)`)
       database.close()
       const named = [/request r1 cannot be read \(amount: /, /key "k1" cannot be read/]

@@ -302,10 +302,10 @@ const routed = (ask: Ask, { id: requestId, key, known }: Call.Current) =>
   Effect.gen(function* () {
     const { check } = yield* AuthorityCheck.AuthorityCheck
     const { authenticate } = yield* ApiKeys
-    const { accountId } = key ?? (yield* authenticate(Redacted.make(ask.apiKey)))
+    const { accountId, id: apiKeyId } = key ?? (yield* authenticate(Redacted.make(ask.apiKey)))
     const { idempotencyKey, urls } = ask
     const list = Batch.parse(urls)
-    const report = yield* check({ ...list, accountId, requestId, idempotencyKey, known })
+    const report = yield* check({ ...list, accountId, apiKeyId, requestId, idempotencyKey, known })
     const body = BatchAnswer.json(report)
     return { status: 200, body, isReplay: report.isReplay, isExpress: false }
   }).pipe(

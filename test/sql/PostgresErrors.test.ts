@@ -88,7 +88,7 @@ describe("a PostgreSQL role", () => {
         )
         assert.match(
           yield* startOn(url),
-          /^the database has schema \d+, but this program needs schema \d+, and the database role has no right to migrate the database; to migrate, set AUTHORITY_DATABASE_URL to a connection string with the role that owns the tables, and run 'authority migrate' \(must be owner of table \w+\)$/,
+          /^the database has schema \d+, but this program needs schema \d+, and the database role has no right to migrate the database; to migrate, set AUTHORITY_DATABASE_URL to a connection string with the role that owns the tables, and run 'authority migrate' \(permission denied for schema public\)$/,
         )
       }),
     timeout,

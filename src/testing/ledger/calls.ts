@@ -31,9 +31,10 @@ export const hold = (account: AccountId, amount: number) =>
   })
 
 // Errors that `hold` cannot get: they occur only for a request with an idempotency key, a
-// limit or a deadline, and `hold` sets none of them. If one of these errors occurs nevertheless, `hold` dies.
+// limit, a key's budget or a deadline, and `hold` sets none of them. If one of these errors occurs nevertheless, `hold` dies.
 const impossibleErrors = {
   LimitExceeded: Effect.die,
+  BudgetExceeded: Effect.die,
   IdempotencyKeyReused: Effect.die,
   IdempotencyKeyInUse: Effect.die,
   StoreTimeout: Effect.die,

@@ -16,8 +16,9 @@ export const tests: ReadonlyArray<Test> = [
       const entries = yield* statement(accountId)
       const [granted = NaN, charged = NaN] = entries.map(({ at }) => at)
       assert.ok(charged - granted >= 1000, "the entries have the times of their commits")
+      const unknown = { apiKeyId: null, heldAt: null }
       assert.deepEqual(
-        entries.map((entry) => ({ ...entry, at: 0, hash: "" })),
+        entries.map((entry) => ({ ...unknown, ...entry, at: 0, hash: "" })),
         [
           {
             accountId,
@@ -30,6 +31,7 @@ export const tests: ReadonlyArray<Test> = [
             note: "invoice 7",
             at: 0,
             hash: "",
+            ...unknown,
           },
           {
             accountId,
@@ -42,6 +44,7 @@ export const tests: ReadonlyArray<Test> = [
             note: null,
             at: 0,
             hash: "",
+            ...unknown,
           },
         ],
       )

@@ -1,0 +1,121 @@
+/**
+ * The budgets of some API keys and their use, with the rules that change the use. The memory store
+ * keeps one `Budgets` for its whole life. The SQL store makes one for each transaction.
+ */
+import type { ApiKeyId } from "../ApiKey.ts"
+import * as Budget from "./Budget.ts"
+import { type Credits, creditsOf } from "./Credits.ts"
+
+/** The budget in force for some keys. */
+export interface InForce extends Budget.Budget {
+  readonly id: Budget.BudgetId
+  /** The start of the first period whose use is counted, in epoch milliseconds. */
+  readonly since: number
+}
+
+/** The use of a budget in the period that starts at `start`, in epoch milliseconds. */
+export interface UseIn {
+  readonly id: Budget.BudgetId
+  readonly start: number
+  readonly use: Budget.Use
+}
+
+/** A hold, as a budget counts it. */
+export interface Counted {
+  readonly apiKeyId: ApiKeyId
+  readonly amount: Credits
+  /** The time of the commit that opened the hold, in epoch milliseconds. */
+  readonly heldAt: number
+}
+
+export class Budgets {
+  private readonly byKey: Map<ApiKeyId, InForce>
+  private readonly uses: Map<string, UseIn>
+  private readonly changed = new Set<string>()
+
+  constructor(budgets: Iterable<readonly [ApiKeyId, InForce]> = [], uses: Iterable<UseIn> = []) {
+    this.byKey = new Map(budgets)
+    this.uses = new Map(Array.from(uses, (use) => [placeOf(use.id, use.start), use]))
+  }
+
+  /** The budget of a key; undefined when it has none. */
+  of(key: ApiKeyId): InForce | undefined {
+    return this.byKey.get(key)
+  }
+
+  /** The use of a key's budget at a time; undefined when the key has no budget. */
+  spent(key: ApiKeyId, at: number): Budget.Spent | undefined {
+    const budget = this.byKey.get(key)
+    return budget && Budget.spent(budget, this.useAt(budget, at), at)
+  }
+
+  /** The uses that changed since this object was made. */
+  get changedUses(): ReadonlyArray<UseIn> {
+    return Array.from(this.changed).flatMap((place) => this.uses.get(place) ?? [])
+  }
+
+  /**
+   * The time as which the key's budget counts a hold. A budget counts nothing before its first
+   * period, so a process whose clock is behind counts in that period.
+   */
+  timeOf(key: ApiKeyId, now: number): number {
+    return Math.max(now, this.byKey.get(key)?.since ?? now)
+  }
+
+  /** Checks that a hold fits into the budget of its key. */
+  refusalOf({ amount, apiKeyId, heldAt }: Counted): Budget.BudgetExceeded | undefined {
+    const budget = this.byKey.get(apiKeyId)
+    return budget && Budget.refusalOf(budget, this.useAt(budget, heldAt), amount, heldAt)
+  }
+
+  /** Counts a hold that was opened. */
+  open({ amount, apiKeyId, heldAt }: Counted) {
+    this.count(apiKeyId, heldAt, ({ charged, held, holds }) => ({
+      charged,
+      held: creditsOf(held + amount),
+      holds: holds + 1,
+    }))
+  }
+
+  /** Counts the end of an open hold, and its charge. */
+  end({ amount, apiKeyId, heldAt }: Counted, charge: number) {
+    this.count(apiKeyId, heldAt, ({ charged, held, holds }) => ({
+      charged: creditsOf(charged + charge),
+      held: creditsOf(held - amount),
+      holds: holds - 1,
+    }))
+  }
+
+  /** Counts a charge without a hold. */
+  charge(apiKeyId: ApiKeyId, heldAt: number, charge: number) {
+    this.count(apiKeyId, heldAt, (use) => ({ ...use, charged: creditsOf(use.charged + charge) }))
+  }
+
+  /** Gives a key a budget, or takes its budget away. */
+  put(key: ApiKeyId, budget: InForce | undefined) {
+    if (budget === undefined) this.byKey.delete(key)
+    else this.byKey.set(key, budget)
+  }
+
+  /** Replaces the use of a budget in all periods. */
+  putUses(id: Budget.BudgetId, uses: Iterable<UseIn>) {
+    for (const [place, use] of this.uses) if (use.id === id) this.uses.delete(place)
+    for (const use of uses) this.uses.set(placeOf(id, use.start), use)
+  }
+
+  private useAt({ id, period }: InForce, at: number): Budget.Use {
+    return this.uses.get(placeOf(id, Budget.startOf(period, at)))?.use ?? Budget.unused
+  }
+
+  private count(key: ApiKeyId, at: number, change: (use: Budget.Use) => Budget.Use) {
+    const budget = this.byKey.get(key)
+    // A hold from before the budget's first period is counted nowhere.
+    if (budget === undefined || at < budget.since) return
+    const start = Budget.startOf(budget.period, at)
+    const place = placeOf(budget.id, start)
+    this.uses.set(place, { id: budget.id, start, use: change(this.useAt(budget, at)) })
+    this.changed.add(place)
+  }
+}
+
+const placeOf = (id: Budget.BudgetId, start: number) => `${id} ${start}`
