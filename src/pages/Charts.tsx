@@ -1,10 +1,10 @@
 import type { Signal } from "@preact/signals"
-import type { Run } from "./Run.ts"
+import type { ListRun } from "./ListRun.ts"
 import * as TableView from "./TableView.ts"
 import { figure, number, share } from "./Texts.ts"
 
 interface Props {
-  readonly run: Run
+  readonly run: ListRun
   readonly filter: Signal<TableView.Filter>
 }
 

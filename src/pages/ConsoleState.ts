@@ -1,196 +1,175 @@
-/**
- * The state of the console: the API key, the credits and the runs. The key exists only in memory
- * and is lost when the page is closed. `RunStore` keeps the runs in the browser.
- */
-import { batch, computed, signal } from "@preact/signals"
-import {
-  AuthorityMetrics,
-  ConnectionFailed,
-  type Options,
-  TimedOut,
-  Unauthorized,
-} from "../client/PromiseClient.ts"
-import type { Change, Summary } from "./KeptRun.ts"
-import { type List, Run, type Surroundings } from "./Run.ts"
+/** The runs of the console: starts and continues them, and keeps them in the browser. */
+import { batch, computed, effect, signal } from "@preact/signals"
+import { v4 as uuid } from "uuid"
+import type { Plan } from "../run/Plan.ts"
+import { base, client, currentKey, key, refreshCredits, refuseKey, spend } from "./Account.ts"
+import * as DeviceStore from "./DeviceStore.ts"
+import { KeptJournal } from "./KeptJournal.ts"
+import type { KeptList, Summary } from "./KeptRun.ts"
+import { ListRun, type Surroundings } from "./ListRun.ts"
 import * as RunStore from "./RunStore.ts"
 import { count } from "./Texts.ts"
-
-/** The part of the page's path before `/console`. A proxy can serve the service below any path. */
-const base = location.pathname.replace(/\/+console\/*$/i, "")
-
-/** Waits and retries as long as `authority check`. */
-const client = (options: Omit<Options, "baseUrl">) =>
-  AuthorityMetrics({
-    baseUrl: location.origin + base,
-    timeoutMs: 120_000,
-    patienceMs: 120_000,
-    ...options,
-  })
+import { areVersions } from "./UrlList.ts"
 
 export const hasSyntheticFigures = document.documentElement.dataset["figures"] === "synthetic"
 
-export const key = signal<string | undefined>(undefined)
-export const keyProblem = signal<string | undefined>(undefined)
-export const isAskingForCredits = signal(false)
-export const runs = signal<ReadonlyArray<Run>>([])
-export const shown = signal<Run | undefined>(undefined)
-
-// A counter that increases after a run has changed. Every read of a run reads this signal too, so a
-// component that shows the run is redrawn after the change.
-const changes = signal(0)
-
-/** The account's credits at the last refresh, and the value of `spent` at that moment. */
-const balance = signal<{ readonly credits: number; readonly spent: number } | undefined>(undefined)
-
-const spentByNow = () => runs.value.reduce((sum, run) => sum + run.creditsOfVisit, 0)
-
-/** The credits that all runs have used since the page was loaded. */
-export const spent = computed(spentByNow)
-
-export const credits = computed(() =>
-  balance.value === undefined
-    ? undefined
-    : Math.max(0, balance.value.credits - (spent.value - balance.value.spent)),
-)
+export const runs = signal<ReadonlyArray<ListRun>>([])
+export const shown = signal<ListRun | undefined>(undefined)
 
 const findActive = () => runs.value.find((run) => run.isActive)
 
 export const activeRun = computed(findActive)
 
-const wrongKey =
-  "This key is not accepted. It may be mistyped, expired or revoked; ask your operator."
+const limitPlace = `authority-limit${base}`
 
-/** Uses the API key if the service accepts it. Otherwise returns false and sets `keyProblem`. */
-export const enterKey = async (text: string): Promise<boolean> => {
-  const entered = text.trim()
-  if (entered === "") {
-    keyProblem.value = "Enter a key."
-    return false
-  }
-  return askForCredits(entered)
+/** The console asks before a check that may cost more credits than this. */
+export const limit = signal(Number(DeviceStore.read(limitPlace) ?? "500") || 0)
+effect(() => DeviceStore.keep(limitPlace, String(limit.value)))
+
+/** Why the console asks before it pays. */
+export type Reason =
+  /** The user wants to see the plan first. */
+  | "wanted"
+  /** The list was finished before, or a former version of it. */
+  | "finished"
+  /** Another key paid for the run so far. */
+  | "key"
+  /** Lost answers may be charged a second time. */
+  | "doubtful"
+  | "limit"
+  | "balance"
+
+export interface Question {
+  readonly run: ListRun
+  readonly plan: Plan
+  readonly reasons: ReadonlyArray<Reason>
 }
 
-export const refreshCredits = () =>
-  key.value === undefined ? Promise.resolve(false) : askForCredits(key.value)
+/** The run that waits for the user's decision. */
+export const question = signal<Question | undefined>(undefined)
 
-// The number of the latest request for the credits. Answers to earlier requests are ignored.
-// `forgetKey` increases the number, so that the answers to all requests are ignored.
-let questions = 0
-
-const askForCredits = async (asked: string): Promise<boolean> => {
-  const question = ++questions
-  isAskingForCredits.value = true
-  // `spent` can be out of date here: it is updated up to one second after a run has used credits.
-  const spentBefore = spentByNow()
-  const answer = await client({ apiKey: asked, timeoutMs: 20_000, patienceMs: 0 })
-    .availableCredits()
-    .catch((error: unknown) => error)
-  if (question !== questions) return false
-  batch(() => {
-    isAskingForCredits.value = false
-    if (typeof answer === "number") {
-      key.value = asked
-      keyProblem.value = undefined
-      balance.value = { credits: answer, spent: spentBefore }
-    } else if (answer instanceof Unauthorized) {
-      forgetKey()
-      keyProblem.value = wrongKey
-    } else if (answer instanceof ConnectionFailed || answer instanceof TimedOut) {
-      keyProblem.value = navigator.onLine
-        ? "The service does not answer. Try again in a moment."
-        : "This device is offline. Connect the device and try again."
-    } else {
-      const why = answer instanceof Error ? answer.message : String(answer)
-      keyProblem.value = `The service could not check the key. Try again in a moment, or ask your operator. The service's answer: ${why}`
-    }
-  })
-  return typeof answer === "number"
+/** A list to check, and the name of its file; empty without one. */
+export interface NamedList extends KeptList {
+  readonly name: string
 }
 
-export const forgetKey = () => {
-  questions++
-  isAskingForCredits.value = false
-  key.value = undefined
-  balance.value = undefined
-  keyProblem.value = undefined
+interface CheckOptions {
+  /** True to make a new run, and to pay for the whole list. */
+  readonly isAnew?: boolean
+  /** True to show the plan before anything is paid. */
+  readonly isWanted?: boolean
 }
+
+/** The last list that was checked, and its run. */
+const lastCheck = signal<{ readonly items: KeptList["items"]; readonly run: ListRun } | undefined>(
+  undefined,
+)
+
+/** True when the list has the outcomes of its last check. */
+export const isChecked = ({ items }: KeptList): boolean =>
+  lastCheck.value?.items === items && lastCheck.value.run.status === "done"
 
 /**
- * Starts a run over the list and shows the run. Without an API key, only sets `keyProblem` and
- * returns false.
+ * Checks a list, in the run of an earlier version of the list if there is one, and shows the run.
+ * Without an API key, only sets `keyProblem` and returns false.
  */
-export const check = (list: List) =>
-  withKey((entered) => {
-    const run: Run = Run.of(
-      list,
-      surroundingsOf(() => run),
-    )
-    runs.value = [run, ...runs.value]
+export const check = async (
+  { items, name, own }: NamedList,
+  { isAnew = false, isWanted = false }: CheckOptions = {},
+): Promise<boolean> => {
+  if (findActive() !== undefined || (await currentKey()) === undefined) return false
+  const list: KeptList = { items, ...(own !== undefined && { own }) }
+  const found = isAnew ? undefined : await findRun(list)
+  if (findActive() !== undefined) return false
+  const run = found ?? (await makeRun(name, list))
+  const wasDone = run.status === "done"
+  batch(() => {
     shown.value = run
-    go(run, entered)
+    lastCheck.value = { items, run }
   })
+  void start(run, { list, isWanted, wasDone })
+  return true
+}
+
+const makeRun = async (name: string, list: KeptList): Promise<ListRun> => {
+  const facts = { id: uuid(), name, startedAt: Date.now() }
+  const run = await ListRun.open(facts, list, surroundingsOf(new KeptJournal(facts.id, keeping)))
+  runs.value = [run, ...runs.value]
+  return run
+}
 
 /** Continues a run. Without an API key, only sets `keyProblem` and returns false. */
-export const goOn = (run: Run) => withKey((entered) => go(run, entered))
+export const goOn = async (run: ListRun): Promise<boolean> => {
+  if (findActive() !== undefined || (await currentKey()) === undefined) return false
+  void start(run, {})
+  return true
+}
 
-const withKey = (start: (entered: string) => void) => {
+/** Answers the question: sends the run that waits. */
+export const confirm = async (doubtful?: "again" | "leaveOut") => {
+  const run = question.value?.run
+  question.value = undefined
+  if (run === undefined || key.value === undefined) return
+  await run.go(doubtful)
+  await ended(run)
+}
+
+/** Answers the question: sends nothing. */
+export const decline = () => {
+  question.value?.run.leave()
+  question.value = undefined
+}
+
+interface StartOptions {
+  readonly list?: KeptList
+  readonly isWanted?: boolean
+  readonly wasDone?: boolean
+}
+
+const start = async (run: ListRun, { list, ...options }: StartOptions) => {
   const entered = key.value
-  if (entered === undefined) keyProblem.value = "Enter a key first."
-  else start(entered)
-  return entered !== undefined
+  if (entered === undefined) return
+  decline()
+  const plan = await run.prepare(entered, list)
+  if (plan === undefined) return ended(run)
+  question.value = { run, plan, reasons: reasonsOf(run, plan, { ...options, entered }) }
+  if (question.value.reasons.length === 0) await confirm()
 }
 
-const surroundingsOf = (run: () => Run): Surroundings => ({
-  client,
-  isOnline: () => navigator.onLine,
-  keep,
-  onChange: () => onChange(run()),
-  onRead: () => void changes.value,
-})
-
-const go = (run: Run, entered: string) => {
-  keys.set(run, entered)
-  run.go(entered)
-}
-
-const keys = new WeakMap<Run, string>()
-const wasActive = new WeakMap<Run, boolean>()
-
-const onChange = (run: Run) => {
-  announceChange(run)
-  if (wasActive.get(run) === true && !run.isActive) {
-    keepMissed(run)
-    // The user may have entered another key since the run started.
-    if (run.halt?.kind === "key" && keys.get(run) === key.value) {
-      forgetKey()
-      keyProblem.value = wrongKey
-    } else {
-      void refreshCredits()
-    }
-    continueOnline()
+const reasonsOf = (
+  { keyStart = "" }: ListRun,
+  plan: Plan,
+  { entered, isWanted = false, wasDone = false }: StartOptions & { readonly entered: string },
+): ReadonlyArray<Reason> => {
+  const { availableCredits = Infinity, doubtful, known, maxCredits = Infinity, repeated } = plan
+  const isIdle = plan.toBuy + known + repeated + doubtful.targets === 0
+  const found: Readonly<Record<Reason, boolean>> = {
+    wanted: isWanted,
+    finished: wasDone && plan.answered > 0,
+    key: !isIdle && !entered.startsWith(keyStart),
+    doubtful: doubtful.targets > 0,
+    limit: maxCredits > limit.value,
+    balance: maxCredits > availableCredits,
   }
-  wasActive.set(run, run.isActive)
+  return reasons.filter((reason) => found[reason])
 }
+const reasons = ["wanted", "finished", "key", "doubtful", "limit", "balance"] as const
 
-/** Redraws at most once per 150 ms, or once per second for a long list, which is slow to sort. */
-const announceChange = (run: Run) => {
-  pending ??= setTimeout(
-    () => {
-      pending = undefined
-      changes.value++
-    },
-    run.rows.length > longList ? 1000 : 150,
-  )
+/** What happens after each end of a run, and after a plan that failed. */
+const ended = async (run: ListRun) => {
+  if (!run.isKept) await run.keep()
+  await keepSummary(run)
+  if (run.halt?.kind === "key" && run.isKeyOf(key.value)) refuseKey()
+  else void refreshCredits()
+  continueOnline()
 }
-let pending: ReturnType<typeof setTimeout> | undefined
-const longList = 20_000
 
 // Continues a run that stopped because the device was offline. When the run ends, the next run that
 // stopped for this reason continues.
 const continueOnline = () => {
-  if (!navigator.onLine || findActive() !== undefined) return
+  if (!navigator.onLine || key.value === undefined || findActive() !== undefined) return
   const run = runs.value.find((run) => run.halt?.kind === "offline")
-  if (run !== undefined) goOn(run)
+  if (run !== undefined) void start(run, {})
 }
 addEventListener("online", continueOnline)
 
@@ -206,8 +185,6 @@ export const history = computed(() =>
 /** The text for the user when the browser cannot store or read results; else undefined. */
 export const storeProblem = signal<string | undefined>(undefined)
 
-const unkept = new Set<string>()
-
 const notKept =
   "This browser does not keep the results, perhaps because the window is private. Export the results before you close the page."
 const diskFull =
@@ -218,112 +195,154 @@ const report = (error: unknown) => {
   storeProblem.value = isFull ? diskFull : notKept
 }
 
-/** Resolves to undefined when the browser refuses to open its database. */
-const opening = RunStore.open(`authority-console${base}`).catch((error: unknown) => {
-  report(error)
-  return undefined
+const keeping = {
+  /** Resolves to undefined when the browser refuses to open its database. */
+  store: RunStore.open(`authority-console${base}`, uuid()).catch((error: unknown) => {
+    report(error)
+    return undefined
+  }),
+  onProblem: report,
+}
+
+const surroundingsOf = (journal: KeptJournal): Surroundings => ({
+  journal,
+  connect: (apiKey) => (onRetry) => client({ apiKey, onRetry }),
+  isOnline: () => navigator.onLine,
+  onSpent: spend,
 })
 
-const keep = async (change: Change) => {
-  const { id } = change.summary
-  const store = await opening
-  // After a failed write, the stored run lacks some results. A further change would not add them,
-  // so store nothing until the whole run is written.
-  if (store === undefined || (unkept.has(id) && !change.isWhole)) return void unkept.add(id)
+const keepSummary = async (run: ListRun) => {
   try {
-    await store.keep(change)
-    unkept.delete(id)
-    if (unkept.size === 0 && storeProblem.value === diskFull) storeProblem.value = undefined
+    if (run.isKept) await (await keeping.store)?.keepSummary(run.summary)
   } catch (error) {
-    unkept.add(id)
     report(error)
   }
 }
 
+export const rename = (run: ListRun, name: string) => {
+  run.rename(name)
+  void keepSummary(run)
+}
+
 const readHistory = async () => {
   try {
-    const list = await (await opening)?.list()
+    const list = await (await keeping.store)?.list()
     if (list === undefined) return
     past.value = list.summaries.filter(({ id }) => runs.value.every((run) => run.id !== id))
     if (list.unreadable > 0) {
       storeProblem.value = `${count(list.unreadable, "stored run")} cannot be read. Reload the page, because a newer version of the console may be able to read all runs.`
     }
+    const brokenOff = history.value.find(({ checked, failed, total }) => checked + failed < total)
+    const run = brokenOff && (await findOrLoad(brokenOff.id))
+    if (run !== undefined && findActive() === undefined) shown.value ??= run
   } catch (error) {
     report(error)
   }
 }
 void readHistory()
 
-/** Shows a run. Reads the run from the store if it was not yet opened since the page was loaded. */
+/** Returns a run, from the store if it was not yet opened since the page was loaded. */
+const findOrLoad = async (id: string): Promise<ListRun | undefined> => {
+  const opened = () => runs.value.find((run) => run.id === id)
+  if (opened() !== undefined) return opened()
+  try {
+    const kept = await (await keeping.store)?.load(id)
+    if (kept === undefined) return undefined
+    const surroundings = surroundingsOf(new KeptJournal(id, keeping))
+    const run = await ListRun.open(kept.summary, kept.list, surroundings)
+    if (opened() === undefined) {
+      batch(() => {
+        past.value = past.value.filter((summary) => summary.id !== id)
+        runs.value = [...runs.value, run]
+      })
+    }
+    return opened()
+  } catch {
+    return undefined
+  }
+}
+
+/** How many of the latest runs are compared with a new list. */
+const compared = 20
+
+/** Finds the latest run of a list, or of another version of it. */
+const findRun = async (list: KeptList): Promise<ListRun | undefined> => {
+  const length = list.items.length
+  for (const { id, total } of history.value.slice(0, compared)) {
+    if (total > length * maxGrowth || length > total * maxGrowth) continue
+    const run = await findOrLoad(id)
+    if (run !== undefined && !run.isActive && areVersions(run.list, list)) return run
+  }
+  return undefined
+}
+
+/** A list with more rows than that is not compared, for the sake of speed. */
+const maxGrowth = 4
+
+/** Shows a run. */
 export const openRun = async (id: string) => {
-  const opened = runs.value.find((run) => run.id === id)
-  if (opened !== undefined) return void (shown.value = opened)
-  const kept = await opening.then((store) => store?.load(id)).catch(() => undefined)
-  if (runs.value.some((run) => run.id === id)) return
-  if (kept === undefined) {
-    storeProblem.value =
-      "This run cannot be read. It may have been deleted in another window. Reload the page to update the list of runs."
+  const run = await findOrLoad(id)
+  if (run !== undefined) {
+    shown.value = run
     return
   }
-  const run: Run = Run.from(
-    kept,
-    surroundingsOf(() => run),
-  )
-  batch(() => {
-    past.value = past.value.filter((summary) => summary.id !== id)
-    runs.value = [...runs.value, run]
-    shown.value = run
-  })
+  storeProblem.value =
+    "This run cannot be read. It may have been deleted in another window. Reload the page to update the list of runs."
 }
+
+const isAny = (run: ListRun | undefined, id?: string) =>
+  run !== undefined && (id === undefined || run.id === id)
+
+/** Takes one run, or all runs, from the page. */
+const leave = (id?: string) =>
+  batch(() => {
+    if (isAny(question.value?.run, id)) decline()
+    if (isAny(lastCheck.value?.run, id)) lastCheck.value = undefined
+    if (isAny(shown.value, id)) shown.value = undefined
+    runs.value = runs.value.filter((run) => !isAny(run, id))
+    past.value = past.value.filter((summary) => id !== undefined && summary.id !== id)
+  })
 
 /** Deletes a run, unless it is active. */
 export const deleteRun = async (id: string) => {
   if (activeRun.value?.id === id) return
   try {
     // Before the run leaves the page: a reload must not bring it back.
-    await (await opening)?.remove(id)
+    await (await keeping.store)?.remove(id)
   } catch (error) {
     return report(error)
   }
-  batch(() => {
-    if (shown.value?.id === id) shown.value = undefined
-    runs.value = runs.value.filter((run) => run.id !== id)
-    past.value = past.value.filter((summary) => summary.id !== id)
-  })
-  unkept.delete(id)
-  // The deletion may have freed space for results that could not be stored.
-  for (const run of runs.value) keepMissed(run)
+  leave(id)
+  await keepMissed()
+}
+
+// The deletion may have freed space for results that could not be stored.
+const keepMissed = async () => {
+  const missed = runs.value.filter((run) => !run.isKept && !run.isActive)
+  await Promise.all(missed.map((run) => run.keep()))
+  if (storeProblem.value === diskFull && runs.value.every((run) => run.isKept)) {
+    storeProblem.value = undefined
+  }
 }
 
 /** Deletes all stored runs, even unreadable ones. Does nothing while a run is active. */
 export const deleteAll = async () => {
   if (activeRun.value !== undefined) return
-  batch(() => {
-    shown.value = undefined
-    runs.value = []
-    past.value = []
-    storeProblem.value = undefined
-  })
-  unkept.clear()
   try {
-    await (await opening)?.clear()
+    await (await keeping.store)?.clear()
   } catch (error) {
-    report(error)
+    return report(error)
   }
-}
-
-const keepMissed = (run: Run) => {
-  if (unkept.has(run.id) && !run.isActive) run.keepAll()
+  leave()
+  storeProblem.value = undefined
 }
 
 // How many results of each run were exported. When results are neither stored nor exported, the
 // page warns before it closes.
-const exported = new WeakMap<Run, number>()
-export const markExported = (run: Run) => exported.set(run, run.checked)
+const exported = new WeakMap<ListRun, number>()
+export const markExported = (run: ListRun) => exported.set(run, run.checked)
 
 addEventListener("beforeunload", (event) => {
-  const isUnsaved = runs.value.some(
-    (run) => unkept.has(run.id) && run.checked > (exported.get(run) ?? 0),
-  )
+  const isUnsaved = runs.value.some((run) => !run.isKept && run.checked > (exported.get(run) ?? 0))
   if (isUnsaved) event.preventDefault()
 })

@@ -15,7 +15,9 @@ export const Empty = () => (
         </button>
       )}
       <p class="hint">
-        Only successful checks are charged. You can stop and continue: nothing is paid for twice.
+        Only successful checks are charged, and each address once. You can stop and continue, with a
+        changed list too: only what is new is paid. Before anything could be paid twice, the console
+        asks.
       </p>
     </div>
     <h3>What the figures mean</h3>

@@ -1,18 +1,13 @@
-/** Formats results for spreadsheets and programs. */
+/** Formats results for spreadsheets and programs, with the columns of `authority check`. */
 import { csv as csvOf } from "../list/csv.ts"
-import { distinct } from "../list/outcomeTable.ts"
+import { headerOf, type OwnColumns, ownCells, rowOf } from "../list/outcomeTable.ts"
 import type { Row } from "./Row.ts"
 
 export interface Results {
   readonly rows: ReadonlyArray<Row>
-  /**
-   * The names of the columns of the user's table, except the column with the URLs. Each array in
-   * `Row.lines` has one cell for each name.
-   */
-  readonly others: ReadonlyArray<string>
+  /** The columns of the user's table; undefined for a list without columns. */
+  readonly own: OwnColumns
 }
-
-const columns = ["url", "domainAuthority", "pageAuthority", "spamScore", "reason"]
 
 /** Returns CSV as in RFC 4180, with a byte order mark so that spreadsheets detect UTF-8. */
 export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\r\n")}\r\n`
@@ -20,40 +15,18 @@ export const csv = (results: Results): string => `\uFEFF${table(results, ",", "\
 /** Returns cells separated by tabs, which can be pasted into a spreadsheet. */
 export const tsv = (results: Results): string => table(results, "\t", "\n")
 
-const table = ({ others, rows }: Results, delimiter: string, newline: string): string =>
-  csvOf(
-    [
-      [...columns, ...distinct(others, columns)],
-      ...rows.flatMap(({ figures, lines = [[]], reason, url }) =>
-        lines.map((cells) => [
-          url,
-          figures?.domainAuthority,
-          figures?.pageAuthority,
-          figures?.spamScore,
-          reason,
-          ...cells,
-        ]),
-      ),
-    ],
-    { delimiter, newline },
-  )
+const table = ({ own, rows }: Results, delimiter: string, newline: string): string =>
+  csvOf([headerOf(own), ...rows.map((row) => rowOf(row, row.outcome, own))], { delimiter, newline })
 
 /**
- * Returns a JSON array with one object for each line of the user's list. If an object has neither
- * figures nor a `reason`, its URL is not checked yet.
+ * Returns a JSON array with one object for each row. If an object has neither figures nor a
+ * `reason`, its URL is not checked yet.
  */
-export const json = ({ others, rows }: Results): string => {
-  const names = distinct(others, [])
-  const objects = rows.flatMap(({ figures, lines = [[]], reason, url }) =>
-    lines.map((cells) => ({
-      url,
-      ...figures,
-      reason,
-      list: others.length === 0 ? undefined : named(names, cells),
-    })),
-  )
+export const json = ({ own, rows }: Results): string => {
+  const objects = rows.map((row) => ({
+    url: row.url,
+    ...row.outcome,
+    ...(own !== undefined && { list: ownCells(row, own) }),
+  }))
   return `${JSON.stringify(objects, undefined, 2)}\n`
 }
-
-const named = (names: ReadonlyArray<string>, cells: ReadonlyArray<string>) =>
-  Object.fromEntries(names.map((name, index) => [name, cells[index] ?? ""]))

@@ -1,25 +1,14 @@
 import { effect, signal } from "@preact/signals"
+import * as DeviceStore from "./DeviceStore.ts"
 
 const themes = ["auto", "light", "dark"] as const
 type Theme = (typeof themes)[number]
 
-const kept = (): Theme => {
-  try {
-    return themes.find((theme) => theme === localStorage.getItem("theme")) ?? "auto"
-  } catch {
-    return "auto"
-  }
-}
-
-const theme = signal(kept())
+const theme = signal<Theme>(themes.find((theme) => theme === DeviceStore.read("theme")) ?? "auto")
 
 effect(() => {
   document.documentElement.dataset["theme"] = theme.value
-  try {
-    localStorage.setItem("theme", theme.value)
-  } catch {
-    // Without storage, the theme lasts until the page is closed.
-  }
+  DeviceStore.keep("theme", theme.value)
 })
 
 export const Header = () => (
@@ -33,7 +22,7 @@ export const Header = () => (
       </span>
     </h1>
     <nav aria-label="Site">
-      {/* These open in a new tab, because leaving this page would lose the key. */}
+      {/* These open in a new tab, because leaving this page loses a key that is not remembered. */}
       <a href="docs/guide/client" target="_blank" rel="noreferrer">
         Guide<span class="unseen"> (in a new tab)</span>
       </a>

@@ -38,13 +38,13 @@ const Entry = ({ summary }: { readonly summary: Summary }) => (
       onClick={() => void openRun(summary.id)}
     >
       <span class="when">{when(new Date(summary.startedAt))}</span>
-      <strong>{addresses(summary.total)}</strong>
+      <strong>{summary.name === "" ? addresses(summary.total) : summary.name}</strong>
       <span class="sub">{tally(summary)}</span>
     </button>
     {summary.id !== activeRun.value?.id && (
       <Delete
         name="Delete"
-        of={`the run of ${when(new Date(summary.startedAt))}, ${addresses(summary.total)}`}
+        of={`the run of ${when(new Date(summary.startedAt))}, ${summary.name} ${addresses(summary.total)}`}
         question="Delete these results?"
         isDisabled={false}
         onDelete={() => void deleteRun(summary.id)}
@@ -101,8 +101,9 @@ const focus = (button: HTMLButtonElement | null) => button?.focus()
 const when = (at: Date) =>
   at.toDateString() === new Date().toDateString() ? time.format(at) : date.format(at)
 
-const tally = ({ checked, creditsUsed, failed, total }: Summary) =>
+const tally = ({ checked, creditsUsed, failed, name, total }: Summary) =>
   [
+    ...(name === "" ? [] : [addresses(total)]),
     `${number(checked)} checked`,
     ...(failed === 0 ? [] : [`${number(failed)} not checked`]),
     ...(checked + failed === total ? [] : [`${number(total - checked - failed)} left`]),

@@ -5,11 +5,14 @@ import {
   enterKey,
   forgetKey,
   isAskingForCredits,
+  isRemembering,
   key,
   keyProblem,
   refreshCredits,
   spent,
-} from "./ConsoleState.ts"
+  typedKey,
+} from "./Account.ts"
+import { keyStartLength } from "./ListRun.ts"
 import { count, number } from "./Texts.ts"
 
 const keyFieldId = "key"
@@ -32,7 +35,7 @@ const Entry = () => {
   const submit = async (event: Event) => {
     event.preventDefault()
     // The key field disappears, so move the focus to the list.
-    if (await enterKey(field.current?.value ?? "")) document.getElementById("list")?.focus()
+    if (await enterKey(typedKey.value)) document.getElementById("list")?.focus()
     else field.current?.focus()
   }
   return (
@@ -47,6 +50,8 @@ const Entry = () => {
           autocapitalize="off"
           spellcheck={false}
           placeholder="am_…"
+          value={typedKey.value}
+          onInput={(event) => (typedKey.value = event.currentTarget.value)}
           aria-describedby="key-hint key-problem"
           aria-invalid={keyProblem.value !== undefined}
         />
@@ -62,25 +67,36 @@ const Entry = () => {
       <p id="key-problem" class="problem" role="alert">
         {keyProblem.value}
       </p>
-      <button type="submit" class="primary" disabled={isAskingForCredits.value}>
+      <Remember />
+      <button type="submit" disabled={isAskingForCredits.value}>
         {isAskingForCredits.value ? "Checking the key…" : "Use this key"}
       </button>
       <p id="key-hint" class="hint">
-        The key is kept only in memory, and is lost when you close this page. Results stay in this
-        browser until you delete them.
+        {isRemembering.value
+          ? "The key stays in this browser until you forget it here. Whoever uses this browser can spend the credits."
+          : "The key is lost when you close this page."}{" "}
+        Results stay in this browser until you delete them.
       </p>
     </form>
   )
 }
 
-/** How many characters of the key are shown, so that the user recognises it. */
-const startLength = 8
+const Remember = () => (
+  <label class="choice">
+    <input
+      type="checkbox"
+      checked={isRemembering.value}
+      onChange={(event) => (isRemembering.value = event.currentTarget.checked)}
+    />
+    Remember the key on this device
+  </label>
+)
 
 const Account = ({ entered }: { readonly entered: string }) => (
   <>
     <p class="balance" role="status">
-      <strong>{number(credits.value ?? 0)}</strong> {credits.value === 1 ? "credit" : "credits"}{" "}
-      available
+      <strong>{credits.value === undefined ? "…" : number(credits.value)}</strong>{" "}
+      {credits.value === 1 ? "credit" : "credits"} available
     </p>
     <dl class="facts">
       <div>
@@ -90,10 +106,11 @@ const Account = ({ entered }: { readonly entered: string }) => (
       <div>
         <dt>Key</dt>
         <dd>
-          <code>{entered.slice(0, startLength)}…</code>
+          <code>{entered.slice(0, keyStartLength)}…</code>
         </dd>
       </div>
     </dl>
+    <Remember />
     <p class="problem" role="alert">
       {keyProblem.value}
     </p>
@@ -106,7 +123,7 @@ const Account = ({ entered }: { readonly entered: string }) => (
         Refresh
       </button>
       <button type="button" class="quiet" onClick={forgetKey}>
-        Use another key
+        {isRemembering.value ? "Forget this key" : "Use another key"}
       </button>
     </div>
   </>

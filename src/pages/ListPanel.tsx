@@ -1,25 +1,27 @@
 import { batch, computed, signal } from "@preact/signals"
-import { focusKeyField } from "./KeyPanel.tsx"
 import { decoded } from "../list/UrlList.ts"
-import * as UrlList from "./UrlList.ts"
-import { activeRun, check, credits, key } from "./ConsoleState.ts"
+import { key } from "./Account.ts"
+import { activeRun, check, isChecked, limit } from "./ConsoleState.ts"
+import { focusKeyField } from "./KeyPanel.tsx"
 import { addresses, count } from "./Texts.ts"
+import * as UrlList from "./UrlList.ts"
+
+interface Attachment {
+  readonly name: string
+  readonly text: string
+  /** True for a file that is not in UTF-8. */
+  readonly isWindows1252: boolean
+}
 
 const typed = signal("")
-const attached = signal<{ readonly name: string; readonly text: string } | undefined>(undefined)
-const keepsDuplicates = signal(false)
+const attached = signal<Attachment | undefined>(undefined)
 const problem = signal<string | undefined>(undefined)
 const isDropTarget = signal(false)
 
 /** The number of the column that the user chose; undefined to find the column. */
 const column = signal<string | undefined>(undefined)
 
-const list = computed(() =>
-  UrlList.read(attached.value?.text ?? typed.value, {
-    keepsDuplicates: keepsDuplicates.value,
-    column: column.value,
-  }),
-)
+const list = computed(() => UrlList.read(attached.value?.text ?? typed.value, column.value))
 
 export const isListEmpty = computed(() => attached.value === undefined && typed.value === "")
 
@@ -33,11 +35,11 @@ const length = computed(() => list.value.items.length)
 const maxTypedLength = 100_000
 const maxFileBytes = 100 * 1024 * 1024
 
-const attach = (name: string, text: string) =>
+const attach = (file: Attachment) =>
   batch(() => {
     problem.value = undefined
     column.value = undefined
-    attached.value = { name, text }
+    attached.value = file
   })
 
 const setText = (text: string) =>
@@ -56,12 +58,16 @@ const take = async (file: File | undefined) => {
   }
   try {
     let text = ""
-    for await (const piece of decoded([new Uint8Array(await file.arrayBuffer())])) text += piece
-    attach(file.name, text)
+    let isWindows1252 = false
+    const bytes = [new Uint8Array(await file.arrayBuffer())]
+    for await (const piece of decoded(bytes, () => (isWindows1252 = true))) text += piece
+    attach({ name: file.name, text, isWindows1252 })
   } catch {
     problem.value = `${file.name} could not be read. Check that the file still exists and choose the file again, or paste the list.`
   }
 }
+
+const pasted = "the pasted list"
 
 const paste = (event: ClipboardEvent) => {
   const file = event.clipboardData?.files[0]
@@ -73,7 +79,11 @@ const paste = (event: ClipboardEvent) => {
   }
   if (typed.value.length + text.length <= maxTypedLength) return
   event.preventDefault()
-  attach("the pasted list", typed.value === "" ? text : `${typed.value}\n${text}`)
+  attach({
+    name: pasted,
+    text: typed.value === "" ? text : `${typed.value}\n${text}`,
+    isWindows1252: false,
+  })
 }
 
 const sample = [
@@ -95,7 +105,7 @@ export const useSample = () => {
   else document.getElementById("list")?.focus()
 }
 
-const start = (event: Event) => {
+const start = async (event: SubmitEvent) => {
   event.preventDefault()
   if (activeRun.value !== undefined) return
   if (length.value === 0) {
@@ -107,9 +117,15 @@ const start = (event: Event) => {
     return
   }
   problem.value = undefined
-  if (check(list.value)) showResults()
+  const name = attached.value?.name ?? ""
+  const isWanted = event.submitter?.id === costId
+  const isStarted = await check({ ...list.value, name: name === pasted ? "" : name }, { isWanted })
+  if (isStarted) showResults()
   else focusKeyField()
 }
+
+/** The id of the button that shows the plan before anything is paid. */
+const costId = "cost"
 
 const showResults = () =>
   requestAnimationFrame(() => {
@@ -140,31 +156,54 @@ export const ListPanel = () => (
     }}
   >
     <h2 id="list-title">List</h2>
-    <form onSubmit={start}>
+    <form onSubmit={(event) => void start(event)}>
       {attached.value === undefined ? <Field /> : <Attached name={attached.value.name} />}
       <Reading />
       <p class="problem" role="alert">
         {problem.value ?? unreadable.value}
       </p>
-      <label class="choice">
-        <input
-          type="checkbox"
-          checked={keepsDuplicates.value}
-          onChange={(event) => (keepsDuplicates.value = event.currentTarget.checked)}
-        />
-        Check duplicates too, and pay for each
-      </label>
-      <button type="submit" class="primary" disabled={activeRun.value !== undefined}>
-        {activeRun.value !== undefined
-          ? "A run is in progress"
-          : length.value === 0
-            ? "Check"
-            : `Check ${addresses(length.value)}`}
-      </button>
-      <Cost />
+      <Start />
     </form>
   </section>
 )
+
+/** Quiet while the list is unchanged since its check. */
+const Start = () => {
+  const isActive = activeRun.value !== undefined
+  const isDone = isChecked(list.value)
+  return (
+    <>
+      <button type="submit" class={isDone ? "" : "primary"} disabled={isActive}>
+        {isActive
+          ? "A run is in progress"
+          : length.value === 0
+            ? "Check"
+            : isDone
+              ? "Checked"
+              : `Check ${addresses(length.value)}`}
+      </button>
+      <button type="submit" id={costId} class="quiet" disabled={isActive || length.value === 0}>
+        What does it cost?
+      </button>
+      <label class="limit">
+        Ask before a check that may cost more than{" "}
+        <input
+          type="number"
+          min={0}
+          step={1}
+          value={limit.value}
+          onChange={({ currentTarget }) =>
+            (limit.value = Math.max(0, Math.floor(currentTarget.valueAsNumber) || 0))
+          }
+        />{" "}
+        credits
+      </label>
+      <p class="hint">
+        Only successful checks are charged, and each address once, however often the list has it.
+      </p>
+    </>
+  )
+}
 
 const Field = () => (
   <>
@@ -224,16 +263,17 @@ const Attached = ({ name }: { readonly name: string }) => (
   </div>
 )
 
-// Shows how the console reads the user's list. When the list is a table, the user can choose the
-// column that has the addresses.
+// Shows how the console reads the user's list, before anything is paid. When the list is a table,
+// the user can choose the column that has the addresses.
 const Reading = () => {
-  const { duplicates, table } = list.value
+  const { items, own, repeated, table } = list.value
   const parts = [
     length.value === 0
       ? "Paste a list of any length, or drop a file here."
       : addresses(length.value),
     ...(table?.column === undefined ? [] : [columnName(table.columns[table.column] ?? "")]),
-    ...(duplicates === 0 ? [] : [`${count(duplicates, "duplicate")} left out`]),
+    ...(repeated === 0 ? [] : [count(repeated, "duplicate")]),
+    ...(attached.value?.isWindows1252 === true ? ["read as Windows-1252, not UTF-8"] : []),
   ]
   return (
     <>
@@ -256,21 +296,43 @@ const Reading = () => {
           </select>
         </label>
       )}
+      {(attached.value !== undefined || own !== undefined) && items.length > 0 && (
+        <FirstRows items={items.slice(0, firstRows)} {...(own !== undefined && { own })} />
+      )}
     </>
   )
 }
 
+const firstRows = 3
+
+const FirstRows = ({ items, own }: Pick<UrlList.UrlList, "items" | "own">) => (
+  <div class="sample" role="region" aria-label="First rows of the list" tabIndex={0}>
+    <table class="plain">
+      {own !== undefined && (
+        <thead>
+          <tr>
+            {own.columns.map((name, index) => (
+              <th key={index} scope="col" class={index === own.column ? "chosen" : ""}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+      )}
+      <tbody>
+        {items.map(({ others, url }, row) => (
+          <tr key={row}>
+            {others.toSpliced(own?.column ?? 0, 0, url).map((cell, index) => (
+              <td key={index} class={index === (own?.column ?? 0) ? "chosen" : ""}>
+                {cell}
+              </td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
 const columnName = (name: string) =>
   /^column \d+$/.test(name) ? `from ${name}` : `from the column “${name}”`
-
-const Cost = () => {
-  const available = credits.value
-  const short = available !== undefined && available < length.value
-  return (
-    <p class="hint">
-      {short
-        ? `The account has ${count(available, "credit")}: the run stops when the credits are spent. You can continue the run later.`
-        : "Only successful checks are charged."}
-    </p>
-  )
-}

@@ -3,13 +3,13 @@ import { type ComponentChildren, Fragment } from "preact"
 import { useRef } from "preact/hooks"
 import * as Address from "./Address.ts"
 import type { Row } from "./Row.ts"
-import type { Run } from "./Run.ts"
+import type { ListRun } from "./ListRun.ts"
 import * as TableView from "./TableView.ts"
 import { hasSyntheticFigures } from "./ConsoleState.ts"
-import { addresses, figure, number, reasons } from "./Texts.ts"
+import { addresses, explanation, figure, number, reasons } from "./Texts.ts"
 
 interface Props {
-  readonly run: Run
+  readonly run: ListRun
   readonly rows: ReadonlySignal<ReadonlyArray<Row>>
   readonly filter: Signal<TableView.Filter>
   readonly sorting: Signal<TableView.Sorting>
@@ -124,7 +124,7 @@ const Head = ({
 }
 
 const Line = ({
-  row: { figures, place, reason, url },
+  row: { figures, outcome, place, reason, url },
   isInside = false,
 }: {
   readonly row: Row
@@ -135,7 +135,7 @@ const Line = ({
     <td class="place">{number(place)}</td>
     <td class="url" title={url}>
       <Url url={url} />
-      {reason !== "INVALID_URL" && reason !== "TOO_LONG" && <LinkOut url={url} />}
+      {reason !== "INVALID_URL" && <LinkOut url={url} />}
     </td>
     {figures !== undefined ? (
       <>
@@ -150,7 +150,7 @@ const Line = ({
         ) : (
           <>
             <span class={`reason ${reason}`}>{reasons[reason].label}</span>{" "}
-            {reasons[reason].explanation}
+            {explanation(outcome, reason)}
           </>
         )}
       </td>
@@ -408,7 +408,6 @@ const outcomes: Readonly<Record<TableView.Filter["outcome"], string>> = {
   INVALID_URL: reasons.INVALID_URL.label,
   PROVIDER_ERROR: reasons.PROVIDER_ERROR.label,
   SERVER_ERROR: reasons.SERVER_ERROR.label,
-  TOO_LONG: reasons.TOO_LONG.label,
 }
 
 const isOutcome = (name: string): name is TableView.Filter["outcome"] => name in outcomes

@@ -1,42 +1,39 @@
-/** A row of the console's results: a URL of the user's list, and its result. */
-import type { FailureReason, Metrics } from "../Metrics.ts"
-import type { Outcome } from "../client/PromiseClient.ts"
-import type { Item } from "./UrlList.ts"
+/** A row of the console's results: a row of the user's list, and its outcome. */
+import type { Failure, Outcome, Success } from "../client/PromiseClient.ts"
+import type { Item } from "../list/UrlList.ts"
 
-/**
- * A URL of the user's list. A row with neither figures nor a reason for their absence still waits to
- * be checked.
- */
-export interface Row {
+/** A row without an outcome still waits to be checked. */
+export interface Row extends Item {
   /** The position in the list, from 1. */
   readonly place: number
-  readonly url: string
-  readonly lines?: Item["lines"]
-  figures?: Metrics
-  reason?: Reason
+  readonly outcome?: Outcome
+  /** The figures of the outcome, if it has any. */
+  readonly figures?: Success
+  /** Why the outcome has no figures. */
+  readonly reason?: Reason
+  /** The place of the first row with the same target, when that is another row. */
+  readonly sameAs?: number
 }
 
-/**
- * Why a URL has no figures: a reason of the API, or TOO_LONG for a URL that the console does not
- * send.
- */
-export type Reason = FailureReason | "TOO_LONG"
+export type Reason = Failure["reason"]
 
-export const isWaiting = ({ figures, reason }: Row) => figures === undefined && reason === undefined
+export const make = (
+  item: Item,
+  place: number,
+  outcome: Outcome | undefined,
+  sameAs?: number,
+): Row => ({
+  ...item,
+  place,
+  ...(outcome !== undefined && {
+    outcome,
+    ...("reason" in outcome ? { reason: outcome.reason } : { figures: outcome }),
+  }),
+  ...(sameAs !== undefined && { sameAs }),
+})
+
+export const isWaiting = ({ outcome }: Row) => outcome === undefined
 
 /** True when a retry may succeed. */
 export const isWorthRetrying = ({ reason }: Row) =>
   reason === "PROVIDER_ERROR" || reason === "SERVER_ERROR"
-
-/** Writes the outcomes of a batch into its rows, which have the same order. */
-export const fill = (rows: ReadonlyArray<Row>, outcomes: ReadonlyArray<Outcome>) =>
-  outcomes.forEach((outcome, index) => {
-    const row = rows[index]
-    if (row === undefined) return
-    if ("reason" in outcome) {
-      row.reason = outcome.reason
-    } else {
-      const { url: _, ...figures } = outcome
-      row.figures = figures
-    }
-  })

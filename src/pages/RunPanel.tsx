@@ -1,17 +1,35 @@
 import { type ReadonlySignal, useComputed, useSignal } from "@preact/signals"
 import { useEffect } from "preact/hooks"
+import type { Delay } from "../run/Run.ts"
 import { Charts } from "./Charts.tsx"
+import {
+  activeRun,
+  check,
+  goOn,
+  hasSyntheticFigures,
+  markExported,
+  question,
+  rename,
+} from "./ConsoleState.ts"
 import { csv, json, tsv } from "./Export.ts"
 import { focusKeyField } from "./KeyPanel.tsx"
+import type { ListRun } from "./ListRun.ts"
+import { Asking, Found } from "./PlanPanel.tsx"
 import { ResultTable } from "./ResultTable.tsx"
-import type { Row } from "./Row.ts"
-import type { Delay, Run } from "./Run.ts"
+import { isWorthRetrying, type Row } from "./Row.ts"
 import * as TableView from "./TableView.ts"
-import { activeRun, check, goOn, hasSyntheticFigures, markExported } from "./ConsoleState.ts"
-import { addresses, count, halted, number, remaining, standing, untilRetry } from "./Texts.ts"
-import { isWorthRetrying } from "./Row.ts"
+import {
+  addresses,
+  atMost,
+  count,
+  halted,
+  number,
+  remaining,
+  standing,
+  untilRetry,
+} from "./Texts.ts"
 
-export const RunPanel = ({ run }: { readonly run: Run }) => {
+export const RunPanel = ({ run }: { readonly run: ListRun }) => {
   const filter = useSignal(TableView.everything)
   const sorting = useSignal<TableView.Sorting>({ by: "place", descending: false })
   const rows = useComputed(() => TableView.select(run, filter.value, sorting.value))
@@ -31,13 +49,13 @@ const Exports = ({
   rows,
   run,
 }: {
-  readonly run: Run
+  readonly run: ListRun
   readonly rows: ReadonlySignal<ReadonlyArray<Row>>
   readonly isAll: boolean
 }) => {
   const outcome = useSignal("")
   const which = isAll ? "all" : `these ${number(rows.value.length)}`
-  const results = () => ({ rows: rows.value, others: run.others })
+  const results = () => ({ rows: rows.value, own: run.list.own })
   const copy = async () => {
     outcome.value = (await copyText(tsv(results())))
       ? `Copied ${addresses(rows.value.length)}.`
@@ -46,9 +64,10 @@ const Exports = ({
   const save = (text: string, type: "csv" | "json") => {
     download(text, type, run.startedAt)
     outcome.value = ""
-    if (rows.value.length === run.rows.length) markExported(run)
+    if (rows.value.length === run.total) markExported(run)
   }
   const isEmpty = rows.value.length === 0
+  const kind = run.status === "done" ? "primary" : ""
   return (
     <div class="actions exports" role="group" aria-label="Export">
       <span class="hint" role="status">
@@ -57,7 +76,12 @@ const Exports = ({
       <button type="button" disabled={isEmpty} onClick={() => void copy()}>
         Copy {which}
       </button>
-      <button type="button" disabled={isEmpty} onClick={() => save(csv(results()), "csv")}>
+      <button
+        type="button"
+        class={kind}
+        disabled={isEmpty}
+        onClick={() => save(csv(results()), "csv")}
+      >
         <span class="unseen">Export {which} as </span>CSV
       </button>
       <button type="button" disabled={isEmpty} onClick={() => save(json(results()), "json")}>
@@ -100,13 +124,20 @@ const copySelection = (text: string): boolean => {
   return isCopied
 }
 
-const Progress = ({ run }: { readonly run: Run }) => {
-  const total = run.rows.length
+const Progress = ({ run }: { readonly run: ListRun }) => {
+  const { total } = run
   const ended = run.checked + run.failed
   return (
     <section class="card progress" aria-labelledby="run-title">
       <div class="line">
         <h2 id="run-title">{standing(run)}</h2>
+        <input
+          class="name"
+          aria-label="Name of the run"
+          placeholder="Name this run"
+          value={run.name}
+          onChange={(event) => rename(run, event.currentTarget.value.trim())}
+        />
         {run.status === "running" && run.secondsLeft !== undefined && (
           <p class="hint pace">{remaining(run.secondsLeft)}</p>
         )}
@@ -130,6 +161,8 @@ const Progress = ({ run }: { readonly run: Run }) => {
         <Count name="Left" n={run.waiting} kind="left" />
         <Count name="Credits used" n={run.creditsUsed} />
       </dl>
+      {question.value?.run === run && <Asking {...question.value} />}
+      <Found run={run} />
       <Notices run={run} />
       <p class="unseen" role="status">
         {announcement(run)}
@@ -154,13 +187,13 @@ const Count = ({
 )
 
 /** The text for screen readers. It changes only after each quarter of the run and at the end. */
-const announcement = (run: Run) => {
+const announcement = (run: ListRun) => {
   if (!run.isActive) return `${standing(run)}. ${count(run.creditsUsed, "credit")} used.`
-  const quarters = Math.floor(((run.checked + run.failed) / run.rows.length) * 4)
+  const quarters = Math.floor(((run.checked + run.failed) / run.total) * 4)
   return `${standing(run)}. ${quarters * 25} percent of the addresses are processed.`
 }
 
-const Controls = ({ run }: { readonly run: Run }) => {
+const Controls = ({ run }: { readonly run: ListRun }) => {
   if (run.isActive) {
     return (
       <button type="button" onClick={() => run.stop()}>
@@ -168,38 +201,66 @@ const Controls = ({ run }: { readonly run: Run }) => {
       </button>
     )
   }
-  if (run.status !== "done") {
-    return (
+  if (run.status === "asking") return null
+  return run.status === "done" ? <After run={run} /> : <Continue run={run} />
+}
+
+const Continue = ({ run }: { readonly run: ListRun }) => (
+  <button
+    type="button"
+    class="primary"
+    disabled={activeRun.value !== undefined}
+    onClick={async () => (await goOn(run)) || focusKeyField()}
+  >
+    Continue
+  </button>
+)
+
+/** What can be done with a finished list: each is a new run, which costs credits again. */
+const After = ({ run }: { readonly run: ListRun }) => {
+  const failed = run.rows
+    .filter(isWorthRetrying)
+    .map(({ others, url }) => ({ url, others: [...others] }))
+  const checkAnew = async (items: ListRun["list"]["items"]) => {
+    const list = { ...run.list, items, name: run.name }
+    if (!(await check(list, { isAnew: true }))) focusKeyField()
+  }
+  const isDisabled = activeRun.value !== undefined
+  return (
+    <div class="actions">
       <button
         type="button"
-        class="primary"
-        disabled={activeRun.value !== undefined}
-        onClick={() => goOn(run) || focusKeyField()}
+        class="quiet"
+        disabled={isDisabled}
+        onClick={() => void checkAnew(run.list.items)}
       >
-        Continue
+        Check again, {atMost(run.priceOfAll)}
       </button>
-    )
-  }
-  const again = run.rows
-    .filter(isWorthRetrying)
-    .map(({ lines, url }) => (lines === undefined ? { url } : { url, lines }))
-  return again.length === 0 ? null : (
-    <button
-      type="button"
-      disabled={activeRun.value !== undefined}
-      onClick={() => check({ items: again, others: run.others }) || focusKeyField()}
-    >
-      Retry{" "}
-      {again.length === 1 ? "the failed address" : `the ${number(again.length)} failed addresses`}
-    </button>
+      {failed.length > 0 && (
+        <button type="button" disabled={isDisabled} onClick={() => void checkAnew(failed)}>
+          Retry{" "}
+          {failed.length === 1
+            ? "the failed address"
+            : `the ${number(failed.length)} failed addresses`}
+        </button>
+      )}
+    </div>
   )
 }
 
-const Notices = ({ run }: { readonly run: Run }) => {
-  const notice = run.halt !== undefined && !run.isActive ? halted(run.halt, run) : undefined
+const Notices = ({ run }: { readonly run: ListRun }) => {
+  const { halt } = run
+  const notice = halt === undefined || run.isActive ? undefined : halted(halt, run)
   return (
     <>
       {run.delay !== undefined && run.isActive && <Waiting delay={run.delay} />}
+      {run.givenUp.targets > 0 && (
+        <p class="hint">
+          {addresses(run.givenUp.targets)} {run.givenUp.targets === 1 ? "was" : "were"} checked anew
+          because the answers were lost. The lost answers may have cost up to{" "}
+          {count(run.givenUp.credits ?? 0, "credit")} more; the account's statement shows it.
+        </p>
+      )}
       <div role="alert">
         {notice !== undefined && (
           <p class="notice stop">

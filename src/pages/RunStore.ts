@@ -1,11 +1,18 @@
 /**
  * Stores runs in the browser's IndexedDB, so that a reload of the page loses no result that was
- * paid for. Each run is stored as one summary and one record for each parcel, which is a group of
- * rows. The API key is never stored.
+ * paid for: of each run its summary, its list, and the entries and batches of its journal.
  */
-import { type DBSchema, openDB } from "idb"
+import { type DBSchema, type IDBPTransaction, openDB, type StoreNames } from "idb"
 import * as v from "valibot"
-import { type Change, type KeptRun, readRun, Summary } from "./KeptRun.ts"
+import { Batch, Entry, type Journal } from "../run/Journal.ts"
+import { takeOver } from "./EarlierRun.ts"
+import { KeptList, Summary } from "./KeptRun.ts"
+import { TakenOver } from "./ListRun.ts"
+
+export interface StoredRun {
+  readonly summary: Summary
+  readonly list: KeptList
+}
 
 /** The methods reject when the browser's database fails. */
 export interface RunStore {
@@ -15,34 +22,80 @@ export interface RunStore {
     readonly unreadable: number
   }>
   /** Returns a run; undefined when it is missing, incomplete or not readable. */
-  readonly load: (id: string) => Promise<KeptRun | undefined>
-  readonly keep: (change: Change) => Promise<void>
+  readonly load: (id: string) => Promise<StoredRun | undefined>
+  /** The journal of a run. A new batch rejects with TakenOver when another window has the run. */
+  readonly journal: (id: string) => Journal
+  /** Stores a run with its list, and takes it from every other window. */
+  readonly claim: (run: StoredRun) => Promise<void>
+  /** Stores the summary of a run that is still stored. */
+  readonly keepSummary: (summary: Summary) => Promise<void>
   readonly remove: (id: string) => Promise<void>
   readonly clear: () => Promise<void>
 }
 
 interface Stores extends DBSchema {
   readonly runs: { readonly key: string; readonly value: unknown }
+  readonly lists: { readonly key: string; readonly value: unknown }
+  /** The window that may pay for a run. */
+  readonly owners: { readonly key: string; readonly value: unknown }
+  readonly entries: { readonly key: [id: string, first: string]; readonly value: unknown }
+  readonly batches: { readonly key: [id: string, key: string]; readonly value: unknown }
+  /** The rows of version 1.0. */
   readonly parcels: { readonly key: [string, number]; readonly value: unknown }
 }
+const names = ["runs", "lists", "owners", "entries", "batches", "parcels"] as const
+
+type Writing = IDBPTransaction<Stores, Array<StoreNames<Stores>>, "readwrite">
 
 // The version of the database layout. Increase it with each change, and add the upgrade from every
 // earlier version.
-const version = 1
+const version = 2
 
-export const open = async (name: string): Promise<RunStore> => {
+/** `owner` is a name of this window that no other window has. */
+export const open = async (name: string, owner: string): Promise<RunStore> => {
   const db = await openDB<Stores>(name, version, {
-    upgrade: (db, from) => {
-      if (from >= 1) return
-      db.createObjectStore("runs")
-      db.createObjectStore("parcels")
+    upgrade: (db) => {
+      for (const name of names) {
+        if (!db.objectStoreNames.contains(name)) db.createObjectStore(name)
+      }
     },
     // A newer console in another tab cannot upgrade the database until this connection closes.
     blocking: (_from, _to, { target }) => {
       if (target instanceof IDBDatabase) target.close()
     },
   })
-  const parcelsOf = (id: string) => IDBKeyRange.bound([id, 0], [id, Infinity])
+
+  /** Resolves when the changes survive a crash of the machine. */
+  const write = async (change: (transaction: Writing) => Promise<unknown>) => {
+    const transaction: Writing = db.transaction([...names], "readwrite", { durability: "strict" })
+    const [changed] = await Promise.allSettled([change(transaction)])
+    await transaction.done
+    if (changed.status === "rejected") throw changed.reason
+  }
+
+  const journal = (id: string): Journal => ({
+    read: async () => {
+      const transaction = db.transaction(["entries", "batches"])
+      const [entries, batches] = await Promise.all([
+        transaction.objectStore("entries").getAll(partsOf(id)),
+        transaction.objectStore("batches").getAll(partsOf(id)),
+      ])
+      return {
+        entries: v.parse(v.array(v.array(Entry)), entries).flat(),
+        batches: v.parse(v.array(Batch), batches),
+      }
+    },
+    keepEntries: (entries) => write((transaction) => putEntries(transaction, id, entries)),
+    keepBatch: (batch) =>
+      write(async (transaction) => {
+        const isOwn = (await transaction.objectStore("owners").get(id)) === owner
+        if (!isOwn && batch.answer === undefined) throw new TakenOver()
+        await transaction.objectStore("batches").put(batch, [id, batch.key])
+      }),
+    removeBatch: (key) =>
+      write((transaction) => transaction.objectStore("batches").delete([id, key])),
+  })
+
   return {
     list: async () => {
       const all = await db.getAll("runs")
@@ -53,38 +106,73 @@ export const open = async (name: string): Promise<RunStore> => {
       return { summaries, unreadable: all.length - summaries.length }
     },
     load: async (id) => {
-      const transaction = db.transaction(["runs", "parcels"])
-      const [summary, parcels] = await Promise.all([
-        transaction.objectStore("runs").get(id),
-        transaction.objectStore("parcels").getAll(parcelsOf(id)),
-      ])
-      return readRun({ summary, parcels })
+      let found: StoredRun | undefined
+      await write(async (transaction) => {
+        const summary = await transaction.objectStore("runs").get(id)
+        const list = await transaction.objectStore("lists").get(id)
+        const read = v.safeParse(v.object({ summary: Summary, list: KeptList }), { summary, list })
+        found = read.success ? read.output : await loadEarlier(transaction, id, summary)
+      })
+      return found
     },
-    keep: async ({ parcels, removed, summary }) => {
-      const transaction = db.transaction(["runs", "parcels"], "readwrite")
-      const store = transaction.objectStore("parcels")
-      await Promise.all([
-        transaction.objectStore("runs").put(summary, summary.id),
-        ...(removed === undefined ? [] : [store.delete([summary.id, removed])]),
-        ...parcels.map((parcel) => store.put(parcel, [summary.id, parcel.number])),
-        transaction.done,
-      ])
-    },
-    remove: async (id) => {
-      const transaction = db.transaction(["runs", "parcels"], "readwrite")
-      await Promise.all([
-        transaction.objectStore("runs").delete(id),
-        transaction.objectStore("parcels").delete(parcelsOf(id)),
-        transaction.done,
-      ])
-    },
-    clear: async () => {
-      const transaction = db.transaction(["runs", "parcels"], "readwrite")
-      await Promise.all([
-        transaction.objectStore("runs").clear(),
-        transaction.objectStore("parcels").clear(),
-        transaction.done,
-      ])
-    },
+    journal,
+    claim: ({ list, summary }) =>
+      write((transaction) =>
+        Promise.all([
+          transaction.objectStore("runs").put(summary, summary.id),
+          transaction.objectStore("lists").put(list, summary.id),
+          transaction.objectStore("owners").put(owner, summary.id),
+        ]),
+      ),
+    keepSummary: (summary) =>
+      write(async (transaction) => {
+        const runs = transaction.objectStore("runs")
+        if ((await runs.count(summary.id)) > 0) await runs.put(summary, summary.id)
+      }),
+    remove: (id) =>
+      write((transaction) =>
+        Promise.all([
+          ...(["runs", "lists", "owners"] as const).map((name) =>
+            transaction.objectStore(name).delete(id),
+          ),
+          ...(["entries", "batches", "parcels"] as const).map((name) =>
+            transaction.objectStore(name).delete(partsOf(id)),
+          ),
+        ]),
+      ),
+    clear: () =>
+      write((transaction) =>
+        Promise.all(names.map((name) => transaction.objectStore(name).clear())),
+      ),
   }
+}
+
+/** The keys of all parts of a run: an array is greater than any text or number. */
+const partsOf = (id: string) => IDBKeyRange.bound([id], [id, []])
+
+const putEntries = async (transaction: Writing, id: string, entries: ReadonlyArray<Entry>) => {
+  const [first] = entries
+  if (first !== undefined) await transaction.objectStore("entries").put(entries, [id, first.url])
+}
+
+/** Reads a run of version 1.0, and stores it as a run of this version. */
+const loadEarlier = async (
+  transaction: Writing,
+  id: string,
+  stored: unknown,
+): Promise<StoredRun | undefined> => {
+  const parcels = await transaction.objectStore("parcels").getAll(partsOf(id))
+  const earlier = takeOver({ summary: stored, parcels })
+  if (earlier === undefined) return undefined
+  const summary = { ...v.parse(Summary, stored), total: earlier.list.items.length }
+  await Promise.all([
+    transaction.objectStore("runs").put(summary, id),
+    transaction.objectStore("lists").put(earlier.list, id),
+    putEntries(transaction, id, earlier.entries),
+    ...earlier.batches.map((batch) =>
+      transaction.objectStore("batches").put(batch, [id, batch.key]),
+    ),
+    transaction.objectStore("parcels").delete(partsOf(id)),
+  ])
+  return { summary, list: earlier.list }
 }

@@ -1,7 +1,7 @@
 /** Filters, sorts, groups and counts the rows of a run. */
 import * as Address from "./Address.ts"
 import { isWaiting, type Reason, type Row } from "./Row.ts"
-import type { Run } from "./Run.ts"
+import type { ListRun } from "./ListRun.ts"
 
 export const figures = ["domainAuthority", "pageAuthority", "spamScore"] as const
 
@@ -56,9 +56,13 @@ export const isEverything = (filter: Filter) =>
   filter.tenth === undefined &&
   !hasRanges(filter)
 
-export const select = (run: Run, filter: Filter, sorting: Sorting): ReadonlyArray<Row> => {
+export const select = (
+  { rows: all }: Pick<ListRun, "rows">,
+  filter: Filter,
+  sorting: Sorting,
+): ReadonlyArray<Row> => {
   const text = filter.text.trim().toLowerCase()
-  const rows = run.rows.filter(
+  const rows = all.filter(
     (row) =>
       (text === "" || row.url.toLowerCase().includes(text)) &&
       hasOutcome(row, filter.outcome) &&

@@ -1,6 +1,10 @@
 /** The texts of the console that depend on the state of a run. */
+import type { Outcome } from "../client/PromiseClient.ts"
+import { twice } from "../run/PlanText.ts"
+import type { Delay } from "../run/Run.ts"
+import type { Question } from "./ConsoleState.ts"
+import type { Halt, ListRun } from "./ListRun.ts"
 import type { Reason } from "./Row.ts"
-import type { Delay, Halt, Run } from "./Run.ts"
 
 const numbers = new Intl.NumberFormat("en")
 const figures = new Intl.NumberFormat("en", { maximumFractionDigits: 1 })
@@ -33,10 +37,14 @@ export const reasons: Readonly<
     label: "The service failed",
     explanation: "Not charged; a retry may succeed.",
   },
-  TOO_LONG: {
-    label: "Longer than 1,000 characters",
-    explanation: "Not sent and not charged.",
-  },
+}
+
+/** Why there are no figures, in the words of the service where it gave some. */
+export const explanation = (outcome: Outcome | undefined, reason: Reason): string => {
+  const detail = outcome !== undefined && "reason" in outcome ? outcome.detail : undefined
+  return detail === undefined
+    ? reasons[reason].explanation
+    : `${detail.charAt(0).toUpperCase()}${detail.slice(1)} Not charged.`
 }
 
 interface Notice {
@@ -45,7 +53,7 @@ interface Notice {
 }
 
 /** Explains why a run stopped, and how to continue it. */
-export const halted = (halt: Halt, { waiting }: Run): Notice => {
+export const halted = (halt: Halt, { waiting }: ListRun): Notice => {
   const left = `${addresses(waiting)} ${waiting === 1 ? "is" : "are"} left`
   const kept = "The results so far are kept."
   switch (halt.kind) {
@@ -62,7 +70,7 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
     case "server":
       return {
         title: halt.answers ? "The service is failing" : "The service does not answer",
-        text: `Several retries failed. ${left}. ${kept} Continue when the service is back; nothing is charged twice.`,
+        text: `Several retries failed. ${left}. ${kept} Continue within a day: until then, the service still has the answers that were lost, and charges them once.`,
       }
     case "offline":
       return {
@@ -74,8 +82,52 @@ export const halted = (halt: Halt, { waiting }: Run): Notice => {
         title: "The service refused a request",
         text: `${halt.message.replace(/\.?$/, ".")} ${left}. ${kept} Ask your operator, then continue.`,
       }
+    case "window":
+      return {
+        title: "The run is in another window",
+        text: "Another window has continued or deleted this run. To go on here, continue it; the other window then stops.",
+      }
+    case "store":
+      return {
+        title: "The browser cannot read this run",
+        text: `Reload the page, and continue. ${kept}`,
+      }
   }
 }
+
+/** Why the console asks before it pays, in sentences. */
+export const asked = ({ plan, reasons, run }: Question, limit: number): string =>
+  reasons
+    .flatMap((reason) => {
+      switch (reason) {
+        case "wanted":
+          return []
+        case "finished":
+          return `${addresses(plan.answered)} of this list ${plan.answered === 1 ? "has an answer" : "have their answers"}${plan.oldest === undefined ? "" : `, the oldest from ${moment(plan.oldest)}`}, which ${plan.answered === 1 ? "costs" : "cost"} nothing more.`
+        case "key":
+          return `The key ${run.keyStart}… paid for this run so far. If your key belongs to another account, that account pays for the rest.`
+        case "doubtful":
+          return `${twice(plan.doubtful)}.`
+        case "limit":
+          return plan.maxCredits === undefined
+            ? "The service does not name its price."
+            : `This is more than ${count(limit, "credit")}, the limit that you set.`
+        case "balance":
+          return plan.maxCredits === undefined
+            ? []
+            : `The account has ${count(plan.availableCredits ?? 0, "credit")}: the run stops when the credits are spent. You can continue it later.`
+      }
+    })
+    .join(" ")
+
+const moments = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" })
+
+/** `at` is in epoch milliseconds. */
+export const moment = (at: number) => moments.format(at)
+
+/** The most that something costs. */
+export const atMost = (credits: number | undefined): string =>
+  credits === undefined ? "at an unknown price" : `at most ${count(credits, "credit")}`
 
 /** Says when the run sends the next retry. The text changes every second. */
 export const untilRetry = (delay: Delay, now: number): string => {
@@ -99,9 +151,13 @@ export const remaining = (seconds: number): string =>
     : `about ${count(Math.round(seconds / 60), "minute")} left`
 
 /** The status of a run in one line. */
-export const standing = (run: Run): string => {
-  const allAddresses = addresses(run.rows.length)
+export const standing = (run: ListRun): string => {
+  const allAddresses = addresses(run.total)
   switch (run.status) {
+    case "planning":
+      return `Finding out what ${allAddresses} cost${run.total === 1 ? "s" : ""}`
+    case "asking":
+      return `Not started: ${allAddresses}`
     case "running":
       return `Checking ${allAddresses}`
     case "stopping":

@@ -12,7 +12,7 @@ import type { AuthorityMetrics, CallOptions } from "../client/PromiseClient.ts"
 import { invalid, judging } from "../client/Targets.ts"
 import { maxUrls } from "../contract/Limits.ts"
 import type { Batch, Entry, Journal } from "./Journal.ts"
-import type { Plan } from "./Plan.ts"
+import type { Part, Plan } from "./Plan.ts"
 
 /** Makes a client that calls `onRetry` before each retry. */
 export type Connect = (
@@ -136,6 +136,16 @@ export class Run {
     return this.#progress
   }
 
+  /** Targets that were bought anew, and what their lost answers may have cost beside `creditsUsed`. */
+  get givenUp(): Part {
+    return { targets: this.#givenUp, credits: this.#costOf(this.#givenUp) }
+  }
+
+  /** The most that a new run of the whole list costs; undefined while the price is unknown. */
+  get priceOfAll(): number | undefined {
+    return this.#costOf(this.#targets.size)
+  }
+
   /** The delay that ends last, of all batches that wait for a retry. */
   get delay(): Delay | undefined {
     return [...this.#calls].flatMap(({ delay = [] }) => delay).sort((a, b) => b.until - a.until)[0]
@@ -148,6 +158,12 @@ export class Run {
     if ("problem" in entry) return invalid(url, entry.problem)
     const known = this.#outcomes.get(entry.target)
     return known && { ...known.outcome, url }
+  }
+
+  /** The target of a URL; undefined for an invalid URL, and before the plan. */
+  targetOf(url: string): string | undefined {
+    const entry = this.#entries.get(url)
+    return entry !== undefined && "target" in entry ? entry.target : undefined
   }
 
   /** Waits for the outcome of a URL. Resolves to undefined when the run ends without one. */
@@ -276,7 +292,7 @@ export class Run {
       repeated: repeated.size,
       maxCredits: this.#costOf(this.#queue.length + repeated.size),
       doubtful: { targets: doubts.length, credits: this.#costOf(doubts.length) },
-      givenUp: { targets: this.#givenUp, credits: this.#costOf(this.#givenUp) },
+      givenUp: this.givenUp,
       availableCredits,
     }
   }

@@ -29,7 +29,7 @@ const checked = (content: string | Uint8Array, column?: string) =>
 const pasted = async (content: string | Uint8Array, column?: string) => {
   let text = ""
   for await (const piece of UrlList.decoded([Buffer.from(content)])) text += piece
-  return PagesList.read(text, { keepsDuplicates: true, column })
+  return PagesList.read(text, column)
 }
 
 /** Reads a list in pieces of `size` bytes, which may cut lines and characters. */
@@ -162,22 +162,29 @@ describe("a file that is not a list", () => {
 })
 
 describe("the console's list", () => {
-  it("the console leaves out repeated URLs, and keeps the other cells of each of their lines", () => {
-    const text = "id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n"
-    const list = PagesList.read(text, { keepsDuplicates: false })
-    assert.deepStrictEqual([list.others, list.duplicates], [["id", "note"], 1])
-    assert.deepStrictEqual(list.items, [
-      {
-        url: "a.com",
-        lines: [
-          ["1", "x"],
-          ["3", ""],
-        ],
-      },
-      { url: "b.com", lines: [["2", "y"]] },
+  it("the console keeps every row with its other cells, and counts identical URLs", () => {
+    const { items, own, repeated } = PagesList.read("id,url,note\n1,a.com,x\n2,b.com,y\n3,a.com,\n")
+    assert.deepStrictEqual(own, { column: 1, columns: ["id", "url", "note"] })
+    assert.deepStrictEqual(items, [
+      { url: "a.com", others: ["1", "x"] },
+      { url: "b.com", others: ["2", "y"] },
+      { url: "a.com", others: ["3", ""] },
     ])
-    const lines = PagesList.read("a.com\na.com", { keepsDuplicates: false })
-    assert.deepStrictEqual(lines.items, [{ url: "a.com" }])
-    assert.lengthOf(PagesList.read("a.com\na.com", { keepsDuplicates: true }).items, 2)
+    assert.strictEqual(repeated, 1)
+    assert.isUndefined(PagesList.read("a.com\na.com").own)
+  })
+
+  it("a list is another version of a list when each has at least half of the other's URLs", () => {
+    const list = (...urls: ReadonlyArray<string>) => PagesList.read(urls.join("\n"))
+    const areVersions = (one: PagesList.UrlList, other: PagesList.UrlList) => {
+      assert.strictEqual(PagesList.areVersions(one, other), PagesList.areVersions(other, one))
+      return PagesList.areVersions(one, other)
+    }
+    const four = list("a.com", "b.com", "c.com", "d.com")
+    assert.isTrue(areVersions(four, list("d.com", "a.com", "b.com", "c.com", "a.com")))
+    assert.isTrue(areVersions(four, list("a.com", "b.com")))
+    assert.isFalse(areVersions(four, list("a.com")))
+    assert.isFalse(areVersions(four, list("e.com", "f.com", "g.com", "h.com")))
+    assert.isFalse(areVersions(list(), list()))
   })
 })

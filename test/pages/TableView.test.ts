@@ -1,30 +1,23 @@
 import { assert, describe, it } from "@effect/vitest"
-import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
-import { Run } from "../../src/pages/Run.ts"
+import type { Success } from "../../src/client/PromiseClient.ts"
+import * as Row from "../../src/pages/Row.ts"
 import * as TableView from "../../src/pages/TableView.ts"
 
-const items = ["b.com", "a.com", "C.com", "localhost", "waits.com"].map((url) => ({ url }))
-const run = Run.of(
-  { items, others: [] },
-  {
-    client: (options) => AuthorityMetrics({ baseUrl: "http://service", ...options }),
-    isOnline: () => true,
-    keep: () => Promise.resolve(),
-    onChange: () => {},
-    onRead: () => {},
-  },
-)
 const figures = [
   { domainAuthority: 10, pageAuthority: 100, spamScore: 5 },
   { domainAuthority: 99.5, pageAuthority: 0 },
   { domainAuthority: 9.9, pageAuthority: 40, spamScore: 0 },
 ]
-run.rows.forEach((row, index) => {
-  const known = figures[index]
-  if (known !== undefined) row.figures = known
-})
-const [, , , fourth] = run.rows
-if (fourth !== undefined) fourth.reason = "INVALID_URL"
+const run = {
+  rows: ["b.com", "a.com", "C.com", "localhost", "waits.com"].map((url, i) => {
+    const known = figures[i]
+    const invalid = url === "localhost" ? { url, reason: "INVALID_URL" as const } : undefined
+    return Row.make({ url, others: [] }, i + 1, known === undefined ? invalid : { url, ...known })
+  }),
+}
+
+const row = (url: string, figures?: Omit<Success, "url">, place = 0) =>
+  Row.make({ url, others: [] }, place, figures && { url, ...figures })
 
 const places = (filter: Partial<TableView.Filter>, sorting: Partial<TableView.Sorting> = {}) =>
   TableView.select(
@@ -74,15 +67,11 @@ describe("the table of a console run", () => {
 
   it("the table of a console run groups its rows by domain, in the order of each domain's first row", () => {
     const rows = [
-      {
-        place: 1,
-        url: "https://www.b.co.uk/page",
-        figures: { domainAuthority: 5, pageAuthority: 3 },
-      },
-      { place: 2, url: "a.com", figures: { domainAuthority: 9, pageAuthority: 9, spamScore: 1 } },
-      { place: 3, url: "B.co.uk.", figures: { domainAuthority: 5, pageAuthority: 7 } },
-      { place: 4, url: "http://shop.b.co.uk:80/?q=a.com" },
-      { place: 5, url: "c.co.uk" },
+      row("https://www.b.co.uk/page", { domainAuthority: 5, pageAuthority: 3 }, 1),
+      row("a.com", { domainAuthority: 9, pageAuthority: 9, spamScore: 1 }, 2),
+      row("B.co.uk.", { domainAuthority: 5, pageAuthority: 7 }, 3),
+      row("http://shop.b.co.uk:80/?q=a.com", undefined, 4),
+      row("c.co.uk", undefined, 5),
     ]
     const groups = TableView.byDomain(rows)
     assert.deepStrictEqual(
@@ -100,17 +89,12 @@ describe("the table of a console run", () => {
   })
 
   it("the best domains of a console run have the highest domain authority, then the highest page authority, and each is named once", () => {
-    const row = (url: string, domainAuthority: number, pageAuthority: number) => ({
-      place: 0,
-      url,
-      figures: { domainAuthority, pageAuthority },
-    })
     const rows = [
-      row("a.com", 50, 9),
-      row("b.com", 90, 10),
-      row("http://www.b.com/page", 90, 60),
-      row("c.com", 90, 20),
-      { place: 0, url: "waits.com" },
+      row("a.com", { domainAuthority: 50, pageAuthority: 9 }),
+      row("b.com", { domainAuthority: 90, pageAuthority: 10 }),
+      row("http://www.b.com/page", { domainAuthority: 90, pageAuthority: 60 }),
+      row("c.com", { domainAuthority: 90, pageAuthority: 20 }),
+      row("waits.com"),
     ]
     assert.deepStrictEqual(TableView.best(rows, 2), [
       { domain: "b.com", authority: 90 },

@@ -100,6 +100,9 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => paste(page, sites(10_000)))
         yield* act(start)
         yield* act((page) =>
+          page.getByRole("button", { name: "Check, at most 10,000 credits" }).click(),
+        )
+        yield* act((page) =>
           heading(page, "Done: 10,000 addresses").catch(() =>
             heading(page, "Done: 10,000 addresses"),
           ),
@@ -215,6 +218,13 @@ describe.skipIf(isMissing)("the console", () => {
         yield* examine("no match")
         yield* act((page) => page.getByLabel("Domains or pages").fill(sites(60).join("\n")))
         yield* act(start)
+        yield* act((page) =>
+          page.getByRole("button", { name: "Check, at most 60 credits" }).waitFor(),
+        )
+        yield* examine("balance")
+        yield* act((page) =>
+          page.getByRole("button", { name: "Check, at most 60 credits" }).click(),
+        )
         yield* act((page) => page.getByText("Out of credits.").waitFor())
         yield* act((page) =>
           page

@@ -1,5 +1,5 @@
 /** Says in words what a check would do and cost. */
-import type { Part, Plan } from "../run/Plan.ts"
+import type { Part, Plan } from "./Plan.ts"
 import { counted } from "../text/counted.ts"
 
 /** Describes the plan, in lines. `now` is in epoch milliseconds. */
