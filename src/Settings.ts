@@ -124,6 +124,12 @@ const rate = expecting(
 
 const secret = Schema.Redacted(Schema.NonEmptyString)
 
+/** The token of the administration. Spaces and line ends around it do not count. */
+export const adminToken = expecting(
+  "a token of 32 or more printable ASCII characters without spaces",
+  Schema.compose(Schema.Trim, Schema.Redacted(Schema.String.pipe(Schema.pattern(/^[!-~]{32,}$/)))),
+)
+
 /** The kind of store and its location. Redacted, because it may contain a password. */
 const databaseUrl = expecting(
   "sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE",
@@ -146,6 +152,28 @@ export const all = {
     "8080",
     whole(0, 65_535),
     "the port to listen on; 0 picks a free port",
+  ),
+  adminToken: optional(
+    "AUTHORITY_ADMIN_TOKEN",
+    adminToken,
+    "the token of the HTTP administration, which is off without a token",
+    true,
+  ),
+  adminTokenFile: optional(
+    "AUTHORITY_ADMIN_TOKEN_FILE",
+    Schema.NonEmptyString,
+    "a file with the token of the HTTP administration",
+  ),
+  adminHost: setting(
+    "AUTHORITY_ADMIN_HOST",
+    "127.0.0.1",
+    Schema.NonEmptyString,
+    "the address to listen on for the HTTP administration, if AUTHORITY_ADMIN_PORT is set",
+  ),
+  adminPort: optional(
+    "AUTHORITY_ADMIN_PORT",
+    whole(0, 65_535),
+    "a port of its own for the HTTP administration (default: AUTHORITY_PORT); 0 picks a free port",
   ),
   databaseUrl: setting(
     "AUTHORITY_DATABASE_URL",

@@ -202,7 +202,7 @@ describe("a secret in the settings", () => {
   const secrets = Object.values(Settings.all).flatMap(({ about }) =>
     about.isSecret ? [about.name] : [],
   )
-  const given = Object.fromEntries(secrets.map((name) => [name, `hush-${name}`]))
+  const given = Object.fromEntries(secrets.map((name) => [name, `hush-${name}-${"x".repeat(32)}`]))
 
   it.effect("the program can read the value of a secret setting", () =>
     Effect.gen(function* () {

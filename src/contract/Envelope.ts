@@ -157,6 +157,33 @@ export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("Paym
   )
 }
 
+export class NotFound extends Schema.TaggedError<NotFound>()("NotFound", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(NotFound),
+    (message) => new NotFound({ message }, true),
+    404,
+    "NotFound",
+    "No account or no usable key has this name or id.",
+    'no account has the name or id "acme"',
+  )
+}
+
+/** The request contradicts the present state, and a repeat does not help. */
+export class Contradiction extends Schema.TaggedError<Contradiction>()("Contradiction", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(Contradiction),
+    (message) => new Contradiction({ message }, true),
+    409,
+    "Contradiction",
+    "The name is taken, or the correction would take more credits than are available.",
+    'an account named "acme" exists already',
+  )
+}
+
 export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", {
   message: Schema.String,
 }) {

@@ -5,6 +5,13 @@
 
 export const batchPath = "/v1/metrics/da-pa/batch"
 export const previewPath = "/v1/metrics/da-pa/preview"
+/** All paths of the administration start with this text. */
+export const adminPrefix = "/admin/"
+export const adminPaths = {
+  accounts: "/admin/v1/accounts",
+  history: "/admin/v1/history",
+  openApi: "/admin/openapi.json",
+} as const
 export const historyPath = "/v1/metrics/da-pa/history"
 export const creditsPath = "/v1/quota/available-credits"
 

@@ -27,14 +27,16 @@ declare const DIST: string | undefined
 /** Reads one page. Rejects when the pages are not built. */
 export const read = async (
   path: PagePath,
-  options: { readonly hasSyntheticFigures: boolean },
+  options: { readonly hasSyntheticFigures: boolean; readonly hasAdministration: boolean },
 ): Promise<Page> => {
   const { html: text, policy } = await Schema.decodeUnknownPromise(Schema.parseJson(BuiltPage))(
     await load(fileOf(path)),
   )
-  const html = options.hasSyntheticFigures
-    ? text.replace("<html", '<html data-figures="synthetic"')
-    : text
+  const marks = [
+    ...(options.hasSyntheticFigures ? ['data-figures="synthetic"'] : []),
+    ...(options.hasAdministration ? ["data-administration"] : []),
+  ]
+  const html = text.replace("<html", ["<html", ...marks].join(" "))
   const hash = createHash("sha256").update(html).digest("base64url")
   // A weak ETag, because the plain body and the gzip body share it.
   return { html, gzip: await promisify(gzip)(html), policy, etag: `W/"${hash}"` }

@@ -90,7 +90,7 @@ export const make = (routes: Routes, startSpan: ServerSpan.Start, options: Optio
         Meters.answered(method, route?.path ?? "other", status, durationMs / 1000)
         log(route?.endpoint, current, status, durationMs)
         const all: Record<string, string> = { ...headers, "x-request-id": current.id }
-        if (isVersioned(url)) all["cache-control"] = "no-store"
+        if (isPrivate(url)) all["cache-control"] = "no-store"
         if (vary !== undefined) all["vary"] = mergeNames(headers["vary"], vary)
         span.end(status, all)
         if (response.destroyed) return
@@ -103,9 +103,9 @@ export const make = (routes: Routes, startSpan: ServerSpan.Start, options: Optio
     }
   })
 
-// True for a URL under `/v1`. No cache may store the answers to requests for these URLs. Ignores
-// case and extra slashes, as the router does.
-const isVersioned = (url: string) => /^\/+v1(?:[/?]|$)/i.test(url)
+// True for a URL under `/v1` or `/admin`. No cache may store the answers to requests for these URLs.
+// Ignores case and extra slashes, as the router does.
+const isPrivate = (url: string) => /^\/+(?:v1|admin)(?:[/?]|$)/i.test(url)
 
 /** Merges two header values that list names. Names are compared without case. */
 export const mergeNames = (list: string | undefined, more: string) => {

@@ -12,6 +12,8 @@ export const paths = PagePath.literals
 export interface Options {
   /** True when figures may be synthetic. The console then shows a notice. */
   readonly hasSyntheticFigures: boolean
+  /** True when the server also serves the administration. The console then has a page for it. */
+  readonly hasAdministration: boolean
 }
 
 /** The root path. It has no page of its own: it redirects to one of the pages. */
@@ -20,6 +22,17 @@ export const rootPath = "/"
 export const make = (options: Options) => [
   makeRoute("GET", rootPath, root),
   ...paths.map((path) => makeRoute("GET", path, pageAt(path, options))),
+]
+
+/** The console of a server that serves the administration alone. */
+export const consolePath = "/console"
+export const ofConsole = (options: Options) => [
+  makeRoute(
+    "GET",
+    rootPath,
+    HttpServerResponse.empty({ status: 302, headers: { location: "console" } }),
+  ),
+  makeRoute("GET", consolePath, pageAt(consolePath, options)),
 ]
 
 const root = Effect.map(HttpServerRequest, (request) => {

@@ -30,10 +30,10 @@ export class RateLimit extends Context.Tag("authority/http/RateLimit")<
   }
 >() {}
 
-interface Window {
+interface Window<Key> {
   /** When the window ends, in milliseconds of `MonotonicClock`. */
   readonly endsAt: number
-  readonly counts: Map<AccountId, number>
+  readonly counts: Map<Key, number>
 }
 
 /** Without a limit, every request passes. */
@@ -49,18 +49,18 @@ export const layer = (limit: Limit | undefined): Layer.Layer<RateLimit> =>
  * Makes a counter with fixed time windows. The first request after the end of a window starts the
  * next window.
  */
-export const counter = (
+export const counter = <Key = AccountId>(
   { per, requests }: Limit,
   clock: Clock.Clock,
-): RateLimit["Type"]["count"] => {
+): ((key: Key) => Refusal | undefined) => {
   const perMs = Duration.toMillis(per)
-  let window: Window = { endsAt: Number.NEGATIVE_INFINITY, counts: new Map() }
+  let window: Window<Key> = { endsAt: Number.NEGATIVE_INFINITY, counts: new Map() }
 
-  return (account) => {
+  return (key) => {
     const now = MonotonicClock.unsafeNow(clock)
     if (now >= window.endsAt) window = { endsAt: now + perMs, counts: new Map() }
-    const count = (window.counts.get(account) ?? 0) + 1
-    window.counts.set(account, count)
+    const count = (window.counts.get(key) ?? 0) + 1
+    window.counts.set(key, count)
     if (count <= requests) return undefined
     const seconds = Math.max(1, Math.ceil((window.endsAt - now) / 1000))
     return {

@@ -1,9 +1,9 @@
 /** Collects all routes of the service, and finds the route of a request. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as HttpMiddleware from "@effect/platform/HttpMiddleware"
-import { makeRoute } from "@effect/platform/HttpRouter"
+import { makeRoute, type Route, type RouteContext } from "@effect/platform/HttpRouter"
 import { toResponse } from "@effect/platform/HttpServerRespondable"
-import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import { HttpServerRequest, type ParsedSearchParams } from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Chunk from "effect/Chunk"
 import * as Context from "effect/Context"
@@ -26,25 +26,89 @@ import * as Prometheus from "../telemetry/Prometheus.ts"
 import { RateLimit } from "./RateLimit.ts"
 import * as Routes from "./Routes.ts"
 
-export interface Options extends pages.Options {
+export interface Options extends Pick<pages.Options, "hasSyntheticFigures"> {
   /** Origins whose pages may call the API from a browser. `*` allows every origin. */
   readonly corsOrigins: ReadonlyArray<string>
 }
 
-/** Returns a function that finds the handler of a request. */
-export const make = (options: Options) =>
+/** Finds the handler of a request. */
+export interface Router {
+  readonly routes: Routes.Routes
+  readonly find: (method: string, url: string) => Match
+}
+
+interface Match {
+  readonly app: App
+  readonly route: AnyRoute | undefined
+  /** The parameters of the path. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, Given>
+type AnyRoute = Route<unknown, Given>
+
+/** What `Runner` provides to each request. */
+export type Given = HttpServerRequest | ParsedSearchParams | RouteContext
+
+/** The routes of the administration, and the API that declares them. */
+export interface Administration {
+  readonly api: Routes.Api
+  readonly routes: Iterable<AnyRoute>
+}
+
+/**
+ * Makes the router of the contract, the pages and the operator's paths. `administration` is absent
+ * when it is off, or when a server of its own serves it.
+ */
+export const make = (options: Options, administration?: Administration) =>
   Effect.gen(function* () {
     const withCors = options.corsOrigins.length === 0 ? identity : cors(options.corsOrigins)
-    const matches = new Map(
-      [...(yield* contract), ...(yield* others(options))].map((route) => [
-        `${route.method} ${route.path}`,
-        { route, app: withCors(Effect.flatMap(route.handler, toResponse)) },
-      ]),
-    )
-    const noMatch = { route: undefined, app: withCors(answerNoRoute) }
-    return (method: string, url: string) =>
-      matches.get(`${method === "HEAD" ? "GET" : method} ${routes.of(url)?.path}`) ?? noMatch
+    const open = [
+      ...(yield* contract),
+      ...(yield* others({ ...options, hasAdministration: administration !== undefined })),
+    ]
+    const all =
+      administration === undefined ? routes : Routes.make(publicPaths, Api, administration.api)
+    return over(all, withCors, [
+      ...open.map(entryOf(withCors)),
+      // No page of another origin may call the administration.
+      ...Array.from(administration?.routes ?? [], entryOf(identity)),
+    ])
   })
+
+/** Makes the router of a server that serves the administration and its console alone. */
+export const makeAdministration = (options: Options, { api, routes }: Administration): Router =>
+  over(
+    Routes.make([pages.rootPath, pages.consolePath], api),
+    identity,
+    [...routes, ...pages.ofConsole({ ...options, hasAdministration: true })].map(entryOf(identity)),
+  )
+
+const entryOf =
+  (wrap: (app: App) => App) =>
+  (route: AnyRoute): readonly [string, Omit<Match, "params">] => [
+    `${route.method} ${route.path}`,
+    { route, app: wrap(Effect.flatMap(route.handler, toResponse)) },
+  ]
+
+const over = (
+  routes: Routes.Routes,
+  withCors: (app: App) => App,
+  entries: Iterable<readonly [string, Omit<Match, "params">]>,
+): Router => {
+  const matches = new Map(entries)
+  const answerNoRoute = Effect.map(HttpServerRequest, ({ method, url }) =>
+    noRoute(routes, method, url),
+  )
+  const find: Router["find"] = (method, url) => {
+    const found = routes.of(url)
+    const match = matches.get(`${method === "HEAD" ? "GET" : method} ${found?.path}`)
+    if (match !== undefined) return { ...match, params: found?.params ?? {} }
+    const isClosed = found?.path.startsWith(Wire.adminPrefix) === true
+    return { app: isClosed ? answerNoRoute : withCors(answerNoRoute), route: undefined, params: {} }
+  }
+  return { routes, find }
+}
 
 const endpoints = Object.values(Api.groups).flatMap(({ endpoints }) => Object.values(endpoints))
 
@@ -76,7 +140,7 @@ const contract = Effect.gen(function* () {
 )
 
 /** The routes that the contract does not declare. */
-const others = (options: Options) =>
+const others = (options: pages.Options) =>
   Effect.gen(function* () {
     return [
       ...(yield* HealthRoutes.make),
@@ -130,19 +194,23 @@ const cors = (allowedOrigins: ReadonlyArray<string>) =>
 
 const operatorPaths = [metricsPath, ...HealthRoutes.paths]
 
-export const routes = Routes.make([openApiPath, ...operatorPaths, pages.rootPath, ...pages.paths])
+const publicPaths = [openApiPath, ...operatorPaths, pages.rootPath, ...pages.paths]
+
+/** The routes of a server without the administration. */
+export const routes = Routes.make(publicPaths, Api)
 
 /**
- * True when requests for a URL are traced. An unknown URL is not traced, because a span records the
- * URL, and a mistyped URL may contain an API key. The URLs for operators are not traced either.
+ * Returns a function that is true when requests for a URL are traced. An unknown URL is not traced,
+ * because a span records the URL, and a mistyped URL may contain an API key. The URLs for operators
+ * are not traced either.
  */
-export const isTraced = (url: string) =>
-  routes.of(url)?.path === url && !operatorPaths.includes(url)
-
-const answerNoRoute = Effect.map(HttpServerRequest, ({ method, url }) => noRoute(method, url))
+export const isTraced =
+  ({ routes }: Router) =>
+  (url: string) =>
+    routes.of(url)?.path === url && !operatorPaths.includes(url)
 
 /** The answer 404 or 405 to a request without a route. */
-export const noRoute = (method: string, url: string) => {
+export const noRoute = (routes: Routes.Routes, method: string, url: string) => {
   const route = routes.of(url)
   if (route === undefined) return failure(404, "There is nothing at this path.")
   const allow = route.methods.join(", ")

@@ -1,11 +1,12 @@
-/** The paths of the service and the methods that each path accepts. No path has parameters. */
-import { Api } from "../contract/Api.ts"
+/** The paths of the service and the methods that each path accepts. */
 
 interface Route {
   readonly path: string
   readonly methods: ReadonlyArray<string>
   /** The name of the contract's endpoint; undefined for pages and operator paths. */
   readonly endpoint?: string
+  /** The decoded parameters of the path, by name. */
+  readonly params: Readonly<Record<string, string>>
 }
 
 export interface Routes {
@@ -13,31 +14,82 @@ export interface Routes {
   readonly of: (url: string) => Route | undefined
 }
 
-/**
- * Collects the contract's endpoints, and the further `paths`. Each of these `paths` accepts only
- * GET.
- */
-export const make = (paths: ReadonlyArray<string>): Routes => {
-  const routes = new Map<string, Route>(paths.map((path) => [path, { path, methods: ["GET"] }]))
-  for (const { endpoints } of Object.values(Api.groups)) {
-    for (const { method, name, path } of Object.values(endpoints)) {
-      const methods = [...(routes.get(path)?.methods ?? []), method]
-      routes.set(path, { path, methods, endpoint: name })
-    }
-  }
-  return { of: (url) => routes.get(url) ?? routes.get(normalized(url)) }
+/** What this module reads of an API. */
+export interface Api {
+  readonly groups: Readonly<
+    Record<
+      string,
+      {
+        readonly endpoints: Readonly<
+          Record<string, { readonly method: string; readonly name: string; readonly path: string }>
+        >
+      }
+    >
+  >
 }
 
-const normalized = (url: string) =>
-  (url.split("?", 1)[0] ?? "")
-    .toLowerCase()
-    .replaceAll(/\/+/g, "/")
-    .replace(/(?<=.)\/$/, "")
+export const endpointsOf = <A extends Api>({ groups }: A) =>
+  Object.values(groups).flatMap(({ endpoints }) => Object.values(endpoints))
+
+/**
+ * Collects the endpoints of some APIs, and the further `paths`. Each of these `paths` accepts only
+ * GET.
+ */
+export const make = (paths: ReadonlyArray<string>, ...apis: ReadonlyArray<Api>): Routes => {
+  const routes = new Map<string, Route>(
+    paths.map((path) => [path, { path, methods: ["GET"], params: none }]),
+  )
+  for (const { method, name, path } of apis.flatMap(endpointsOf)) {
+    const methods = [...(routes.get(path)?.methods ?? []), method]
+    routes.set(path, { path, methods, endpoint: name, params: none })
+  }
+  const patterns = [...routes.values()].filter(({ path }) => path.includes("/:"))
+  return {
+    of: (url) => routes.get(url) ?? routes.get(normalized(url)) ?? matching(patterns, url),
+  }
+}
+
+const none: Route["params"] = {}
+
+const pathOf = (url: string) =>
+  (url.split("?", 1)[0] ?? "").replaceAll(/\/+/g, "/").replace(/(?<=.)\/$/, "")
+
+const normalized = (url: string) => pathOf(url).toLowerCase()
+
+/** Finds the pattern, such as `/accounts/:name`, that a URL matches. */
+const matching = (patterns: ReadonlyArray<Route>, url: string): Route | undefined => {
+  const parts = pathOf(url).split("/")
+  for (const route of patterns) {
+    const params = paramsOf(route.path.split("/"), parts)
+    if (params !== undefined) return { ...route, params }
+  }
+  return undefined
+}
+
+const paramsOf = (steps: ReadonlyArray<string>, parts: ReadonlyArray<string>) => {
+  if (steps.length !== parts.length) return undefined
+  const params: Record<string, string> = {}
+  for (const [index, step] of steps.entries()) {
+    const part = parts[index] ?? ""
+    if (step.startsWith(":")) {
+      const value = decoded(part)
+      if (value === undefined || value === "") return undefined
+      params[step.slice(1)] = value
+    } else if (step !== part.toLowerCase()) return undefined
+  }
+  return params
+}
+
+const decoded = (part: string) => {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return undefined
+  }
+}
 
 /** Decodes the query of a URL. Of parameters with the same name, the last counts. */
 export const queryOf = (url: string): Readonly<Record<string, string>> => {
   const start = url.indexOf("?")
-  return start < 0 ? noQuery : Object.fromEntries(new URLSearchParams(url.slice(start)))
+  return start < 0 ? none : Object.fromEntries(new URLSearchParams(url.slice(start)))
 }
-
-const noQuery = {}

@@ -38,9 +38,7 @@ export interface Runner {
   readonly cutOff: () => void
 }
 
-export const make = (
-  router: Effect.Effect.Success<ReturnType<typeof Router.make>>,
-): Effect.Effect<Runner> =>
+export const make = (router: Router.Router): Effect.Effect<Runner> =>
   Effect.gen(function* () {
     const runtime = yield* Effect.runtime()
     const scope = yield* noScope
@@ -51,16 +49,15 @@ export const make = (
     const run: Runner["run"] = (call) => {
       const { current, request, response, span } = call
       const { method = "", url = "" } = request
-      if (!isHttpMethod(method)) return answer(call, Router.noRoute(method, url))
-      const { app, route } = router(method, url)
+      if (!isHttpMethod(method)) return answer(call, Router.noRoute(router.routes, method, url))
+      const { app, params, route } = router.find(method, url)
       const services = new Map<string, unknown>([
         [HttpServerRequest.HttpServerRequest.key, new ServerRequest(request, method)],
         [CurrentRequest.key, current],
         // Sets the Deadline that the use case, the providers and the ledger read.
         [Deadline.key, current.deadline],
         [Scope.Scope.key, scope],
-        // No endpoint has parameters in its path.
-        [HttpRouter.RouteContext.key, { route, params: {} }],
+        [HttpRouter.RouteContext.key, { route, params }],
         [HttpServerRequest.ParsedSearchParams.key, Routes.queryOf(url)],
       ])
       if (span.parent !== undefined) services.set(Tracer.ParentSpan.key, span.parent)

@@ -40,45 +40,79 @@ export interface ShortcutOptions<R = never> {
   }>
 }
 
+export interface AdministrationOptions<R = never> {
+  /** The address of a server of its own. Undefined: the server of the API serves it too. */
+  readonly own: Pick<NodeServer.Options, "host" | "port"> | undefined
+  readonly load: () => Promise<{
+    readonly make: Effect.Effect<Router.Administration, never, R>
+  }>
+}
+
 /**
  * Building the layer starts the server. On release, the server drains before the layers that it
  * needs are released.
  */
-export const layer = <R = never>(options: Options, shortcut?: ShortcutOptions<R>) =>
+export const layer = <R1 = never, R2 = never>(
+  options: Options,
+  shortcut?: ShortcutOptions<R1>,
+  administration?: AdministrationOptions<R2>,
+) =>
   Layer.scopedDiscard(
     Effect.gen(function* () {
-      const { isEnding, server } = yield* NodeServer.Listener
-      const router = yield* Router.make(options)
-      const startSpan = yield* ServerSpan.make((url) => options.isTraced && Router.isTraced(url))
-      const begin = yield* Call.make(Router.routes, startSpan, options)
-      const { cutOff, run, running } = yield* Runner.make(router)
-      const takeShortcut = yield* shortcutOf(options, shortcut)
-      const answer = (request: Request, response: ServerResponse) => {
-        // The connection closes after the answer to an earlier request, so this request gets no
-        // answer.
-        if (isEnding(request.socket)) return
-        const call = begin(request, response)
-        const refusal = HeaderCheck.refusalOf(request)
-        if (refusal !== undefined) Runner.answer(call, refusal)
-        else if (!takeShortcut(call)) run(call)
-      }
-      // A body that arrived together with its headers is complete only in the next turn of the
-      // event loop, so wait for that turn.
-      const onRequest = (request: Request, response: ServerResponse) => {
-        if (request.hasBody) setImmediate(answer, request, response)
-        else answer(request, response)
-      }
-      yield* Effect.acquireRelease(
-        Effect.sync(() => server.on("request", onRequest)),
-        () => Effect.sync(() => server.off("request", onRequest)),
+      const part = yield* partOf(administration)
+      const own = administration?.own
+      const router = yield* Router.make(options, own === undefined ? part : undefined)
+      yield* serve(options, router, yield* shortcutOf(options, shortcut))
+      if (own === undefined || part === undefined) return
+      const listener = NodeServer.make(options)
+      const ofOwn = { ...options, ...own, corsOrigins: [] }
+      yield* serve(ofOwn, Router.makeAdministration(options, part), () => false).pipe(
+        Effect.provideService(NodeServer.Listener, listener),
       )
-      yield* NodeServer.listen(options)
-      yield* NodeServer.drain(options.shutdownTimeout, running, cutOff)
+      yield* Effect.logInfo(`Administration on ${listener.address().url}/console.`)
     }),
   ).pipe(
     Layer.provideMerge(Layer.sync(NodeServer.Listener, () => NodeServer.make(options))),
     Layer.provideMerge(RateLimit.layer(options.rateLimit)),
   )
+
+const partOf = <R>(
+  administration: AdministrationOptions<R> | undefined,
+): Effect.Effect<Router.Administration | undefined, never, R> =>
+  administration === undefined
+    ? Effect.succeed(undefined)
+    : Effect.flatMap(Effect.promise(administration.load), ({ make }) => make)
+
+/** Listens until the scope ends, and answers every request. */
+const serve = (options: Options, router: Router.Router, takeShortcut: Shortcut) =>
+  Effect.gen(function* () {
+    const { isEnding, server } = yield* NodeServer.Listener
+    const isTraced = Router.isTraced(router)
+    const startSpan = yield* ServerSpan.make((url) => options.isTraced && isTraced(url))
+    const begin = yield* Call.make(router.routes, startSpan, options)
+    const { cutOff, run, running } = yield* Runner.make(router)
+    const answer = (request: Request, response: ServerResponse) => {
+      // The connection closes after the answer to an earlier request, so this request gets no
+      // answer.
+      if (isEnding(request.socket)) return
+      const call = begin(request, response)
+      const refusal = HeaderCheck.refusalOf(request)
+      if (refusal !== undefined) Runner.answer(call, refusal)
+      else if (!takeShortcut(call)) run(call)
+    }
+    // A body that arrived together with its headers is complete only in the next turn of the
+    // event loop, so wait for that turn.
+    const onRequest = (request: Request, response: ServerResponse) => {
+      if (request.hasBody) setImmediate(answer, request, response)
+      else answer(request, response)
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => server.on("request", onRequest)),
+      () => Effect.sync(() => server.off("request", onRequest)),
+    )
+    yield* NodeServer.listen(options)
+    yield* NodeServer.drain(options.shutdownTimeout, running, cutOff)
+  })
 
 /** Only the router adds CORS headers. */
 const shortcutOf = <R>(

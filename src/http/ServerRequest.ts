@@ -85,9 +85,12 @@ export class ServerRequest
     return Stream.fromEffect(this.unsupported)
   }
 
-  /** The contract has no multipart bodies. */
+  /** No endpoint has a multipart body. */
   get multipart() {
-    return Effect.fail(new MultipartError({ reason: "Parse", cause: "unsupported" }))
+    return Effect.zipRight(
+      this.json,
+      Effect.fail(new MultipartError({ reason: "Parse", cause: "unsupported" })),
+    )
   }
 
   get multipartStream() {
@@ -114,10 +117,13 @@ export class ServerRequest
     })
   }
 
-  /** Only `Body` reads bodies. */
+  /** Only JSON is read: `json` refuses another content type. */
   private get unsupported(): Effect.Effect<never, RequestError> {
-    return Effect.fail(
-      new RequestError({ request: this, reason: "Decode", description: "unsupported" }),
+    return Effect.zipRight(
+      this.json,
+      Effect.fail(
+        new RequestError({ request: this, reason: "Decode", description: "unsupported" }),
+      ),
     )
   }
 }

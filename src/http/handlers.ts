@@ -95,7 +95,7 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
 )
 
 /** The refusal of a request whose `url` is absent or not a public web address. */
-const noTarget = ({ input, problem }: InvalidUrl) => {
+export const noTarget = ({ input, problem }: InvalidUrl) => {
   const message =
     input === "" ? "The parameter url is absent" : `The url cannot be checked: ${problem}`
   return InvalidRequest.because([{ code: "invalid_url", message, path: ["url"] }])

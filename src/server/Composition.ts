@@ -5,6 +5,7 @@
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
+import type * as Redacted from "effect/Redacted"
 import * as AuthorityCheck from "../AuthorityCheck.ts"
 import * as CachedApiKeys from "../cache/CachedApiKeys.ts"
 import * as FigureHistory from "../FigureHistory.ts"
@@ -14,6 +15,7 @@ import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Settings from "../Settings.ts"
 import { ReconnectLimit } from "../sql/retry.ts"
 import * as Traced from "../telemetry/Traced.ts"
+import { adminToken } from "./adminToken.ts"
 import type { Stores } from "./Stores.ts"
 import * as sweeper from "./sweeper.ts"
 
@@ -39,7 +41,7 @@ export const over = <EProvider, RProvider, EStores, More>(parts: {
   ).pipe(Layer.unwrapEffect)
 
 const serverOf = (settings: Settings.Settings["Type"]) =>
-  Effect.map(MetricsProvider, ({ name }) =>
+  Effect.map(Effect.all([MetricsProvider, adminToken]), ([{ name }, token]) =>
     server(
       {
         host: settings.host,
@@ -53,15 +55,32 @@ const serverOf = (settings: Settings.Settings["Type"]) =>
         hasSyntheticFigures: name.split(",").includes("sandbox"),
       },
       { price: Credits.make(settings.creditPrice), isOn: settings.express === "on" },
+      token === undefined ? undefined : { token, own: ownAddress(settings) },
     ),
   ).pipe(Layer.unwrapEffect)
 
+const ownAddress = ({ adminHost, adminPort }: Settings.Settings["Type"]) =>
+  adminPort === undefined ? undefined : { host: adminHost, port: adminPort }
+
 /** The HTTP server, with the fast path of `express/`. Without it, the answers are the same. */
-export const server = (options: Server.Options, shortcut: Server.ShortcutOptions) =>
-  Server.layer(options, {
-    ...shortcut,
-    load: () => import("../express/FastPath.ts"),
-  })
+export const server = (
+  options: Server.Options,
+  shortcut: Server.ShortcutOptions,
+  administration?: Pick<Server.AdministrationOptions, "own"> & {
+    readonly token: Redacted.Redacted<string>
+  },
+) =>
+  Server.layer(
+    options,
+    { ...shortcut, load: () => import("../express/FastPath.ts") },
+    administration && {
+      own: administration.own,
+      load: async () => {
+        const { make } = await import("../admin/Administration.ts")
+        return { make: make(administration.token) }
+      },
+    },
+  )
 
 const useCase = ({ creditPrice, otlpEndpoint }: Settings.Settings["Type"]) => {
   const layer = AuthorityCheck.layer({ price: Credits.make(creditPrice) })

@@ -47,6 +47,8 @@ export interface Options {
   readonly health?: Layer.Layer<Health>
   /** The store of the history; by default, an empty one. */
   readonly figures?: Layer.Layer<MetricsCache>
+  /** The token of the administration, which is off without a token. */
+  readonly adminToken?: string
   readonly logLevel?: LogLevel.LogLevel
   readonly limits?: Partial<NodeServer.Limits>
 }
@@ -87,6 +89,9 @@ export const start = (options: Options = {}) =>
           limits: options.limits ?? {},
         },
         { price, isOn: hasExpress },
+        options.adminToken === undefined
+          ? undefined
+          : { token: Redacted.make(options.adminToken), own: undefined },
       ).pipe(
         Layer.provide([AuthorityCheck.layer({ price }), figureHistory(options.figures)]),
         Layer.provide(options.provider ?? Sandbox.layer),

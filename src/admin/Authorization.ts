@@ -1,0 +1,42 @@
+/**
+ * Checks the token of the administration. A wrong token gets 401, and 429 after ten wrong tokens
+ * from one address in a minute. A right token always passes.
+ */
+import { createHash, timingSafeEqual } from "node:crypto"
+import { HttpServerRequest } from "@effect/platform/HttpServerRequest"
+import * as Duration from "effect/Duration"
+import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
+import { Administrator } from "../contract/AdminApi.ts"
+import { TooManyRequests, Unauthorized } from "../contract/Envelope.ts"
+import { refuse } from "../http/errorAnswer.ts"
+import * as RateLimit from "../http/RateLimit.ts"
+import { addressOf } from "./addressOf.ts"
+
+const wrongTokens = { requests: 10, per: Duration.minutes(1) }
+
+const digestOf = (token: Redacted.Redacted<string>) =>
+  createHash("sha256").update(Redacted.value(token)).digest()
+
+export const layer = (token: Redacted.Redacted<string>): Layer.Layer<Administrator> =>
+  Layer.effect(
+    Administrator,
+    Effect.map(Effect.clock, (clock) => {
+      const expected = digestOf(token)
+      const count = RateLimit.counter<string>(wrongTokens, clock)
+      const refusal = Effect.gen(function* () {
+        const tooMany = count(addressOf(yield* HttpServerRequest))
+        if (tooMany === undefined) return yield* refuse(new Unauthorized({ message }))
+        return yield* refuse(new TooManyRequests({ message: tooManyMessage }), tooMany.headers)
+      })
+      return Administrator.of({
+        token: (given) => (timingSafeEqual(digestOf(given), expected) ? Effect.void : refusal),
+      })
+    }),
+  )
+
+const message =
+  "The token is wrong. Send the token of AUTHORITY_ADMIN_TOKEN in the header Authorization: Bearer TOKEN."
+
+const tooManyMessage = "Too many wrong tokens came from this address; try again later."
