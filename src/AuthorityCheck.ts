@@ -24,7 +24,7 @@ import type { Refusal } from "./ledger/Books.ts"
 import type { Hold, HoldExpired } from "./ledger/Hold.ts"
 import type { Credits } from "./ledger/Credits.ts"
 import { failed, type Outcome, unanswered } from "./Metrics.ts"
-import { failureOf, MetricsProvider } from "./MetricsProvider.ts"
+import { failureOf, MetricsProvider, prospectsOf } from "./MetricsProvider.ts"
 import * as Preview from "./Preview.ts"
 import * as Report from "./Report.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
@@ -134,17 +134,10 @@ export const layer = ({
 const preview = (provider: MetricsProvider["Type"], list: Batch.UrlList, price: Credits) =>
   Effect.map(
     Arr.isNonEmptyReadonlyArray(list.targets)
-      ? areKnown(provider, list.targets)
+      ? prospectsOf(provider, list.targets)
       : Effect.succeed([]),
-    (known) => Preview.make(list, known, price),
+    (prospects) => Preview.make(list, prospects, price),
   )
-
-const areKnown = (
-  provider: MetricsProvider["Type"],
-  targets: Arr.NonEmptyReadonlyArray<Target>,
-): Effect.Effect<ReadonlyArray<boolean>> =>
-  provider.areKnown?.(targets) ??
-  Effect.map(provider.known(targets), (known) => targets.map(() => Option.isSome(known)))
 
 const lookUp = (
   provider: MetricsProvider["Type"],

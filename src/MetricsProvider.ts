@@ -6,7 +6,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import type * as Option from "effect/Option"
+import * as Option from "effect/Option"
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import type { Peekable } from "./Direct.ts"
 import { type Outcome, type ProviderCause, providerFailed } from "./Metrics.ts"
@@ -97,6 +97,22 @@ export interface Circuit {
   readonly isExhausted?: boolean
 }
 
+/**
+ * What a lookup of a target would do: return figures that are `known`, ask the vendor (`asked`), or
+ * fail without asking (`failed`), because the vendor did not know the target or refused it lately.
+ */
+export type Prospect = "known" | "asked" | "failed"
+
+/** The prospects of a lookup, also at a provider without the method `prospects`. */
+export const prospectsOf = (
+  { known, prospects }: MetricsProvider["Type"],
+  targets: NonEmptyReadonlyArray<Target>,
+): Effect.Effect<ReadonlyArray<Prospect>> =>
+  prospects?.(targets) ??
+  Effect.map(known(targets), (found) =>
+    targets.map(() => (Option.isSome(found) ? "known" : "asked")),
+  )
+
 /** The method `known` of a provider without a cache: it always returns none. */
 export const nothingKnown: MetricsProvider["Type"]["known"] = () => Effect.succeedNone
 
@@ -124,12 +140,12 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
       Option.Option<ReadonlyArray<Outcome>>
     >
     /**
-     * Says for each target, in order, whether a lookup would ask no vendor. Counts no cache hit.
-     * Absent when `known` alone says it.
+     * Says for each target, in order, what a lookup would do. Counts no cache hit. Absent when
+     * `known` alone says it.
      */
-    readonly areKnown?: (
+    readonly prospects?: (
       targets: NonEmptyReadonlyArray<Target>,
-    ) => Effect.Effect<ReadonlyArray<boolean>>
+    ) => Effect.Effect<ReadonlyArray<Prospect>>
     /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
     /** True when a lookup returns the vendor's own history for the pages in `HistoryWanted`. */

@@ -2,6 +2,7 @@
 import * as Either from "effect/Either"
 import type { UrlList } from "./Batch.ts"
 import { type Credits, creditsOf } from "./ledger/Credits.ts"
+import type { Prospect } from "./MetricsProvider.ts"
 
 /** What would happen to one submitted URL. */
 export type Entry =
@@ -34,10 +35,10 @@ export interface Preview {
   readonly maxCredits: Credits
 }
 
-/** `known` says for each target of the list whether its figures are known. */
+/** `prospects` are those of the list's targets. A lookup that would fail unasked counts as known. */
 export const make = (
   { parsed, urls }: UrlList,
-  known: ReadonlyArray<boolean>,
+  prospects: ReadonlyArray<Prospect>,
   price: Credits,
 ): Preview => {
   const firsts = new Map<string, number>()
@@ -48,7 +49,8 @@ export const make = (
     const { page } = target.right
     const duplicateOf = firsts.get(page) ?? null
     if (duplicateOf === null) firsts.set(page, i)
-    return { url, valid: true, target: page, duplicateOf, known: known[next++] ?? false }
+    const known = prospects[next++] !== "asked"
+    return { url, valid: true, target: page, duplicateOf, known }
   })
   const distinct = entries.filter((entry) => entry.valid && entry.duplicateOf === null)
   const knownOnes = distinct.filter((entry) => entry.valid && entry.known).length

@@ -24,15 +24,20 @@ interface Conduct {
   readonly apartUntil: number
 }
 
+/** A target that the vendor is not asked for until a time, because it did not know or refused it. */
+interface Remembered {
+  readonly outcome: Outcome
+  readonly until: number
+  /** The row of failures in which the vendor refused the target. The end of the row forgets it. */
+  readonly row: number
+}
+
 const innocent: Conduct = { failedAt: [], apartUntil: Number.NEGATIVE_INFINITY }
 
 /** All times are milliseconds of the monotonic clock. */
 export class Blame {
   private accounts = new Lru<Conduct>(maxAccounts)
-  private refusedUntil = new Lru<number>(maxTargets)
-  private readonly unknown = new Lru<{ readonly until: number; readonly outcome: Outcome }>(
-    maxTargets,
-  )
+  private readonly remembered = new Lru<Remembered>(maxTargets)
   private readonly unknownMs: number
   /** The last two answers of the vendor for different accounts, the latest first. */
   private answers: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
@@ -41,6 +46,8 @@ export class Blame {
   /** Those of `failing` whose calls had not failed for five minutes. */
   private unsuspected = new Set<string>()
   private failingSince = 0
+  /** How often the vendor was at fault. */
+  private row = 0
   /** The vendor's recent refusals, oldest first. */
   private refusals: ReadonlyArray<{ readonly account: string; readonly at: number }> = []
   private readonly maxRefusals: number
@@ -57,14 +64,17 @@ export class Blame {
   /** Remembers the outcome of a target that the vendor does not know. */
   remember(page: string, outcome: Outcome, now: number): void {
     if (outcome._tag === "Failed" && outcome.cause === "unknown" && this.unknownMs > 0) {
-      this.unknown.set(page, { until: now + this.unknownMs, outcome })
+      const until = now + this.unknownMs
+      this.remembered.set(page, { outcome, until, row: Number.POSITIVE_INFINITY })
     }
   }
 
-  /** The outcome of a target that the vendor did not know when it was asked last. */
-  unknownOutcome(page: string, now: number): Outcome | undefined {
-    const remembered = this.unknown.get(page)
-    return remembered !== undefined && remembered.until > now ? remembered.outcome : undefined
+  /** The outcome of a target that the vendor did not know, or refused, when it was asked last. */
+  rememberedOutcome(page: string, now: number): Outcome | undefined {
+    const found = this.remembered.get(page)
+    return found !== undefined && found.until > now && found.row >= this.row
+      ? found.outcome
+      : undefined
   }
 
   /** Records an answer of the vendor. */
@@ -100,7 +110,8 @@ export class Blame {
   /** Remembers a target whose own call failed, while the vendor answered another account. */
   refused(page: string, reason: ProviderError["reason"], account: string, now: number): void {
     if (isOfTarget.has(reason) && this.answersOthers(account, now)) {
-      this.refusedUntil.set(page, now + rememberedMs)
+      const until = now + refusedMs
+      this.remembered.set(page, { outcome: refusedBefore, until, row: this.row })
     }
   }
 
@@ -117,8 +128,7 @@ export class Blame {
 
   /** The outcome of a target that is not asked for; undefined for a target that is. */
   verdict(page: string, account: string, now: number): Outcome | undefined {
-    if ((this.refusedUntil.get(page) ?? now) > now) return refusedBefore
-    return this.unknownOutcome(page, now) ?? (this.isBlocked(account, now) ? blocked : undefined)
+    return this.rememberedOutcome(page, now) ?? (this.isBlocked(account, now) ? blocked : undefined)
   }
 
   /** True when one target of a call may have caused its failure. */
@@ -136,8 +146,8 @@ export class Blame {
   /** Forgets all failures, because they were the vendor's fault. */
   forget(): void {
     this.accounts = new Lru(maxAccounts)
-    this.refusedUntil = new Lru(maxTargets)
     this.refusals = []
+    this.row += 1
   }
 
   private isBlocked(account: string, now: number): boolean {
@@ -186,7 +196,7 @@ const maxFailures = 20
 const maxKept = 100
 const windowMs = 5 * minuteMs
 
-const rememberedMs = 10 * minuteMs
+const refusedMs = 10 * minuteMs
 const apartMs = 10 * minuteMs
 
 /** So many accounts that fail for so long, without an answer between, show that the vendor fails. */

@@ -7,26 +7,21 @@
  * call to the vendor, so figures that were paid for are saved.
  */
 import * as Arr from "effect/Array"
-import * as Cause from "effect/Cause"
 import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
-import * as Fiber from "effect/Fiber"
 import * as Option from "effect/Option"
-import * as Schedule from "effect/Schedule"
 import type * as Scope from "effect/Scope"
 import { peekable } from "../Direct.ts"
 import { Freshness } from "../Freshness.ts"
 import { HistoryWanted } from "../VendorHistory.ts"
 import { checkedFrom, missing, type Outcome } from "../Metrics.ts"
-import { type Figures, MetricsCache } from "../MetricsCache.ts"
-import { type MetricsProvider, nothingKnown } from "../MetricsProvider.ts"
-import * as Alarms from "../time/Alarms.ts"
-import * as MonotonicClock from "../time/MonotonicClock.ts"
-import * as SteadyClock from "../time/SteadyClock.ts"
+import type { Figures, MetricsCache } from "../MetricsCache.ts"
+import { type MetricsProvider, nothingKnown, prospectsOf } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 import { Lru } from "../cache/Lru.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
+import * as TolerantStore from "./TolerantStore.ts"
 
 type Provider = MetricsProvider["Type"]
 
@@ -53,6 +48,8 @@ export interface Cached {
   readonly readThrough: (inner: Provider) => Provider
   /** Returns a provider that asks `inner` and saves the figures from the answers in the cache. */
   readonly writeThrough: (inner: Provider) => Provider
+  /** Returns the figures of a target that are in memory, if a client that accepts the age gets them. */
+  readonly recall: (target: Target, maxAgeMs: number) => Outcome | undefined
 }
 
 /**
@@ -64,84 +61,98 @@ export const make = (
 ): Effect.Effect<Cached, never, MetricsCache | Scope.Scope> =>
   Effect.gen(function* () {
     const ttlMs = Duration.toMillis(options.ttl)
-    const meters = Meters.make(provider)
-    const memory = makeMemory(options.capacity)
+    const minAgeMs = Duration.toMillis(options.minAge ?? 0)
     const staleMs = Duration.toMillis(options.staleIfError ?? 0)
     const historyMs = Duration.toMillis(options.history ?? 0)
-    const store = yield* tolerantStore(provider, Math.max(ttlMs + staleMs, historyMs))
-    const historyWanted =
-      historyMs > 0 && options.hasVendorHistory === true
-        ? newDomains(store)
-        : () => Effect.succeed(nothingWanted)
-    const minAgeMs = Duration.toMillis(options.minAge ?? 0)
-    const accepted = Effect.map(Freshness, (maxAgeMs) =>
-      Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs)),
-    )
-    const clock = yield* Effect.clock
-
-    const recallAll = (targets: ReadonlyArray<Target>) => {
-      const now = clock.unsafeCurrentTimeMillis()
-      const outcomes: Array<Outcome> = []
-      for (const target of targets) {
-        const outcome = memory.recall(target, now, ttlMs)
-        if (outcome === undefined) return Option.none()
-        outcomes.push(outcome)
-      }
-      meters.cacheHits(outcomes.length)
-      return Option.some(outcomes)
+    const parts: Parts = {
+      clock: yield* Effect.clock,
+      memory: makeMemory(options.capacity),
+      meters: Meters.make(provider),
+      store: yield* TolerantStore.make(provider, Math.max(ttlMs + staleMs, historyMs)),
+      accepted: (maxAgeMs) => Math.min(ttlMs, Math.max(maxAgeMs, minAgeMs)),
+      staleMs: staleMs === 0 ? 0 : ttlMs + staleMs,
+      wantsHistory: historyMs > 0 && options.hasVendorHistory === true,
     }
-
-    const askFor = asker(meters)
-
-    const recallOrRead = recaller(memory, store, accepted)
-    const staleIfFailed = staleAnswers(store, ttlMs + staleMs)
-
-    const readThrough = (inner: Provider): Provider => ({
-      ...inner,
-      known: peekable(recallAll, nothingKnown),
-      areKnown: (targets) =>
-        Effect.flatMap(recallOrRead(targets), (found) => knownOrRemembered(inner, targets, found)),
-      lookup: Effect.fnUntraced(function* (targets) {
-        const found = yield* recallOrRead(targets)
-        const misses = found.filter((outcome) => outcome === undefined).length
-        if (misses > 0) meters.cacheMisses(misses)
-        const outcomes = yield* askFor(inner, targets, found)
-        return staleMs > 0 && misses > 0 ? yield* staleIfFailed(targets, outcomes) : outcomes
-      }),
-    })
-
-    const writeThrough = (inner: Provider): Provider => ({
-      ...inner,
-      lookup: Effect.fnUntraced(function* (targets) {
-        // While these targets waited in the queue, another call may have fetched some of them.
-        const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
-        const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
-        const wanted = yield* historyWanted(targets)
-        const outcomes = yield* Effect.provideService(
-          askFor(inner, targets, known),
-          HistoryWanted,
-          wanted,
-        )
-        const fetchedAt = yield* Clock.currentTimeMillis
-        targets.forEach(({ page }, i) => {
-          const outcome = outcomes[i]
-          if (known[i] !== undefined || outcome?._tag !== "Checked" || outcome.isPartial) return
-          const { history, index, metrics, of } = outcome
-          const figures = { provider, page, metrics, fetchedAt, index, of, history }
-          memory.learn(figures)
-          store.put(figures)
-        })
-        return outcomes
-      }),
-    })
-
-    return { readThrough, writeThrough }
+    const { accepted, clock, memory } = parts
+    return {
+      readThrough: (inner) => readThrough(parts, inner),
+      writeThrough: (inner) => writeThrough(parts, provider, inner),
+      recall: (target, maxAgeMs) =>
+        memory.recall(target, clock.unsafeCurrentTimeMillis(), accepted(maxAgeMs)),
+    }
   })
 
+interface Parts {
+  readonly clock: Clock.Clock
+  readonly memory: Memory
+  readonly meters: Meters.Meters
+  readonly store: TolerantStore.TolerantStore
+  /** The greatest age of figures that answer a lookup with a `Freshness`, in milliseconds. */
+  readonly accepted: (maxAgeMs: number) => number
+  /** The greatest age of figures that answer when the vendor fails, in milliseconds; 0 for none. */
+  readonly staleMs: number
+  readonly wantsHistory: boolean
+}
+
+const readThrough = (parts: Parts, inner: Provider): Provider => {
+  const { accepted, clock, memory, meters, staleMs, store } = parts
+  const recallAll = (targets: ReadonlyArray<Target>) => {
+    const [now, maxAgeMs] = [clock.unsafeCurrentTimeMillis(), accepted(Number.POSITIVE_INFINITY)]
+    const outcomes: Array<Outcome> = []
+    for (const target of targets) {
+      const outcome = memory.recall(target, now, maxAgeMs)
+      if (outcome === undefined) return Option.none()
+      outcomes.push(outcome)
+    }
+    meters.cacheHits(outcomes.length)
+    return Option.some(outcomes)
+  }
+  const recallOrRead = recaller(parts)
+  const staleIfFailed = staleAnswers(store, staleMs)
+  return {
+    ...inner,
+    known: peekable(recallAll, nothingKnown),
+    prospects: (targets) =>
+      Effect.flatMap(recallOrRead(targets), (found) => prospectsAfter(inner, targets, found)),
+    lookup: Effect.fnUntraced(function* (targets) {
+      const found = yield* recallOrRead(targets)
+      const missed = targets.filter((_, i) => found[i] === undefined)
+      meters.cacheHits(targets.length - missed.length)
+      if (!Arr.isNonEmptyArray(missed)) return found.map(orMissing)
+      meters.cacheMisses(missed.length)
+      const given = (yield* inner.lookup(missed))[Symbol.iterator]()
+      const outcomes = found.map((outcome) => outcome ?? orMissing(given.next().value))
+      return staleMs > 0 ? yield* staleIfFailed(targets, outcomes) : outcomes
+    }),
+  }
+}
+
+const writeThrough = (
+  { memory, store, wantsHistory }: Parts,
+  provider: string,
+  inner: Provider,
+): Provider => ({
+  ...inner,
+  lookup: Effect.fnUntraced(function* (targets) {
+    const wanted = wantsHistory ? yield* newDomains(store, targets) : nothingWanted
+    const outcomes = yield* Effect.provideService(inner.lookup(targets), HistoryWanted, wanted)
+    const fetchedAt = yield* Clock.currentTimeMillis
+    targets.forEach(({ page }, i) => {
+      const outcome = outcomes[i]
+      if (outcome?._tag !== "Checked" || outcome.isPartial) return
+      const { history, index, metrics, of } = outcome
+      const figures = { provider, page, metrics, fetchedAt, index, of, history }
+      memory.learn(figures)
+      store.put(figures)
+    })
+    return outcomes
+  }),
+})
+
 /** Finds figures of the accepted age, in memory or else in the store. */
-const recaller = (memory: Memory, store: TolerantStore, accepted: Effect.Effect<number>) =>
+const recaller = ({ accepted, memory, store }: Parts) =>
   Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
-    const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, yield* accepted]
+    const [now, maxAgeMs] = [yield* Clock.currentTimeMillis, accepted(yield* Freshness)]
     const known = targets.map((target) => memory.recall(target, now, maxAgeMs))
     const pages = targets.flatMap(({ page }, i) => (known[i] === undefined ? [page] : []))
     if (!Arr.isNonEmptyArray(pages)) return known
@@ -154,18 +165,20 @@ const recaller = (memory: Memory, store: TolerantStore, accepted: Effect.Effect<
  * Finds the domains of which the store has no figures, however old. A vendor's history is that of a
  * domain, so other pages of the domain do not get it.
  */
-const newDomains = (store: TolerantStore) =>
-  Effect.fnUntraced(function* (targets: ReadonlyArray<Target>) {
-    const pages = targets.flatMap(({ domain, page }) => (page === `${domain}/` ? [page] : []))
-    if (!Arr.isNonEmptyArray(pages)) return nothingWanted
-    const seen = new Set((yield* store.get(pages, 0)).map(({ page }) => page))
-    return new Set(pages.filter((page) => !seen.has(page)))
-  })
+const newDomains = Effect.fnUntraced(function* (
+  store: TolerantStore.TolerantStore,
+  targets: ReadonlyArray<Target>,
+) {
+  const pages = targets.flatMap(({ domain, page }) => (page === `${domain}/` ? [page] : []))
+  if (!Arr.isNonEmptyArray(pages)) return nothingWanted
+  const seen = new Set((yield* store.get(pages, 0)).map(({ page }) => page))
+  return new Set(pages.filter((page) => !seen.has(page)))
+})
 
 const nothingWanted: ReadonlySet<string> = new Set()
 
 /** Replaces failures of the vendor by figures of at most the age `keptMs`. */
-const staleAnswers = (store: TolerantStore, keptMs: number) =>
+const staleAnswers = (store: TolerantStore.TolerantStore, keptMs: number) =>
   Effect.fnUntraced(function* (targets: ReadonlyArray<Target>, outcomes: ReadonlyArray<Outcome>) {
     const hasFailed = (outcome: Outcome | undefined) =>
       outcome?._tag === "Failed" &&
@@ -186,36 +199,22 @@ const staleAnswers = (store: TolerantStore, keptMs: number) =>
     )
   })
 
-/** For each target, whether it is found, or `inner` remembers that the vendor does not know it. */
-const knownOrRemembered = (inner: Provider, targets: ReadonlyArray<Target>, found: Found) => {
+/** The prospects of targets, of which some are found in the cache. `inner` says those of the others. */
+const prospectsAfter = (inner: Provider, targets: ReadonlyArray<Target>, found: Found) => {
   const open = targets.filter((_, i) => found[i] === undefined)
-  const asked =
-    inner.areKnown !== undefined && Arr.isNonEmptyArray(open)
-      ? inner.areKnown(open)
-      : Effect.succeed([])
-  return Effect.map(asked, (remembered) => {
-    const given = remembered[Symbol.iterator]()
-    return found.map((outcome) => outcome !== undefined || given.next().value === true)
+  if (!Arr.isNonEmptyArray(open)) return Effect.succeed(found.map(() => "known" as const))
+  return Effect.map(prospectsOf(inner, open), (prospects) => {
+    const given = prospects[Symbol.iterator]()
+    return found.map((outcome) =>
+      outcome === undefined ? (given.next().value ?? "asked") : ("known" as const),
+    )
   })
 }
-
-/** Asks `inner` for the targets whose outcome is not known. */
-const asker =
-  (meters: Meters.Meters) => (inner: Provider, targets: ReadonlyArray<Target>, known: Found) => {
-    const unknown = targets.filter((_, i) => known[i] === undefined)
-    meters.cacheHits(targets.length - unknown.length)
-    if (!Arr.isNonEmptyArray(unknown)) return Effect.succeed(known.map(orMissing))
-    return Effect.map(inner.lookup(unknown), (outcomes) => {
-      const given = outcomes[Symbol.iterator]()
-      return known.map((outcome) => outcome ?? orMissing(given.next().value))
-    })
-  }
 
 /** One element for each target: its outcome, or undefined when it is not in the cache. */
 type Found = ReadonlyArray<Outcome | undefined>
 
 type Memory = ReturnType<typeof makeMemory>
-type TolerantStore = Effect.Effect.Success<ReturnType<typeof tolerantStore>>
 
 const makeMemory = (capacity: number) => {
   const memory = new Lru<{ readonly outcome: Outcome; readonly fetchedAt: number }>(capacity)
@@ -232,131 +231,5 @@ const makeMemory = (capacity: number) => {
     },
   }
 }
-
-// Makes a store whose methods never fail: a failed read is a cache miss, and a failed write is
-// dropped.
-const tolerantStore = (provider: string, keptMs: number) =>
-  Effect.gen(function* () {
-    const cache = yield* MetricsCache
-    const orFallback = makeTolerance(yield* Alarms.make)
-    const waiting = new Map<string, Figures>()
-    const hasWaiting = yield* Effect.makeLatch(false)
-
-    const write = Effect.suspend(() => {
-      const figures = [...waiting.values()]
-      waiting.clear()
-      hasWaiting.unsafeClose()
-      // Other work runs between two writes, because a write to SQLite blocks the process.
-      return Effect.forEach(
-        inPuts(figures),
-        (some) => Effect.zipRight(orFallback(cache.put(some), undefined), Effect.sleep(0)),
-        { discard: true },
-      )
-    })
-
-    // The daemon can time out. A write in the finalizer itself could not, because a finalizer
-    // cannot be interrupted.
-    const flush = Effect.interruptible(write).pipe(
-      Effect.forkDaemon,
-      Effect.flatMap(Fiber.join),
-      Effect.uninterruptible,
-    )
-
-    const isSteady = SteadyClock.make()
-    const sweep = Effect.flatMap(
-      Effect.all([Clock.currentTimeMillis, isSteady]),
-      ([now, steady]) => (steady ? orFallback(cache.sweep(now - keptMs), undefined) : Effect.void),
-    )
-
-    yield* Effect.addFinalizer(() => flush)
-    yield* hasWaiting.await.pipe(
-      Effect.zipRight(Effect.delay(flush, writeDelay)),
-      Effect.forever,
-      Effect.forkScoped,
-    )
-    yield* Effect.forkScoped(Effect.repeat(sweep, Schedule.spaced("10 minutes")))
-
-    return {
-      get: (pages: Arr.NonEmptyReadonlyArray<string>, since: number) =>
-        orFallback(cache.get(provider, pages, since), []),
-      /**
-       * Queues the figures for a background fiber, which writes them to the store in batches. Does
-       * nothing when the page's address is too long, or when the queue is full.
-       */
-      put: (figures: Figures) => {
-        const isKept = figures.page.length <= maxPageLength && waiting.size < maxWaiting
-        if (!isKept) return
-        const isBusy = waiting.size >= maxWaitingHistories
-        waiting.set(figures.page, isBusy ? { ...figures, history: undefined } : figures)
-        hasWaiting.unsafeOpen()
-      },
-    }
-  })
-
-// After a failure or timeout, skips the store for `restMs`, so a bad store delays few requests.
-const makeTolerance = (alarms: Alarms.Alarms) => {
-  let restsUntil = Number.NEGATIVE_INFINITY
-  return <A, E>(access: Effect.Effect<A, E>, otherwise: A) =>
-    Effect.flatMap(MonotonicClock.now, (now) =>
-      now < restsUntil
-        ? Effect.succeed(otherwise)
-        : access.pipe(
-            Alarms.until(alarms, now + storeTimeoutMs, new Cause.TimeoutException()),
-            Effect.catchAllCause((cause) => {
-              restsUntil = now + restMs
-              return Effect.as(
-                Effect.logWarning(
-                  "The cached figures in the database cannot be read or written. For 5 seconds the service uses only the figures that are cached in memory. To check the database, run 'authority doctor'.",
-                  cause,
-                ),
-                otherwise,
-              )
-            }),
-          ),
-    )
-}
-
-const storeTimeoutMs = 1000
-
-/** How long the store is skipped after a failure, in milliseconds. */
-const restMs = 5000
-
-/** How long a flush waits to collect more figures. */
-const writeDelay = Duration.millis(200)
-
-/** Divides figures into the writes of the store, by the length of the addresses in their rows. */
-const inPuts = (figures: ReadonlyArray<Figures>) => {
-  const puts: Array<Arr.NonEmptyArray<Figures>> = []
-  let characters = putCharacters
-  for (const one of figures) {
-    const last = puts.at(-1)
-    const length = one.page.length * (1 + (one.history?.length ?? 0))
-    characters += length
-    if (last !== undefined && last.length < putSize && characters <= putCharacters) last.push(one)
-    else {
-      puts.push([one])
-      characters = length
-    }
-  }
-  return puts
-}
-
-/** Maximum number of pages whose figures one call of the store's `put` writes. */
-const putSize = 200
-
-/** Maximum length of their addresses together. Such a write takes SQLite about 2 ms. */
-const putCharacters = 20_000
-
-// Maximum number of pages whose figures wait for a flush. The figures of further pages are not
-// saved in the store and stay in memory only.
-const maxWaiting = 20_000
-
-// Maximum number of waiting pages that have a vendor's history, of about 100 figures each.
-const maxWaitingHistories = 1000
-
-// Maximum length of a page's address (`Target.page`) in the store, in characters, because
-// PostgreSQL limits an index entry to about 2,700 bytes. Figures with a longer address stay in
-// memory only.
-const maxPageLength = 2000
 
 const orMissing = (outcome: Outcome | undefined): Outcome => outcome ?? missing

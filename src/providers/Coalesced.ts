@@ -19,6 +19,7 @@ import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import type { Blame } from "./Blame.ts"
+import type * as Cached from "./Cached.ts"
 import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
 import * as Sending from "./Sending.ts"
@@ -33,6 +34,8 @@ export interface Options {
   readonly lineCapacity: number
   /** Whose fault the failed calls are. */
   readonly blame: Blame
+  /** Returns the figures of a target that another call has fetched by now, as `Cached` does. */
+  readonly recall?: Cached.Cached["recall"]
 }
 
 /**
@@ -82,12 +85,14 @@ export const make = (
         }),
       )
 
-    const areKnown = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
+    const prospects = (targets: Arr.NonEmptyReadonlyArray<Target>) =>
       Effect.map(MonotonicClock.now, (now) =>
-        targets.map(({ page }) => options.blame.unknownOutcome(page, now) !== undefined),
+        targets.map(({ page }) =>
+          options.blame.rememberedOutcome(page, now) === undefined ? "asked" : "failed",
+        ),
       )
 
-    return { ...inner, areKnown, lookup }
+    return { ...inner, prospects, lookup }
   })
 
 // Sends queued targets in the background, in at most `limit.calls` calls at a time. Returns a

@@ -11,6 +11,7 @@
  *   interrupts no call.
  * - `Cached.writeThrough` is inside the queue and saves figures before any request gets them.
  *   Otherwise a request could miss both the queue and the cache, and buy the same figures again.
+ *   The queue looks into the cache once more before it takes a target.
  * - `Resilient` is innermost. Its timeout covers one call, without the time in the queue. The
  *   result of a retried call is saved once.
  *
@@ -67,19 +68,19 @@ export const decorated = <E, R>(
 ): Layer.Layer<MetricsProvider, E, R | MetricsCache> =>
   Effect.gen(function* () {
     const provider = yield* MetricsProvider
-    const { writeThrough, readThrough } = yield* memoryOf(provider, options)
+    const { readThrough, recall, writeThrough } = yield* memoryOf(provider, options)
     const { concurrency, timeout, unknownTtl = "1 hour" } = options
     const alarms = yield* Alarms.make
     const blame = new Blame(resilience.refusals.max, unknownTtl)
     const shared = { blame, limit: new Limit(concurrency) }
     const resilient = Resilient.make(provider, { ...resilience, timeout, alarms, ...shared })
-    const queue = { ...queueing, ...shared }
+    const queue = { ...queueing, ...shared, recall }
     return readThrough(yield* Coalesced.make(writeThrough(resilient), queue))
   }).pipe(Layer.scoped(MetricsProvider), Layer.provide(vendor))
 
 const memoryOf = ({ hasHistory = false, name }: Provider, { cache }: Options) =>
   Duration.isZero(cache.ttl)
-    ? Effect.succeed({ writeThrough: unchanged, readThrough: unchanged })
+    ? Effect.succeed({ writeThrough: unchanged, readThrough: unchanged, recall: () => undefined })
     : Cached.make(name, { hasVendorHistory: hasHistory, ...cache })
 
 const unchanged = (provider: Provider) => provider

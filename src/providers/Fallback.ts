@@ -9,7 +9,7 @@ import * as Option from "effect/Option"
 import * as Deadline from "../Deadline.ts"
 import * as Direct from "../Direct.ts"
 import { missing, type Outcome } from "../Metrics.ts"
-import { failureOf, type MetricsProvider } from "../MetricsProvider.ts"
+import { failureOf, type MetricsProvider, prospectsOf } from "../MetricsProvider.ts"
 import type { Target } from "../Target.ts"
 
 type Provider = MetricsProvider["Type"]
@@ -29,7 +29,15 @@ const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
 const orElse = (former: Provider, latter: Provider): Provider => ({
   name: `${former.name},${latter.name}`,
   known: Direct.map(former.known, Option.filter(haveFigures)),
-  ...(former.areKnown !== undefined && { areKnown: former.areKnown }),
+  prospects: (targets) =>
+    Effect.flatMap(prospectsOf(former, targets), (own) => {
+      const open = targets.filter((_, i) => own[i] === "failed")
+      if (!Arr.isNonEmptyArray(open)) return Effect.succeed(own)
+      return Effect.map(prospectsOf(latter, open), (others) => {
+        const given = others[Symbol.iterator]()
+        return own.map((one) => (one === "failed" ? (given.next().value ?? one) : one))
+      })
+    }),
   lookup: (targets) =>
     Effect.gen(function* () {
       const outcomes = named(former, yield* withHalfTheTime(former.lookup)(targets))

@@ -5,7 +5,6 @@
 import * as Arr from "effect/Array"
 import * as Effect from "effect/Effect"
 import * as Deadline from "../Deadline.ts"
-import { Freshness } from "../Freshness.ts"
 import { missing, providerFailed } from "../Metrics.ts"
 import { failureOf, type MetricsProvider, type ProviderError } from "../MetricsProvider.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
@@ -24,7 +23,6 @@ export const make = (
       inner.lookup(Arr.map(batch, ({ target }) => target)).pipe(
         Deadline.within(lastDeadline(batch) - now),
         Effect.provideService(Caller, { account }),
-        Effect.provideService(Freshness, leastAge(batch)),
         Effect.map((outcomes) =>
           batch.forEach((ticket, i) => {
             const outcome = outcomes[i] ?? missing
@@ -96,15 +94,6 @@ const lastDeadline = (batch: Batch) => {
     for (const { request } of waiting) last = Math.max(last, request.deadline)
   }
   return last
-}
-
-/** The least of the ages that the requests of a batch accept. */
-const leastAge = (batch: Batch) => {
-  let least = Number.POSITIVE_INFINITY
-  for (const { waiting } of batch) {
-    for (const { request } of waiting) least = Math.min(least, request.maxAgeMs)
-  }
-  return least
 }
 
 /** Maximum number of failed calls to find the targets at fault in one original call. */

@@ -6,6 +6,7 @@ import type * as Arr from "effect/Array"
 import { failed, type Outcome } from "../Metrics.ts"
 import type { Target } from "../Target.ts"
 import type { Blame } from "./Blame.ts"
+import type { Cached } from "./Cached.ts"
 import { FairQueue, type Taken } from "./FairQueue.ts"
 import type { Meters } from "../telemetry/ProviderMeters.ts"
 
@@ -44,6 +45,7 @@ interface Options {
   readonly lineCapacity: number
   readonly blame: Blame
   readonly meters: Pick<Meters, "coalesced">
+  readonly recall?: Cached["recall"]
 }
 
 export class Tickets {
@@ -70,10 +72,14 @@ export class Tickets {
 
   private join(place: Place, target: Target, now: number): void {
     if (this.isClosed) return give(place, broken)
-    const { account } = place.request
+    const { account, maxAgeMs } = place.request
     const known = this.byPage.get(target.page)
-    const verdict = known ? undefined : this.options.blame.verdict(target.page, account, now)
-    if (verdict !== undefined) return give(place, verdict)
+    if (known === undefined) {
+      const { blame, recall } = this.options
+      // A call may have fetched the target after the lookup missed it in the cache.
+      const outcome = recall?.(target, maxAgeMs) ?? blame.verdict(target.page, account, now)
+      if (outcome !== undefined) return give(place, outcome)
+    }
     const ticket = known ?? { target, waiting: [], isSent: false }
     const isQueued = !ticket.isSent && this.queue.offer(account, ticket)
     if (known !== undefined) this.options.meters.coalesced(1)

@@ -9,6 +9,7 @@ import * as TestClock from "effect/TestClock"
 import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
 import { Outcome } from "../../src/Metrics.ts"
 import { MetricsCache } from "../../src/MetricsCache.ts"
+import { prospectsOf } from "../../src/MetricsProvider.ts"
 import * as Cached from "../../src/providers/Cached.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import { tags, targets } from "../support/lookup.ts"
@@ -30,8 +31,7 @@ const setUp = (options: Partial<Cached.Options> = {}) =>
       vendor,
       lookup: (...urls: ReadonlyArray<string>) =>
         Effect.map(provider.lookup(targets(...urls)), asBought),
-      areKnown: (...urls: ReadonlyArray<string>) =>
-        provider.areKnown?.(targets(...urls)) ?? Effect.dieMessage("the method is absent"),
+      prospects: (...urls: ReadonlyArray<string>) => prospectsOf(provider, targets(...urls)),
       known: (...urls: ReadonlyArray<string>) =>
         Effect.gen(function* () {
           const found = yield* provider.known(targets(...urls))
@@ -76,11 +76,11 @@ describe("Cached", () => {
   it.scoped("figures that only the store has are known, until their lifetime is over", () =>
     Effect.gen(function* () {
       yield* Effect.scoped(Effect.flatMap(setUp(), ({ lookup }) => lookup("example.com")))
-      const { areKnown, known, vendor } = yield* setUp()
-      assert.deepStrictEqual(yield* areKnown("example.org", "example.com"), [false, true])
+      const { known, prospects, vendor } = yield* setUp()
+      assert.deepStrictEqual(yield* prospects("example.org", "example.com"), ["asked", "known"])
       assert.isDefined(yield* known("example.com"))
       yield* TestClock.adjust("24 hours")
-      assert.deepStrictEqual(yield* areKnown("example.com"), [false])
+      assert.deepStrictEqual(yield* prospects("example.com"), ["asked"])
       assert.lengthOf(vendor.calls, 0)
     }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
