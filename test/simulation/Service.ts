@@ -65,6 +65,10 @@ export interface Ask {
   readonly apiKey: string
   readonly urls: ReadonlyArray<string>
   readonly idempotencyKey: string | undefined
+  /** Asks where each figure comes from. */
+  readonly provenance?: boolean
+  /** The header `max-age`, in milliseconds. */
+  readonly maxAgeMs?: number | undefined
 }
 
 export interface Answer {
@@ -303,9 +307,9 @@ const routed = (ask: Ask, { id: requestId, key, known }: Call.Current) =>
     const { check } = yield* AuthorityCheck.AuthorityCheck
     const { authenticate } = yield* ApiKeys
     const { accountId, id: apiKeyId } = key ?? (yield* authenticate(Redacted.make(ask.apiKey)))
-    const { idempotencyKey, urls } = ask
-    const list = Batch.parse(urls)
-    const report = yield* check({ ...list, accountId, apiKeyId, requestId, idempotencyKey, known })
+    const { idempotencyKey, maxAgeMs, provenance: wantsSources, urls } = ask
+    const asked = { accountId, apiKeyId, requestId, idempotencyKey, wantsSources, maxAgeMs, known }
+    const report = yield* check({ ...Batch.parse(urls), ...asked })
     const body = BatchAnswer.json(report)
     return { status: 200, body, isReplay: report.isReplay, isExpress: false }
   }).pipe(
@@ -341,7 +345,7 @@ const nowhere = new Socket()
 class AnyRequest extends Request {
   private readonly bytes: Buffer
 
-  constructor({ apiKey, idempotencyKey, urls }: Ask) {
+  constructor({ apiKey, idempotencyKey, maxAgeMs, provenance = false, urls }: Ask) {
     super(nowhere)
     this.bytes = Buffer.from(JSON.stringify({ urls }))
     this.method = "POST"
@@ -350,6 +354,8 @@ class AnyRequest extends Request {
       "content-type": "application/json",
       "x-api-key": apiKey,
       ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+      ...(provenance && { prefer: "provenance" }),
+      ...(maxAgeMs !== undefined && { "cache-control": `max-age=${maxAgeMs / 1000}` }),
     }
   }
 

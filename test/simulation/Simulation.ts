@@ -113,7 +113,7 @@ export const simulate = (template: Template, seed: number, options: Options = {}
   }
   for (const { atMs, event } of faults.events) world.after(outside, atMs, () => strike(event))
 
-  const planned = Workload.plan(seed, template, lengthMs)
+  const planned = Workload.plan(world, template, lengthMs)
   const kept = planned.filter(({ index }) => options.only?.has(index) ?? true)
   const main = Effect.gen(function* () {
     const clients = { world, faults, witness, replicas }

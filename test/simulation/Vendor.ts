@@ -34,6 +34,12 @@ export const settingsOf = ({ seed }: World) => {
     ttlMs: random.pick([2000, 5000, 10 * 60_000]),
     /** A call fails when it takes longer. In some worlds it may take longer than a request. */
     callTimeoutMs: random.pick([1200, 2400]),
+    /** How long past their lifetime figures answer when a vendor fails. */
+    staleIfErrorMs: random.pick([0, 3000]),
+    /** Younger figures are not bought anew. */
+    minAgeMs: random.pick([0, 700]),
+    /** In some worlds, clients name the greatest age of figures that they accept. */
+    hasMaxAge: random.chance(0.3),
   }
 }
 
@@ -105,7 +111,7 @@ export interface Options {
 export const make = ({ faults, problem, process, requestTimeoutMs, world }: Options) => {
   const { name } = process
   const random = new Random(world.seed, 202 + name.length)
-  const { callTimeoutMs, ttlMs } = settingsOf(world)
+  const { callTimeoutMs, hasMaxAge, minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(world)
   const watch = new VendorWatch({
     world,
     process,
@@ -216,7 +222,12 @@ export const make = ({ faults, problem, process, requestTimeoutMs, world }: Opti
   const options = {
     timeout: callTimeoutMs,
     concurrency: 2,
-    cache: { ttl: Duration.millis(ttlMs), capacity: 1000 },
+    cache: {
+      ttl: Duration.millis(ttlMs),
+      minAge: minAgeMs,
+      staleIfError: staleIfErrorMs,
+      capacity: 1000,
+    },
   }
   const watched = <E, R>(vendor: Layer.Layer<MetricsProvider, E, R>) =>
     watch.lookups(Composed.decorated(watch.vendor(vendor), options))
@@ -233,7 +244,7 @@ export const make = ({ faults, problem, process, requestTimeoutMs, world }: Opti
     const cache = Context.get(context, MetricsCache)
     const put: typeof cache.put = (figures) => {
       for (const { fetchedAt, page, provider } of figures) {
-        watch.learn(provider, page, fetchedAt + ttlMs)
+        watch.learn(provider, page, fetchedAt + (hasMaxAge ? minAgeMs : ttlMs))
       }
       return cache.put(figures)
     }

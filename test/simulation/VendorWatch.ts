@@ -1,8 +1,9 @@
 /**
  * Watches the vendors of one process. A call to a vendor may fail for a target only when a fault
  * struck the call. A lookup of a request may fail for a target only when a call failed for it, when
- * faults kept the vendor from being asked, or when faults used up the time of the request. The
- * process must not buy what it knows.
+ * faults kept the vendor from being asked, or when faults used up the time of the request. The same
+ * holds for stale figures, which answer only in place of a failure. The process must not buy what it
+ * knows.
  */
 import type { NonEmptyReadonlyArray } from "effect/Array"
 import * as Context from "effect/Context"
@@ -13,6 +14,7 @@ import * as HashMap from "effect/HashMap"
 import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import * as Deadline from "../../src/Deadline.ts"
+import { Freshness } from "../../src/Freshness.ts"
 import type { Outcome } from "../../src/Metrics.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
 import type { Target } from "../../src/Target.ts"
@@ -51,9 +53,6 @@ export class CurrentCall extends Context.Reference<CurrentCall>()("simulation/Cu
 /** The longest time between two steps of one fiber. It decides whether a call ends in time. */
 const slackMs = 150
 
-/** How long a lookup waits for stored figures at most, before it joins a call in flight. */
-const storeTimeoutMs = 1000
-
 /** How long after a vendor's fault lookups may fail unasked, because its circuit is open. */
 const circuitMs = 40_000
 
@@ -76,6 +75,8 @@ export class VendorWatch {
   private readonly known = new Map<string, number>()
   /** The providers that failed for a page of a request. */
   private readonly failed = new Map<string, Set<string>>()
+  /** When the time of day of the process last jumped, in milliseconds of `World.now`. */
+  private jumpedAt = Number.NEGATIVE_INFINITY
   private readonly options: Options
 
   constructor(options: Options) {
@@ -90,6 +91,7 @@ export class VendorWatch {
   /** The clock has jumped, so nobody can say what is known. */
   forgetKnown(): void {
     this.known.clear()
+    this.jumpedAt = this.options.world.now
   }
 
   /**
@@ -119,14 +121,21 @@ export class VendorWatch {
 
   /** Watches the lookups of requests at a vendor with its cache and queue. */
   readonly lookups = wrapped((provider, targets) =>
-    Effect.flatMap(Effect.all([requestId, Deadline.remainingMs]), ([id, remainingMs]) => {
+    Effect.flatMap(caller, ({ id, maxAgeMs, remainingMs }) => {
       const startedAt = this.options.world.now
-      const lookup = { provider: provider.name, startedAt, deadline: startedAt + remainingMs }
+      const lookup = {
+        provider: provider.name,
+        startedAt,
+        deadline: startedAt + remainingMs,
+        hasMaxAge: Number.isFinite(maxAgeMs),
+      }
       const judge = (outcomes: ReadonlyArray<Outcome>) =>
         targets.forEach(({ page }, i) => {
-          if (outcomes[i]?._tag === "Checked") return
+          const outcome = outcomes[i]
+          const isStale = outcome?._tag === "Checked" && outcome.source === "stale"
+          if (outcome?._tag === "Checked" && !isStale) return
           const key = `${id} ${page}`
-          this.failed.set(key, (this.failed.get(key) ?? new Set()).add(provider.name))
+          if (!isStale) this.failed.set(key, (this.failed.get(key) ?? new Set()).add(provider.name))
           this.judge(lookup, page)
         })
       return Effect.tapBoth(provider.lookup(targets), {
@@ -186,9 +195,8 @@ export class VendorWatch {
     // A call that has timed out may end a little later than the lookups that wait for it.
     const endOf = (call: Call) => Math.min(call.endedAt, call.startedAt + callTimeoutMs)
     if (all.some((call) => endOf(call) <= world.now && !call.pages.get(page))) return
-    // A call that ends before the lookup can join it may leave the lookup to the next call.
-    const joinedAt = startedAt + slackMs + (isStoreTroubled ? storeTimeoutMs : 0)
-    const own = all.filter(({ endedAt }) => endedAt >= joinedAt)
+    // What a call has just fetched may be too old for the lookup, or after a jump of the clock.
+    const own = lookup.hasMaxAge || this.jumpedAt >= startedAt ? [] : all
     const isAnswered = own.some(
       ({ endedAt, startedAt: sentAt }) =>
         endedAt <= Math.min(world.now, deadline) - slackMs &&
@@ -209,6 +217,7 @@ interface Lookup {
   readonly provider: string
   readonly startedAt: number
   readonly deadline: number
+  readonly hasMaxAge: boolean
 }
 
 type Provider = MetricsProvider["Type"]
@@ -234,3 +243,5 @@ const wrapped =
 const requestId = Effect.map(FiberRef.get(FiberRef.currentLogAnnotations), (annotations) =>
   String(Option.getOrElse(HashMap.get(annotations, "requestId"), () => "")),
 )
+
+const caller = Effect.all({ id: requestId, maxAgeMs: Freshness, remainingMs: Deadline.remainingMs })

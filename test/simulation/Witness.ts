@@ -7,6 +7,7 @@ import * as Schema from "effect/Schema"
 import { BatchResponse } from "../../src/contract/Api.ts"
 import { undecidedChargeMessage, undecidedMessage } from "../../src/contract/Envelope.ts"
 import type { StatementEntry } from "../../src/ledger/LedgerEntry.ts"
+import type { Provenance } from "../../src/Provenance.ts"
 import type { RequestId } from "../../src/RequestId.ts"
 import { Target } from "../../src/Target.ts"
 import type { Faults } from "./Faults.ts"
@@ -188,13 +189,17 @@ export class Witness {
     const echoed = [...data.successUrls, ...data.failedUrls].map(({ url }) => url)
     if (`${echoed.toSorted()}` !== `${ask.urls.toSorted()}`) complain("it has other URLs")
     if (quota.creditsUsed !== price * data.successUrls.length) complain("the price is wrong")
-    for (const { url, ...metrics } of data.successUrls) {
+    for (const { provenance, url, ...metrics } of data.successUrls) {
       const at = boughtAt(world, Either.getOrThrow(Target.parse(url)), metrics)
+      if ((provenance !== undefined) !== (ask.provenance === true)) {
+        complain(`${url} has the wrong provenance`)
+      }
+      if (provenance?.source === "stale") world.count("stale figures")
       if (at === undefined) complain(`${url} has the figures of another page`)
       else if (!answer.isReplay && faults.stalledAt < at - periodMs) {
         const ageMs = startedAt - at
-        if (ageMs > settingsOf(world).ttlMs + saveMs)
-          complain(`${url} has figures that are ${ageMs} ms old`)
+        if (ageMs > this.mostAgeMs(ask, provenance) + saveMs)
+          complain(`${url} has ${provenance?.source ?? ""} figures that are ${ageMs} ms old`)
       }
     }
     for (const { reason, url } of data.failedUrls) {
@@ -213,6 +218,15 @@ export class Witness {
     if (former !== undefined) complain(`${former.name} got another answer with the same key`)
     if (answer.isReplay && this.sameKey(attempt).length === 0)
       complain("there is nothing to replay")
+  }
+
+  /** The greatest age of the figures in an answer. Only an answer with sources says which are stale. */
+  private mostAgeMs({ maxAgeMs = Number.POSITIVE_INFINITY }: Ask, provenance?: Provenance) {
+    const { minAgeMs, staleIfErrorMs, ttlMs } = settingsOf(this.world)
+    const mayBeStale = provenance === undefined || provenance.source === "stale"
+    return mayBeStale && staleIfErrorMs > 0
+      ? ttlMs + staleIfErrorMs
+      : Math.min(ttlMs, Math.max(minAgeMs, maxAgeMs))
   }
 
   /** The other requests with the same idempotency key. */

@@ -6,6 +6,7 @@ import type { Faults } from "./Faults.ts"
 import { Random } from "./Random.ts"
 import type { Ask, Replica, Reply } from "./Service.ts"
 import type { Customer, Template } from "./Template.ts"
+import { settingsOf } from "./Vendor.ts"
 import type { Witness } from "./Witness.ts"
 import type { World } from "./World.ts"
 
@@ -16,6 +17,8 @@ export interface Planned {
   readonly customer: Customer
   readonly urls: ReadonlyArray<string>
   readonly idempotencyKey: string | undefined
+  readonly provenance: boolean
+  readonly maxAgeMs: number | undefined
 }
 
 /** Few pages, so that requests share them. The pages of one host share the fallback's figures. */
@@ -33,8 +36,10 @@ const drawUrls = (random: Random): ReadonlyArray<string> => {
  * Draws the requests of the first `lengthMs`. Some come in bursts, and some ask soon again for the
  * URLs of another request.
  */
-export const plan = (seed: number, { customers }: Template, lengthMs: number) => {
-  const random = new Random(seed, 303)
+export const plan = (world: World, { customers }: Template, lengthMs: number) => {
+  const random = new Random(world.seed, 303)
+  const preferences = new Random(world.seed, 304)
+  const { hasMaxAge } = settingsOf(world)
   const bursts = [random.below(lengthMs), random.below(lengthMs), random.below(lengthMs)] as const
   const keyed = random.pick([0.3, 0.6, 0.9])
   const planned: Array<Planned> = []
@@ -49,6 +54,8 @@ export const plan = (seed: number, { customers }: Template, lengthMs: number) =>
       customer: random.pick(customers),
       urls: former?.urls ?? drawUrls(random),
       idempotencyKey: random.chance(keyed) ? `key-${index}` : undefined,
+      provenance: preferences.chance(0.4),
+      maxAgeMs: hasMaxAge && preferences.chance(0.4) ? preferences.below(4) * 1000 : undefined,
     })
   }
   return planned
@@ -92,12 +99,13 @@ export const send = (
  */
 export const client = (clients: Clients, planned: Planned): Effect.Effect<void> => {
   const { faults, replicas, world } = clients
-  const { customer, idempotencyKey, index } = planned
+  const { customer, idempotencyKey, index, maxAgeMs, provenance } = planned
   const random = new Random(world.seed, 1000 + index)
   let attempts = 0
 
   const attempt = (urls: ReadonlyArray<string>) => {
-    const ask: Ask = { apiKey: customer.apiKey, urls: [...urls], idempotencyKey }
+    const { apiKey } = customer
+    const ask: Ask = { apiKey, urls: [...urls], idempotencyKey, provenance, maxAgeMs }
     const name = `request ${index}.${attempts++}`
     const patienceMs = faults.strikes("client: hangs up", name) ? random.below(800) : undefined
     const options = { latencyMs: random.between(0, 5), patienceMs }
