@@ -110,7 +110,10 @@ export const confirm = async (doubtful?: "again" | "leaveOut") => {
   const run = question.value?.run
   question.value = undefined
   if (run === undefined || key.value === undefined) return
-  await run.go(doubtful)
+  const going = run.go(doubtful)
+  // A reload must not lose the start of the key that pays.
+  await keepSummary(run)
+  await going
   await ended(run)
 }
 
