@@ -1,6 +1,8 @@
 /** The journal file of `authority check`. */
 import * as Data from "effect/Data"
-import type { CompactOutcome } from "../Metrics.ts"
+import * as Schema from "effect/Schema"
+import { CompactOutcome, FailureReason, Metrics } from "../Metrics.ts"
+import { Explanation, Provenance } from "../Provenance.ts"
 import type { Journal } from "../run/Journal.ts"
 
 /** The journal cannot be read or written; `message` says what to do. */
@@ -9,8 +11,22 @@ export class JournalFailed extends Data.TaggedError("JournalFailed")<{
   readonly cause?: unknown
 }> {}
 
+const optional = { exact: true } as const
+
+/** An outcome without its URL. Version 1.0 has the compact form. */
+export const EarlierResult = Schema.Union(
+  CompactOutcome,
+  Schema.Struct({ ...Metrics.fields, provenance: Schema.optionalWith(Provenance, optional) }),
+  Schema.Struct({
+    reason: FailureReason,
+    cause: Schema.optionalWith(Explanation.fields.cause, optional),
+    detail: Schema.optionalWith(Schema.String, optional),
+  }),
+)
+export type EarlierResult = typeof EarlierResult.Type
+
 /**
- * A batch that version 1.0 recorded: up to 50 successive URLs of the list, known by their
+ * A batch that an earlier version recorded: up to 50 successive URLs of the list, known by their
  * fingerprint.
  */
 export interface EarlierBatch {
@@ -21,7 +37,7 @@ export interface EarlierBatch {
   readonly sentAt: number
   readonly creditsUsed: number
   /** One result per URL; null without an answer. */
-  readonly results: ReadonlyArray<CompactOutcome> | null
+  readonly results: ReadonlyArray<EarlierResult> | null
 }
 
 /** The methods reject with JournalFailed. */

@@ -1,10 +1,10 @@
-/** Takes over the batches that version 1.0 recorded. */
+/** Takes over the batches that earlier versions recorded. */
 import { createHash } from "node:crypto"
 import type { Judge } from "../client/Targets.ts"
 import { maxUrls } from "../contract/Limits.ts"
 import { expand } from "../Metrics.ts"
 import type { Batch, Journal } from "../run/Journal.ts"
-import type { EarlierBatch } from "./CheckJournal.ts"
+import type { EarlierBatch, EarlierResult } from "./CheckJournal.ts"
 
 /**
  * Stores those batches in the journal whose URLs are still successive URLs of the list. Returns how
@@ -30,25 +30,40 @@ export const adopt = async (
 
 /** Finds the place of each batch. Lines may have been added or removed before it. */
 const find = (earlier: ReadonlyArray<EarlierBatch>, list: ReadonlyArray<string>) => {
-  const left = new Map(earlier.map((batch) => [batch.fingerprint, batch]))
+  const left = new Map(
+    earlier.map((batch) => [batch.fingerprint.replace(withProvenance, ""), batch]),
+  )
   const lengths = new Set([maxUrls, ...earlier.flatMap(({ results }) => results?.length ?? [])])
   return list.flatMap((_, start) =>
     [...new Set([...lengths, list.length - start])].flatMap((length) => {
       if (left.size === 0 || length > Math.min(maxUrls, list.length - start)) return []
       const urls = list.slice(start, start + length)
-      const batch = left.get(fingerprintOf(urls))
+      const fingerprint = fingerprintOf(urls)
+      const batch = left.get(fingerprint)
       if (batch === undefined) return []
-      left.delete(batch.fingerprint)
+      left.delete(fingerprint)
       return [{ batch, urls }]
     }),
   )
 }
 
+type Facts = Extract<
+  EarlierResult,
+  { readonly domainAuthority: number } | { readonly reason: string }
+>
+
+/** True for a result of the versions that asked for the provenance. */
+const hasFacts = (result: EarlierResult): result is Facts =>
+  typeof result === "object" && ("domainAuthority" in result || "reason" in result)
+
+/** The end of the fingerprint of a batch that asked for the provenance. */
+const withProvenance = " with provenance"
+
 const fingerprintOf = (urls: ReadonlyArray<string>) =>
   createHash("sha256").update(JSON.stringify(urls)).digest("base64")
 
 const batchOf = (
-  { creditsUsed, key, results, sentAt }: EarlierBatch,
+  { creditsUsed, fingerprint, key, results, sentAt }: EarlierBatch,
   urls: ReadonlyArray<string>,
   targets: ReadonlyMap<string, string>,
 ): Batch => {
@@ -56,11 +71,15 @@ const batchOf = (
     const target = targets.get(url)
     return target === undefined ? { url } : { url, target }
   })
-  const batch = { key, items, sentAt, provenance: false }
+  const batch = { key, items, sentAt, provenance: fingerprint.endsWith(withProvenance) }
   if (results === null) return batch
   const outcomes = results.map((result, i) => ({
     url: urls[i] ?? "",
-    ...(typeof result === "string" ? { reason: result } : expand(result)),
+    ...(typeof result === "string"
+      ? { reason: result }
+      : hasFacts(result)
+        ? result
+        : expand(result)),
   }))
   // Nobody recorded when the answer came.
   return { ...batch, answer: { outcomes, creditsUsed, answeredAt: sentAt } }

@@ -7,12 +7,12 @@ import * as SqliteClient from "@effect/sql-sqlite-node/SqliteClient"
 import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
+import * as ParseResult from "effect/ParseResult"
 import * as Schema from "effect/Schema"
 import type * as Scope from "effect/Scope"
 import * as v from "valibot"
-import { type CheckJournal, JournalFailed } from "../bulk/CheckJournal.ts"
+import { type CheckJournal, EarlierResult, JournalFailed } from "../bulk/CheckJournal.ts"
 import { refuseLink } from "../bulk/refuseLink.ts"
-import { CompactOutcome } from "../Metrics.ts"
 import { Batch, Entry } from "../run/Journal.ts"
 import * as Failure from "./Failure.ts"
 import { naming } from "./naming.ts"
@@ -131,7 +131,7 @@ const decodeEarlier = Schema.decodeUnknown(
       fingerprint: Schema.String,
       sentAt: Schema.Int,
       creditsUsed: Schema.Int,
-      results: Schema.NullOr(Schema.parseJson(Schema.Array(CompactOutcome))),
+      results: Schema.NullOr(Schema.parseJson(Schema.Array(EarlierResult))),
     }),
   ),
 )
@@ -139,11 +139,14 @@ const decodeEarlier = Schema.decodeUnknown(
 const failure =
   (filename: string) =>
   (error: unknown): JournalFailed => {
-    const code = Failure.codeOf(error)
+    const code = ParseResult.isParseError(error) ? damaged : Failure.codeOf(error)
     const [, problem = Failure.wordsOf(error)] =
       problems.find(([pattern]) => pattern.test(code)) ?? []
     return new JournalFailed({ message: `the journal ${filename}: ${problem}`, cause: error })
   }
+
+/** SQLite's code for a damaged file, which stands for contents that are no journal's too. */
+const damaged = "SQLITE_CORRUPT"
 
 /** The problem and its remedy, by SQLite's result code. */
 const problems: ReadonlyArray<readonly [pattern: RegExp, problem: string]> = [

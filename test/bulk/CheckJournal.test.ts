@@ -91,6 +91,10 @@ describe("the journal of a bulk check", () => {
         journal.read().catch((error: unknown) => error),
       )
       assert.instanceOf(error, JournalFailed)
+      assert.match(
+        error.message,
+        /list\.journal: the file is damaged, or is not a journal; move it away$/,
+      )
     }),
   )
 

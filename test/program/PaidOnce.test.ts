@@ -182,10 +182,14 @@ describe("a list that is checked more than once", () => {
   )
 })
 
-/** Writes the journal of version 1.0, in which the last batches may have no answer. */
+/**
+ * Writes the journal of version 1.0, or of the versions after it, which asked for the provenance.
+ * Batches may have no answer.
+ */
 const earlierJournal = (
   path: string,
   batches: ReadonlyArray<{ readonly urls: ReadonlyArray<string>; readonly isAnswered: boolean }>,
+  { provenance = false } = {},
 ) => {
   const journal = new DatabaseSync(path)
   journal.exec(`CREATE TABLE run (only INTEGER PRIMARY KEY, id TEXT NOT NULL, started_at INTEGER);
@@ -196,27 +200,54 @@ const earlierJournal = (
   const insert = journal.prepare("INSERT INTO batches VALUES (?, ?, ?, ?, ?)")
   batches.forEach(({ isAnswered, urls }, i) => {
     const fingerprint = createHash("sha256").update(JSON.stringify(urls)).digest("base64")
-    const results = JSON.stringify(urls.map((url) => (url === "x" ? "INVALID_URL" : [42, 7])))
+    const results = JSON.stringify(
+      urls.map((url) => {
+        if (!provenance) return url === "x" ? "INVALID_URL" : [42, 7]
+        return url === "x"
+          ? { reason: "INVALID_URL", cause: "invalid", detail: "it is none." }
+          : { domainAuthority: 42, pageAuthority: 7, provenance: sandbox }
+      }),
+    )
     const credits = isAnswered ? urls.filter((url) => url !== "x").length : 0
-    insert.run(i, fingerprint, Date.now(), credits, isAnswered ? results : null)
+    insert.run(
+      i,
+      `${fingerprint}${provenance ? " with provenance" : ""}`,
+      Date.now(),
+      credits,
+      isAnswered ? results : null,
+    )
   })
   journal.close()
 }
 
+const sandbox = {
+  provider: "sandbox",
+  source: "bought",
+  fetchedAt: "2026-11-24T08:30:00.000Z",
+  ageSeconds: 0,
+  index: null,
+}
+
 describe("the journal of an earlier version", () => {
-  for (const place of ["list.txt.journal", "out.csv.journal"]) {
-    it.scopedLive(`is taken over from ${place}, as far as it fits the list`, () =>
+  for (const [place, provenance] of [
+    ["list.txt.journal", false],
+    ["out.csv.journal", false],
+    ["out.csv.journal", true],
+  ] as const) {
+    const kind = provenance ? "with provenance, " : ""
+    it.scopedLive(`is taken over from ${place}, ${kind}as far as it fits the list`, () =>
       Effect.gen(function* () {
         const { args, cwd, key, list, paid, url } = yield* service()
         const [one, two, three] = [sites(49), sites(50, 100), sites(20, 200)]
-        earlierJournal(join(cwd, place), [
+        const batches = [
           { urls: ["x", ...one], isAnswered: true },
           { urls: two, isAnswered: true },
           { urls: three, isAnswered: false },
-        ])
+        ]
+        earlierJournal(join(cwd, place), batches, { provenance })
         // The answer to the last batch was lost: the service charged it.
         const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
-        yield* Effect.promise(() => client.check(three, { idempotencyKey: "old-2" }))
+        yield* Effect.promise(() => client.check(three, { idempotencyKey: "old-2", provenance }))
         assert.strictEqual(yield* paid, 20)
         list(["new.example.com", "x", ...one, "HTTP://SITE0.example.com", ...two, ...three])
         const done = yield* verb(cwd, [...args, "--output", "out.csv"])
