@@ -5,6 +5,13 @@ export interface Document {
   readonly title: string
   /** The page's HTML without its title. */
   readonly html: string
+  readonly headings: ReadonlyArray<Heading>
+}
+
+interface Heading {
+  readonly id: string
+  readonly text: string
+  readonly depth: number
 }
 
 /**
@@ -23,7 +30,7 @@ export const toHtml = (
   }
   const renderer = new GuideRenderer(linkOf)
   const html = marked.parser(tokens, { renderer })
-  return { title: textOf(title["tokens"] ?? []), html }
+  return { title: textOf(title["tokens"] ?? []), html, headings: renderer.headings }
 }
 
 /** Returns a function that returns the id of a heading. The ids are the same as on GitHub. */
@@ -56,6 +63,7 @@ class GuideRenderer extends Renderer {
   private readonly linkOf: (href: string) => string | undefined
   private readonly idOf = makeIds()
   private section = "Introduction"
+  readonly headings: Array<Heading> = []
   private regions = 0
 
   constructor(linkOf: (href: string) => string | undefined) {
@@ -65,8 +73,9 @@ class GuideRenderer extends Renderer {
 
   override heading({ depth, tokens }: Tokens.Heading): string {
     this.section = textOf(tokens)
-    const id = escape(this.idOf(this.section))
-    return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`
+    const id = this.idOf(this.section)
+    this.headings.push({ id, text: this.section, depth })
+    return `<h${depth} id="${escape(id)}">${this.parser.parseInline(tokens)}</h${depth}>\n`
   }
 
   override code({ text }: Tokens.Code): string {

@@ -28,19 +28,14 @@ export const writePages = () =>
 
 /** Builds all pages. */
 export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => {
-  const [consoleScript, consoleStyle, scalar, apiScript, apiStyle, renderGuide, guideStyle, guide] =
-    await Promise.all([
-      bundled("src/pages/main.tsx", { format: "esm", minify: true }),
-      bundled("src/pages/console.css", { minify: true }),
-      readScalar(),
-      bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
-      bundled("src/pages/apiReference.css", { minify: true }),
-      guideRenderer(),
-      bundled("src/pages/guide.css", { minify: true }),
-      Promise.all(guidePaths.map(readGuide)),
-    ])
-  const linksFrom = (folder: string) =>
-    guide.map(({ name, title }) => ({ href: folder + name, title }))
+  const [consoleScript, consoleStyle, scalar, apiScript, apiStyle, guide] = await Promise.all([
+    bundled("src/pages/main.tsx", { format: "esm", minify: true }),
+    bundled("src/pages/console.css", { minify: true }),
+    readScalar(),
+    bundled("src/pages/apiReference.ts", { format: "esm", minify: true }),
+    bundled("src/pages/apiReference.css", { minify: true }),
+    Promise.all(guidePaths.map(readGuide)),
+  ])
   return new Map<PagePath, BuiltPage>([
     [
       "/console",
@@ -58,24 +53,37 @@ export const makePages = async (): Promise<ReadonlyMap<PagePath, BuiltPage>> => 
         style: apiStyle,
         scripts: [scalar, apiScript],
         isScalar: true,
-        body: apiReference(linksFrom("docs/guide/")),
+        body: apiReference(chaptersOf(guide, "docs/guide/")),
       }),
     ],
-    ...guide.map(({ html, path, title }) => {
-      const body = renderGuide({ title, html, guide: linksFrom("") })
-      return [
-        path,
-        page({ title: `Authority metrics: ${title}`, style: guideStyle, body }),
-      ] as const
-    }),
+    ...(await guidePages(guide)),
   ])
 }
 
+const guidePages = async (guide: ReadonlyArray<GuidePage>) => {
+  const [render, script, style] = await Promise.all([
+    guideRenderer(),
+    bundled("src/pages/searchGuide.ts", { format: "esm", minify: true }),
+    bundled("src/pages/guide.css", { minify: true }),
+  ])
+  const chapters = chaptersOf(guide, "")
+  return guide.map(({ headings, html, path, title }) => {
+    const body = render({ title, html, headings, chapters })
+    return [
+      path,
+      page({ title: `Authority metrics: ${title}`, style, scripts: [script], body }),
+    ] as const
+  })
+}
+
 /** The page of the API reference, which Scalar fills: https://github.com/scalar/scalar */
-const apiReference = (guide: ReadonlyArray<{ readonly href: string; readonly title: string }>) =>
+const apiReference = (chapters: ReadonlyArray<Chapter>) =>
   [
     '<nav aria-label="Site"><a href="console">Console</a>',
-    ...guide.map(({ href, title }) => `<a href="${href}">${title}</a>`),
+    ...chapters.flatMap(({ pages, title }) => [
+      `<span>${title}</span>`,
+      ...pages.map(({ href, title }) => `<a href="${href}">${title}</a>`),
+    ]),
     '</nav><div id="api"></div>',
   ].join("")
 
@@ -93,6 +101,35 @@ const guideFolder = "/docs/guide/"
 const guidePaths = PagePath.literals.filter((path) => path.startsWith(guideFolder))
 
 const guideNames = guidePaths.map((path) => path.slice(guideFolder.length))
+
+interface Chapter {
+  readonly title: string
+  readonly pages: ReadonlyArray<{ readonly href: string; readonly title: string }>
+}
+
+/** The pages of the guide, by the people who need them. */
+const readers = [
+  { title: "For clients", names: ["client"] },
+  {
+    title: "For operators",
+    names: ["operating", "monitoring", "providers", "postgresql", "changes"],
+  },
+  { title: "For engineers", names: ["design", "ledger", "speed", "simulation"] },
+]
+
+/** Returns the chapters of the guide, with links from the folder. Throws if a page has no chapter. */
+const chaptersOf = (guide: ReadonlyArray<GuidePage>, folder: string): ReadonlyArray<Chapter> => {
+  const titles = new Map(guide.map(({ name, title }) => [name, title]))
+  const chapters = readers.map(({ names, title }) => ({
+    title,
+    pages: names.map((name) => ({ href: folder + name, title: titles.get(name) ?? name })),
+  }))
+  const homeless = guideNames.find((name) => readers.every(({ names }) => !names.includes(name)))
+  if (homeless !== undefined) throw new Error(`the page ${homeless} of the guide has no chapter`)
+  return chapters
+}
+
+type GuidePage = Awaited<ReturnType<typeof readGuide>>
 
 const readGuide = async (path: PagePath) => {
   const name = path.slice(guideFolder.length)

@@ -146,6 +146,13 @@ describe("a page of the guide as HTML", () => {
     )
   })
 
+  it("the contents of a guide page are its headings, without markup", () => {
+    assert.deepStrictEqual(toHtml("# T\n\n## A `b`\n\ntext\n\n### C & d", () => "").headings, [
+      { id: "a-b", text: "A b", depth: 2 },
+      { id: "c--d", text: "C & d", depth: 3 },
+    ])
+  })
+
   it("a guide page that contains HTML or images is refused", () => {
     assert.throws(() => html("<p style='color: red'>"), /contains no HTML/)
     assert.throws(() => html("a <b>word</b>"), /contains no HTML/)

@@ -810,4 +810,48 @@ describe.skipIf(isMissing)("the documentation pages", () => {
       }),
     timeout,
   )
+
+  it.scopedLive(
+    "the guide is searched with the keyboard, over all its pages, and asks only the service",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* service()
+        const { act, examine, page } = yield* visit(url, "/docs/guide/operating")
+        yield* examine("guide")
+        yield* act((page) => page.keyboard.press("/"))
+        yield* act((page) => page.keyboard.type("zebra crossing"))
+        yield* act((page) => page.getByRole("status").getByText("No section has all").waitFor())
+        yield* act((page) => page.getByLabel("Search the guide").fill("alerts"))
+        const found = page.getByRole("search").getByRole("link")
+        yield* act(() => found.first().waitFor())
+        assert.strictEqual(yield* act(() => found.first().innerText()), "Alerts Monitoring")
+        yield* examine("search")
+        yield* act((page) => page.keyboard.press("ArrowDown"))
+        yield* act((page) => page.keyboard.press("Enter"))
+        yield* act((page) => page.waitForURL(`${url}/docs/guide/monitoring#alerts`))
+
+        yield* act((page) => page.getByLabel("Search the guide").fill("log lines"))
+        yield* act(() => found.first().waitFor())
+        yield* act((page) => page.keyboard.press("Escape"))
+        yield* act(() => found.first().waitFor({ state: "hidden" }))
+      }),
+    timeout,
+  )
+
+  it.scopedLive(
+    "the guide has its text, its contents and its list of pages without JavaScript, but no search",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* service()
+        const options = { javaScriptEnabled: false }
+        const { act, page } = yield* visit(url, "/docs/guide/operating", options)
+        yield* act((page) => heading(page, "The settings"))
+        const contents = page.getByRole("navigation", { name: "On this page" })
+        yield* act(() => contents.getByRole("link", { name: "The settings" }).click())
+        yield* act((page) => page.waitForURL(`${url}/docs/guide/operating#the-settings`))
+        yield* act((page) => page.getByRole("link", { name: "Monitoring" }).first().waitFor())
+        assert.isFalse(yield* act((page) => page.locator("#search").isVisible()))
+      }),
+    timeout,
+  )
 })

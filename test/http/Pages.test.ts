@@ -6,6 +6,7 @@ import { gunzipSync } from "node:zlib"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
 import { makePages } from "../../scripts/pages.ts"
+import type { Answer } from "../../scripts/support/RawHttp.ts"
 import { PagePath } from "../../src/http/PagePath.ts"
 import { shared, start } from "../support/TestServer.ts"
 
@@ -177,6 +178,27 @@ describe("the guide under /docs", () => {
     )
   })
 
+  it.scopedLive(
+    "every guide page lists the operator's pages apart from the client's, and its headings",
+    () =>
+      Effect.gen(function* () {
+        const { send } = yield* running
+        for (const path of paths.filter((path) => path.startsWith("/docs/guide/"))) {
+          const { text } = yield* send({ path })
+          const [, clients = "", operators = "", engineers = ""] = text.split(/<h2>For \w+<\/h2>/)
+          assert.include(clients, 'href="client"')
+          assert.notMatch(clients, /href="(operating|monitoring)"/)
+          for (const name of ["operating", "monitoring", "postgresql"]) {
+            assert.include(operators, `href="${name}"`)
+          }
+          assert.include(engineers, 'href="design"')
+          for (const [, id] of text.matchAll(/<h[23] id="(.*?)"/g)) {
+            assert.include(text, `<a href="#${id}">`)
+          }
+        }
+      }),
+  )
+
   it.scopedLive("an unknown guide page gets 404", () =>
     Effect.gen(function* () {
       const { send } = yield* running
@@ -192,6 +214,7 @@ describe("the guide under /docs", () => {
     Effect.gen(function* () {
       const { send } = yield* running
       const linked = new Set<string>()
+      const answers = new Map<string, Answer>()
       for (const path of paths.filter((path) => path.startsWith("/docs"))) {
         const { text } = yield* send({ path })
         for (const [, href = ""] of text.matchAll(/<a href="([^"]*)"/g)) {
@@ -199,7 +222,8 @@ describe("the guide under /docs", () => {
           assert.match(pathname, /^\/mount\//, `${href} on ${path} stays within the service`)
           const target = pathname.slice("/mount".length)
           if (path === "/docs") linked.add(target)
-          const page = yield* send({ path: target })
+          const page = answers.get(target) ?? (yield* send({ path: target }))
+          answers.set(target, page)
           assert.strictEqual(page.status, 200, `${href} on ${path}`)
           if (hash !== "") assert.include(page.text, ` id="${hash.slice(1)}"`, `${href} on ${path}`)
         }
