@@ -3,14 +3,12 @@
  * and Open PageRank, the fallback, has figures for domains. All figures carry the time at which they
  * were bought.
  */
-import * as Context from "effect/Context"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
 import type { Metrics } from "../../src/Metrics.ts"
-import { MetricsCache } from "../../src/MetricsCache.ts"
 import type { MetricsProvider } from "../../src/MetricsProvider.ts"
 import * as Composed from "../../src/providers/Composed.ts"
 import * as Exchange from "../../src/providers/Exchange.ts"
@@ -118,6 +116,7 @@ export const make = ({ faults, problem, process, requestTimeoutMs, world }: Opti
     faults,
     callTimeoutMs,
     requestTimeoutMs,
+    knownMs: hasMaxAge ? minAgeMs : ttlMs,
     problem,
   })
   let refusals = 0
@@ -236,23 +235,8 @@ export const make = ({ faults, problem, process, requestTimeoutMs, world }: Opti
     watched(OpenPageRank.layer({ url: openPageRankUrl, key: secret })),
   ])
 
-  /**
-   * Notes which figures the process knows. It has them in memory before it writes them to this
-   * cache.
-   */
-  const cache = Layer.map(SqlMetricsCache.layer, (context) => {
-    const cache = Context.get(context, MetricsCache)
-    const put: typeof cache.put = (figures) => {
-      for (const { fetchedAt, page, provider } of figures) {
-        watch.learn(provider, page, fetchedAt + (hasMaxAge ? minAgeMs : ttlMs))
-      }
-      return cache.put(figures)
-    }
-    return Context.make(MetricsCache, { ...cache, put })
-  })
-
   return {
-    layer: Layer.provide(provider, cache),
+    layer: Layer.provide(provider, SqlMetricsCache.layer),
     exchange: { send },
     watch,
   }

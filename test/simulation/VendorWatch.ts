@@ -64,6 +64,8 @@ export interface Options {
   readonly callTimeoutMs: number
   /** The timeout of a request. */
   readonly requestTimeoutMs: number
+  /** How long the process must not buy figures anew. */
+  readonly knownMs: number
   /** Reports a bug. */
   readonly problem: (text: string) => void
 }
@@ -81,11 +83,6 @@ export class VendorWatch {
 
   constructor(options: Options) {
     this.options = options
-  }
-
-  /** The process knows figures until a time of its own clock. */
-  learn(provider: string, page: string, until: number): void {
-    this.known.set(`${provider} ${page}`, until)
   }
 
   /** The clock has jumped, so nobody can say what is known. */
@@ -166,12 +163,17 @@ export class VendorWatch {
     targets: NonEmptyReadonlyArray<Target>,
     exit: Exit.Exit<ReadonlyArray<Outcome>, unknown>,
   ) {
-    const { problem, process, world } = this.options
+    const { callTimeoutMs, knownMs, problem, process, world } = this.options
     call.endedAt = world.now
+    const isInTime = call.endedAt <= call.startedAt + callTimeoutMs - slackMs
+    const knownUntil = world.now + process.clockAheadMs + knownMs
     targets.forEach(({ domain, page }, i) => {
-      this.inFlight.delete(`${call.provider} ${page}`)
-      if (Exit.isSuccess(exit) && exit.value[i]?._tag === "Checked") call.pages.set(page, true)
-      else if (
+      const id = `${call.provider} ${page}`
+      this.inFlight.delete(id)
+      if (Exit.isSuccess(exit) && exit.value[i]?._tag === "Checked") {
+        call.pages.set(page, true)
+        if (isInTime) this.known.set(id, knownUntil)
+      } else if (
         !call.hasFault &&
         !call.spoilt.has(page) &&
         !call.spoilt.has(domain) &&
