@@ -16,7 +16,7 @@ import { failureOf, type MetricsProvider, ProviderError } from "../MetricsProvid
 import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
-import { Caller, several } from "./Blame.ts"
+import { type Blame, Caller, several } from "./Blame.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
 import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
@@ -35,7 +35,7 @@ export interface Options extends CircuitBreaker.Options {
  */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
-  const { blame } = options
+  const { blame, retries } = options
   const breaker = CircuitBreaker.make(options, {
     name: inner.name,
     renewalMs: renewalMs(inner, options.timeout),
@@ -62,18 +62,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
             blame.answered(account, now)
             return record(targets, outcomes)
           }),
-        onFailure: ({ message, reason }) =>
-          Effect.flatMap(MonotonicClock.now, (now) => {
-            meters.failedCalls(reason)
-            // Nobody is blamed for a used-up quota, and the circuit breaker logs it once.
-            if (reason === "Exhausted") return Effect.void
-            const warning = Effect.logWarning(
-              "A call to the provider failed. If this message repeats, run 'authority doctor'.",
-              message,
-            )
-            const blocked = blame.failed(account, reason, now)
-            return Effect.zipRight(warning, Effect.forEach(blocked, warnOfBlocked))
-          }),
+        onFailure: (error) => {
+          meters.failedCalls(error.reason)
+          return blaming(blame, account, error)
+        },
       }),
       (call) => observed(call, options.limit),
       (call) => breaker.guard(call, targets.length),
@@ -83,7 +75,9 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   const callUntil = (targets: NonEmptyReadonlyArray<Target>, deadline: number, account: string) =>
     call(targets, account).pipe(
       // A call for several accounts is not retried: each account is then asked for on its own.
-      account === several ? identity : Effect.catchAll(retried(call(targets, account), deadline)),
+      account === several
+        ? identity
+        : Effect.catchAll(retried(call(targets, account), { deadline, retries })),
       Effect.tapErrorTag("ProviderError", ({ reason }) =>
         Effect.map(MonotonicClock.now, (now) => {
           const [first, ...others] = targets
@@ -91,21 +85,6 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
         }),
       ),
     )
-
-  // Starts with the error of the first attempt, because most attempts need no schedule.
-  const retried = (call: Call, deadline: number) => (error: CallError) => {
-    let attempts = 0
-    return Effect.retry(
-      Effect.suspend(() => (attempts++ === 0 ? Effect.fail(error) : call)),
-      {
-        times: options.retries,
-        while: isTransient,
-        schedule: Schedule.whileOutputEffect(backOff, (wait) =>
-          Effect.map(MonotonicClock.now, (now) => now + Duration.toMillis(wait) < deadline),
-        ),
-      },
-    )
-  }
 
   return {
     ...inner,
@@ -120,6 +99,19 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       ),
   }
 }
+
+/** Logs a failed call, and says whose fault it is. */
+const blaming = (blame: Blame, account: string, { message, reason }: ProviderError) =>
+  Effect.flatMap(MonotonicClock.now, (now) => {
+    // Nobody is blamed for a used-up quota, and the circuit breaker logs it once.
+    if (reason === "Exhausted") return Effect.void
+    const warning = Effect.logWarning(
+      "A call to the provider failed. If this message repeats, run 'authority doctor'.",
+      message,
+    )
+    const blocked = blame.failed(account, reason, now)
+    return Effect.zipRight(warning, Effect.forEach(blocked, warnOfBlocked))
+  })
 
 // Counts the outcomes of targets, and logs the vendor's reason for each failure.
 const recorder =
@@ -163,6 +155,23 @@ const renewalMs = (
         Effect.timeout(timeout),
         Effect.catchAll(() => Effect.succeedNone),
       )
+
+// Starts with the error of the first attempt, because most attempts need no schedule.
+const retried =
+  (call: Call, { deadline, retries }: { readonly deadline: number; readonly retries: number }) =>
+  (error: CallError) => {
+    let attempts = 0
+    return Effect.retry(
+      Effect.suspend(() => (attempts++ === 0 ? Effect.fail(error) : call)),
+      {
+        times: retries,
+        while: isTransient,
+        schedule: Schedule.whileOutputEffect(backOff, (wait) =>
+          Effect.map(MonotonicClock.now, (now) => now + Duration.toMillis(wait) < deadline),
+        ),
+      },
+    )
+  }
 
 type Call = Effect.Effect<ReadonlyArray<Outcome>, CallError>
 

@@ -3,6 +3,7 @@
  * each account alone. A failed call for one account is halved, to find the target at fault.
  */
 import * as Arr from "effect/Array"
+import type * as Cause from "effect/Cause"
 import * as Effect from "effect/Effect"
 import * as Deadline from "../Deadline.ts"
 import { missing, providerFailed } from "../Metrics.ts"
@@ -79,13 +80,16 @@ export const make = (
           )
     return Effect.catchAllCause(asking, (cause) => {
       tickets.answerAll(batch, broken)
-      return Effect.logError(
-        "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
-        cause,
-      )
+      return logBug(cause)
     })
   }
 }
+
+const logBug = (cause: Cause.Cause<never>) =>
+  Effect.logError(
+    "A bug made a lookup of figures fail. The affected URLs got SERVER_ERROR and were not charged. Please report the stack trace in the field 'cause'.",
+    cause,
+  )
 
 /** The latest deadline of all requests that wait for the batch, on the monotonic clock. */
 const lastDeadline = (batch: Batch) => {

@@ -17,13 +17,49 @@ import { nextPage } from "./paging.ts"
 export const make = (
   queries: Queries,
 ): Pick<CreditLedger["Type"], "statement" | "totals" | "verify"> => {
-  const entriesOf = (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
+  const entriesOf = entriesIn(queries)
+
+  return {
+    statement: (account, { since = -Infinity, until = Infinity }) =>
+      entriesOf(account).pipe(
+        Stream.mapEffect(
+          Either.mapLeft(
+            (problem) =>
+              new StoreFailure({
+                message: `account ${account}: ${problem}; run 'authority credits verify'`,
+              }),
+          ),
+        ),
+        Stream.orDie,
+        Stream.filter(({ at }) => since <= at && at < until),
+      ),
+
+    totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
+      const sums = yield* queries.heldByAll
+      const counts = yield* Effect.forEach(amounts, queries.accountsBelow)
+      return {
+        held: creditsOf(sums.reduce((sum, { held }) => sum + held, 0)),
+        accountsBelow: counts.map(([count]) => count?.accounts ?? 0),
+      }
+    }, Failure.orDie),
+
+    verify: verifying(queries),
+  }
+}
+
+const entriesIn =
+  (queries: Queries) =>
+  (account: AccountId): Stream.Stream<Audit.ReadEntry> =>
     Stream.paginateChunkEffect(0, (after) =>
       Effect.map(Failure.orDie(queries.entriesAfter({ account, after })), (page) => [
         Chunk.unsafeFromArray(page.map(readEntry)),
         Option.map(nextPage(page), ({ sequence }) => sequence),
       ]),
     )
+
+/** Audits the books of every account, and looks for rows that no book has. */
+const verifying = (queries: Queries) => {
+  const entriesOf = entriesIn(queries)
 
   const audited = Stream.paginateChunkEffect("", (after) =>
     Effect.map(Failure.orDie(queries.booksAfter(after)), (page) => [
@@ -68,36 +104,11 @@ export const make = (
     ).pipe(Stream.take(Audit.maxProblems), Stream.runCollect),
   )
 
-  return {
-    statement: (account, { since = -Infinity, until = Infinity }) =>
-      entriesOf(account).pipe(
-        Stream.mapEffect(
-          Either.mapLeft(
-            (problem) =>
-              new StoreFailure({
-                message: `account ${account}: ${problem}; run 'authority credits verify'`,
-              }),
-          ),
-        ),
-        Stream.orDie,
-        Stream.filter(({ at }) => since <= at && at < until),
-      ),
-
-    totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
-      const sums = yield* queries.heldByAll
-      const counts = yield* Effect.forEach(amounts, queries.accountsBelow)
-      return {
-        held: creditsOf(sums.reduce((sum, { held }) => sum + held, 0)),
-        accountsBelow: counts.map(([count]) => count?.accounts ?? 0),
-      }
-    }, Failure.orDie),
-
-    verify: Effect.gen(function* () {
-      const verification = yield* audited
-      return Audit.withProblems(verification, [
-        ...(yield* withoutAccount).flat(),
-        ...(yield* badHolds),
-      ])
-    }),
-  }
+  return Effect.gen(function* () {
+    const verification = yield* audited
+    return Audit.withProblems(verification, [
+      ...(yield* withoutAccount).flat(),
+      ...(yield* badHolds),
+    ])
+  })
 }

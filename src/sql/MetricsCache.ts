@@ -22,56 +22,9 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
 
-    const find = SqlSchema.findAll({
-      Request: Schema.Struct({
-        provider: Schema.String,
-        pages: Schema.Array(Schema.String),
-        since: Schema.Number,
-      }),
-      Result: Row,
-      execute: ({ pages, provider, since }) => sql`
-        SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
-          vendor_index, of_domain
-        FROM figures
-        WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`,
-    })
-
-    const findObservations = SqlSchema.findAll({
-      Request: Schema.Struct({ page: Schema.String, since: Schema.Number, limit: Schema.Int }),
-      Result: ObservationRow,
-      // The key of `figures` begins with the provider, so this finds the providers one by one.
-      execute: ({ limit, page, since }) => sql`
-        WITH RECURSIVE providers (name) AS (
-          SELECT MIN(provider) FROM figures
-          UNION ALL
-          SELECT (SELECT MIN(provider) FROM figures WHERE provider > name)
-          FROM providers WHERE name IS NOT NULL
-        )
-        SELECT provider, COALESCE(since, fetched_at) AS fetched_at, fetched_at AS last_fetched_at,
-          vendor_index, domain_authority, page_authority, spam_score, 0 AS of_vendor
-        FROM providers JOIN figures ON provider = name
-        WHERE page = ${page} AND fetched_at > ${since}
-        UNION ALL
-        SELECT provider, fetched_at, last_fetched_at, vendor_index, domain_authority,
-          page_authority, spam_score, of_vendor
-        FROM observations
-        WHERE page = ${page} AND stored_at > ${since}
-        ORDER BY fetched_at DESC, provider LIMIT ${limit}`,
-    })
-
+    const { deleteFigures, deleteObservations, find, findObservations } = queriesOf(sql)
     const insertFigures = BulkRows.inserter(sql, figuresTable)
     const insertPast = BulkRows.inserter(sql, pastTable)
-
-    const deleteFigures = (until: number) => sql`
-      DELETE FROM figures WHERE (provider, page) IN (
-        SELECT provider, page FROM figures WHERE fetched_at <= ${until} LIMIT ${sweepSize}
-      ) RETURNING page`
-
-    const deleteObservations = (until: number) => sql`
-      DELETE FROM observations WHERE (page, provider, fetched_at) IN (
-        SELECT page, provider, fetched_at FROM observations
-        WHERE stored_at <= ${until} LIMIT ${sweepSize}
-      ) RETURNING page`
 
     return MetricsCache.of({
       get: Effect.fn("MetricsCache.get")((provider, pages, since) =>
@@ -114,6 +67,56 @@ export const layer: Layer.Layer<MetricsCache, never, SqlClient.SqlClient> = Laye
     })
   }),
 )
+
+const queriesOf = (sql: SqlClient.SqlClient) => ({
+  find: SqlSchema.findAll({
+    Request: Schema.Struct({
+      provider: Schema.String,
+      pages: Schema.Array(Schema.String),
+      since: Schema.Number,
+    }),
+    Result: Row,
+    execute: ({ pages, provider, since }) => sql`
+      SELECT provider, page, domain_authority, page_authority, spam_score, fetched_at,
+        vendor_index, of_domain
+      FROM figures
+      WHERE provider = ${provider} AND page IN ${sql.in(pages)} AND fetched_at > ${since}`,
+  }),
+
+  findObservations: SqlSchema.findAll({
+    Request: Schema.Struct({ page: Schema.String, since: Schema.Number, limit: Schema.Int }),
+    Result: ObservationRow,
+    // The key of `figures` begins with the provider, so this finds the providers one by one.
+    execute: ({ limit, page, since }) => sql`
+      WITH RECURSIVE providers (name) AS (
+        SELECT MIN(provider) FROM figures
+        UNION ALL
+        SELECT (SELECT MIN(provider) FROM figures WHERE provider > name)
+        FROM providers WHERE name IS NOT NULL
+      )
+      SELECT provider, COALESCE(since, fetched_at) AS fetched_at, fetched_at AS last_fetched_at,
+        vendor_index, domain_authority, page_authority, spam_score, 0 AS of_vendor
+      FROM providers JOIN figures ON provider = name
+      WHERE page = ${page} AND fetched_at > ${since}
+      UNION ALL
+      SELECT provider, fetched_at, last_fetched_at, vendor_index, domain_authority,
+        page_authority, spam_score, of_vendor
+      FROM observations
+      WHERE page = ${page} AND stored_at > ${since}
+      ORDER BY fetched_at DESC, provider LIMIT ${limit}`,
+  }),
+
+  deleteFigures: (until: number) => sql`
+    DELETE FROM figures WHERE (provider, page) IN (
+      SELECT provider, page FROM figures WHERE fetched_at <= ${until} LIMIT ${sweepSize}
+    ) RETURNING page`,
+
+  deleteObservations: (until: number) => sql`
+    DELETE FROM observations WHERE (page, provider, fetched_at) IN (
+      SELECT page, provider, fetched_at FROM observations
+      WHERE stored_at <= ${until} LIMIT ${sweepSize}
+    ) RETURNING page`,
+})
 
 /** Every process writes the rows in the same order, which prevents deadlocks. */
 const byPage = Order.combine(
