@@ -6,6 +6,7 @@ import * as Context from "effect/Context"
 import * as Data from "effect/Data"
 import type * as Effect from "effect/Effect"
 import * as Schema from "effect/Schema"
+import type { Search } from "./Search.ts"
 
 export const AccountId = Schema.String.pipe(Schema.brand("AccountId"))
 export type AccountId = typeof AccountId.Type
@@ -34,6 +35,11 @@ export class Account extends Schema.Class<Account>("Account")({
    * A plain string, because accounts of earlier versions may have names that `AccountName` refuses.
    */
   name: Schema.String,
+  /** When the account was suspended, in epoch milliseconds; null when it is not. */
+  suspendedAt: Schema.NullOr(Schema.Int).pipe(
+    Schema.propertySignature,
+    Schema.withConstructorDefault(() => null),
+  ),
 }) {}
 
 /** The account for which a batch is checked. Providers use it to share their capacity fairly. */
@@ -73,5 +79,14 @@ export class Accounts extends Context.Tag("authority/Accounts")<
     readonly find: (nameOrId: string) => Effect.Effect<Account, AccountNotFound>
     /** All accounts, sorted by name. */
     readonly list: Effect.Effect<ReadonlyArray<Account>>
+    /** Finds accounts by their names, and by the labels and starts of their keys. */
+    readonly search: (search: Search) => Effect.Effect<ReadonlyArray<Account>>
+    /**
+     * Suspends an account: none of its keys is admitted, and nothing else of it changes. An account
+     * that is suspended already keeps its time. Fails with AccountNotFound.
+     */
+    readonly suspend: (id: AccountId) => Effect.Effect<Account, AccountNotFound>
+    /** Ends a suspension, if there is one. Fails with AccountNotFound. */
+    readonly resume: (id: AccountId) => Effect.Effect<Account, AccountNotFound>
   }
 >() {}

@@ -6,6 +6,8 @@ import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { AccountId } from "./Account.ts"
 import { Budget } from "./ledger/Budget.ts"
+import * as Scope from "./Scope.ts"
+import * as Search from "./Search.ts"
 import { latestTime } from "./time/TimeSpan.ts"
 
 export const ApiKeyId = Schema.String.pipe(Schema.brand("ApiKeyId"))
@@ -30,6 +32,8 @@ export const ApiKey = Schema.Struct({
    * expire. A key that a rotation replaces may end earlier.
    */
   lifetimeMs: Schema.NullOr(Schema.Int),
+  /** A record without scopes is from an earlier version, and has all of them. */
+  scopes: Schema.optionalWith(Scope.Scopes, { default: () => Scope.all }),
   revokedAt: Schema.NullOr(Schema.Int),
   lastUsedAt: Schema.NullOr(Schema.Int),
   /** Null or absent for a key without a budget. */
@@ -85,14 +89,14 @@ export interface IssuedKey {
 }
 
 /** The properties of a key that a rotation passes on to the new key. */
-export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs" | "budget">
+export type Terms = Pick<ApiKey, "accountId" | "label" | "lifetimeMs" | "scopes" | "budget">
 
 /**
  * Makes a key that is valid from `now` (epoch milliseconds). Throws when a `Date` cannot hold the
  * time at which the key expires.
  */
 export const issue = (
-  { accountId, budget = null, label, lifetimeMs }: Terms,
+  { accountId, budget = null, label, lifetimeMs, scopes }: Terms,
   now: number,
 ): IssuedKey => {
   const key = generate()
@@ -104,6 +108,7 @@ export const issue = (
     createdAt: now,
     expiresAt: lifetimeMs === null ? null : Expiry.make(now + lifetimeMs),
     lifetimeMs,
+    scopes,
     revokedAt: null,
     lastUsedAt: null,
     budget,
@@ -118,17 +123,22 @@ export const issue = (
 export const endAfterGrace = (key: ApiKey, now: number, graceMs: number): number =>
   Expiry.make(Math.min(now + graceMs, key.expiresAt ?? Number.POSITIVE_INFINITY))
 
-/** Makes the Terms of a new key. Without `expiresIn` the key does not expire. */
+/**
+ * Makes the Terms of a new key. Without `expiresIn` the key does not expire, and without `scopes` it
+ * has all of them.
+ */
 export const terms = (options: {
   readonly account: AccountId
   readonly label?: string | undefined
   readonly expiresIn?: Duration.Duration | undefined
   readonly budget?: Budget | undefined
+  readonly scopes?: ReadonlyArray<Scope.Scope> | undefined
 }): Terms => ({
   accountId: options.account,
   label: options.label ?? null,
   lifetimeMs: options.expiresIn === undefined ? null : Duration.toMillis(options.expiresIn),
   budget: options.budget ?? null,
+  scopes: options.scopes ?? Scope.all,
 })
 
 /** Checks a key's format and checksum, so that a mistyped key is refused without a query. */
@@ -144,4 +154,4 @@ export const hash = (key: Redacted.Redacted<string>): KeyHash =>
   KeyHash.make(sha256(Redacted.value(key)).toString("hex"))
 
 const start = (key: Redacted.Redacted<string>): string =>
-  Redacted.value(key).slice(0, prefix.length + 6)
+  Redacted.value(key).slice(0, Search.startLength)

@@ -8,11 +8,15 @@ import type { AccountId } from "./Account.ts"
 import type { ApiKey, ApiKeyId, IssuedKey, UnreadableKey } from "./ApiKey.ts"
 import type { Peekable } from "./Direct.ts"
 import type { Budget } from "./ledger/Budget.ts"
+import type { Scope } from "./Scope.ts"
+import type { Search } from "./Search.ts"
 import type { StoreTimeout } from "./StoreTimeout.ts"
 
 /** A key, and what a request must know of the account that owns the key. */
 export interface AccountKey extends ApiKey {
   readonly accountName: string
+  /** When the account was suspended, in epoch milliseconds; null when it is not. */
+  readonly accountSuspendedAt: number | null
 }
 
 /** The API key of the current request. */
@@ -41,6 +45,8 @@ export class ApiKeyNotFound extends Data.TaggedError("ApiKeyNotFound")<{
 export interface Change {
   /** Null for a key without a label. */
   readonly label?: string | null | undefined
+  /** At least one. */
+  readonly scopes?: ReadonlyArray<Scope> | undefined
   /** Null for a key without a budget. */
   readonly budget?: Budget | null | undefined
 }
@@ -50,24 +56,28 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
   ApiKeys,
   {
     /**
-     * Returns the record of a usable key, and the name of its account. Fails with InvalidApiKey, or with StoreTimeout when the
-     * store does not answer by the Deadline.
+     * Returns the record of a usable key, even when its account is suspended. Fails with
+     * InvalidApiKey, or with StoreTimeout when the store does not answer by the Deadline.
      */
     readonly authenticate: Peekable<
       [key: Redacted.Redacted<string>],
       AccountKey,
       InvalidApiKey | StoreTimeout
     >
-    /** Issues a key for an account. Without `expiresIn` the key does not expire. */
+    /**
+     * Issues a key for an account. Without `expiresIn` the key does not expire. Without `scopes` it
+     * has all of them.
+     */
     readonly issue: (options: {
       readonly account: AccountId
       readonly label?: string | undefined
       readonly expiresIn?: Duration.Duration | undefined
       readonly budget?: Budget | undefined
+      readonly scopes?: ReadonlyArray<Scope> | undefined
     }) => Effect.Effect<IssuedKey>
     /**
-     * Issues a key with the same account, label and lifetime, and ends the old key after `grace`.
-     * Both keys share the old key's budget, and what is used of it.
+     * Issues a key with the same account, label, lifetime and scopes, and ends the old key after
+     * `grace`. Both keys share the old key's budget, and what is used of it.
      * Fails with ApiKeyNotFound when the old key does not exist, has expired or was revoked.
      */
     readonly rotate: (
@@ -78,10 +88,9 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
      * Changes a key that is neither revoked nor expired, and returns its record. A new budget
      * counts what the key has used since the start of the current period, and holds from the next
      * commit. It also counts for the keys that share it through a rotation. Fails with
-     * ApiKeyNotFound when the key does not exist, has expired or was revoked. Absent in a store of
-     * keys that cannot change keys.
+     * ApiKeyNotFound when the key does not exist, has expired or was revoked.
      */
-    readonly update?: (id: ApiKeyId, change: Change) => Effect.Effect<ApiKey, ApiKeyNotFound>
+    readonly update: (id: ApiKeyId, change: Change) => Effect.Effect<ApiKey, ApiKeyNotFound>
     /**
      * Revokes a key now. Changes nothing when the key is already revoked. Fails with ApiKeyNotFound
      * when no key has this id.
@@ -89,6 +98,8 @@ export class ApiKeys extends Context.Tag("authority/ApiKeys")<
     readonly revoke: (id: ApiKeyId) => Effect.Effect<RevokedKey, ApiKeyNotFound>
     /** All keys of an account, oldest first, including revoked and expired keys. */
     readonly list: (account: AccountId) => Effect.Effect<ReadonlyArray<ApiKey>>
+    /** Finds keys of all accounts, including revoked and expired keys. */
+    readonly search: (search: Search) => Effect.Effect<ReadonlyArray<AccountKey>>
     /** The damaged key records of all accounts. Every other method dies when it reads one. */
     readonly unreadable: Effect.Effect<ReadonlyArray<UnreadableKey>>
   }

@@ -3,8 +3,11 @@ import * as SqlClient from "@effect/sql/SqlClient"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import type * as Layer from "effect/Layer"
+import * as Redacted from "effect/Redacted"
 import * as Schema from "effect/Schema"
-import { AccountExists, AccountName, AccountNotFound, Accounts } from "../src/Account.ts"
+import * as TestClock from "effect/TestClock"
+import { AccountExists, AccountId, AccountName, AccountNotFound, Accounts } from "../src/Account.ts"
+import { ApiKeys } from "../src/ApiKeys.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
 import { type Ports, sqlStores, stores } from "./support/Stores.ts"
 
@@ -76,6 +79,32 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
         }),
     )
 
+    it.effect("a suspended account keeps its time until it is resumed", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const account = yield* newAccount
+        assert.isNull(account.suspendedAt)
+        yield* TestClock.setTime(1000)
+        const suspended = yield* accounts.suspend(account.id)
+        assert.deepStrictEqual({ ...suspended }, { ...account, suspendedAt: 1000 })
+        yield* TestClock.setTime(2000)
+        assert.deepStrictEqual(yield* accounts.suspend(account.id), suspended)
+        assert.deepStrictEqual(yield* accounts.find(account.name), suspended)
+        assert.deepStrictEqual(yield* accounts.resume(account.id), account)
+        assert.deepStrictEqual(yield* accounts.resume(account.id), account)
+        assert.deepStrictEqual(yield* accounts.find(account.id), account)
+      }),
+    )
+
+    it.effect("an unknown account is neither suspended nor resumed", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const id = AccountId.make("none")
+        assert.instanceOf(yield* Effect.flip(accounts.suspend(id)), AccountNotFound)
+        assert.instanceOf(yield* Effect.flip(accounts.resume(id)), AccountNotFound)
+      }),
+    )
+
     it.effect("the list of accounts has every account, sorted by name", () =>
       Effect.gen(function* () {
         const accounts = yield* Accounts
@@ -89,7 +118,57 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     )
   })
 
-for (const [name, store] of stores) suite(name, store)
+for (const [name, store] of stores) {
+  suite(name, store)
+
+  layer(store)(`the search for accounts in ${name}`, (it) => {
+    const named = (name: string) =>
+      Effect.flatMap(Accounts, (accounts) => Effect.orDie(accounts.create(AccountName.make(name))))
+
+    const found = (text?: string) =>
+      Effect.flatMap(Accounts, (accounts) =>
+        Effect.map(accounts.search({ text, limit: 100 }), (rows) => rows.map(({ name }) => name)),
+      )
+
+    it.effect("accounts are found by a part of their name, a label or the start of a key", () =>
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        const acme = yield* named("Acme.example")
+        yield* named("a_b")
+        yield* named("a-b")
+        yield* named("ÉCOLE")
+        const { key, record } = yield* keys.issue({ account: acme.id, label: "Rank 100% tracker" })
+        yield* keys.issue({ account: acme.id, label: "rank of the blog" })
+
+        assert.deepStrictEqual(yield* found(), ["ÉCOLE", "a-b", "a_b", "Acme.example"])
+        assert.deepStrictEqual(yield* found("aCmE"), ["Acme.example"])
+        assert.deepStrictEqual(yield* found("RANK"), ["Acme.example"])
+        assert.deepStrictEqual(yield* found("0% T"), ["Acme.example"])
+        assert.deepStrictEqual(yield* found("0_"), [])
+        assert.deepStrictEqual(yield* found("A_"), ["a_b"])
+        assert.deepStrictEqual(yield* found("!"), [])
+        assert.deepStrictEqual(yield* found("Écol"), ["ÉCOLE"])
+        assert.deepStrictEqual(yield* found("école"), [])
+        assert.deepStrictEqual(yield* found(record.start.slice(0, 5)), ["Acme.example"])
+        assert.deepStrictEqual(yield* found(Redacted.value(key)), ["Acme.example"])
+        assert.deepStrictEqual(yield* found("am_"), [])
+        assert.deepStrictEqual(yield* found("'; DROP TABLE accounts; --"), [])
+      }),
+    )
+
+    it.effect("the pages of a search have each account once, newest first", () =>
+      Effect.gen(function* () {
+        yield* Effect.forEach(["page-1", "page-2", "page-3"], named)
+        const accounts = yield* Accounts
+        const page = (before?: string) => accounts.search({ text: "page-", limit: 2, before })
+        const first = yield* page()
+        const second = yield* page(first.at(-1)?.id)
+        const names = [first, second].map((rows) => rows.map(({ name }) => name))
+        assert.deepStrictEqual(names, [["page-3", "page-2"], ["page-1"]])
+      }),
+    )
+  })
+}
 
 for (const [name, store] of sqlStores) {
   layer(store)(`Accounts in ${name}, from an earlier version`, (it) => {
@@ -102,7 +181,10 @@ for (const [name, store] of sqlStores) {
         assert.deepStrictEqual(yield* accounts.find(victim.id), victim)
         assert.deepStrictEqual(yield* accounts.find(victim.name), victim)
         const found = yield* accounts.find(impostor.id)
-        assert.deepStrictEqual({ ...found }, { id: impostor.id, name: victim.id })
+        assert.deepStrictEqual(
+          { ...found },
+          { id: impostor.id, name: victim.id, suspendedAt: null },
+        )
         assert.deepInclude(yield* accounts.list, found)
       }),
     )

@@ -11,9 +11,10 @@ import * as Layer from "effect/Layer"
 import * as Redacted from "effect/Redacted"
 import * as Scope from "effect/Scope"
 import * as TestClock from "effect/TestClock"
-import { AccountId } from "../src/Account.ts"
+import { AccountId, AccountName, Accounts } from "../src/Account.ts"
 import * as ApiKey from "../src/ApiKey.ts"
 import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../src/ApiKeys.ts"
+import type * as Scopes from "../src/Scope.ts"
 import { failWithStoreFailure, StoreFailure } from "../src/StoreFailure.ts"
 import { newAccount } from "../scripts/support/accounts.ts"
 import {
@@ -27,7 +28,11 @@ import {
 
 /** Creates an account and a key for it. */
 const issued = (
-  options: { readonly label?: string; readonly expiresIn?: Duration.Duration } = {},
+  options: {
+    readonly label?: string
+    readonly expiresIn?: Duration.Duration
+    readonly scopes?: ReadonlyArray<Scopes.Scope>
+  } = {},
 ) =>
   Effect.gen(function* () {
     const { id: account } = yield* newAccount
@@ -46,7 +51,7 @@ const admits = (key: Redacted.Redacted<string>) =>
 const mistyped = (text: string, index: number) =>
   text.slice(0, index) + (text[index] === "x" ? "y" : "x") + text.slice(index + 1)
 
-const terms = { accountId: AccountId.make("a"), label: null, lifetimeMs: null }
+const terms = ApiKey.terms({ account: AccountId.make("a") })
 
 const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
   layer(store)(`ApiKeys in ${name}`, (it) => {
@@ -245,6 +250,68 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
       )
     })
 
+    describe("scopes and labels", () => {
+      it.effect("an API key without scopes has both, and a rotation passes scopes on", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          assert.deepStrictEqual((yield* issued()).record.scopes, ["check", "read"])
+          const { key, record } = yield* issued({ scopes: ["read"] })
+          assert.deepStrictEqual((yield* keys.authenticate(key)).scopes, ["read"])
+          const successor = yield* keys.rotate(record.id, Duration.zero)
+          assert.deepStrictEqual((yield* keys.authenticate(successor.key)).scopes, ["read"])
+        }),
+      )
+
+      it.effect("a change of an API key changes what it names, and nothing else", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const { account, key, record } = yield* issued({
+            label: "crawler",
+            expiresIn: Duration.days(1),
+          })
+          const read = { ...record, scopes: ["read" as const] }
+          assert.deepStrictEqual(yield* keys.update(record.id, { scopes: ["read"] }), read)
+          assert.deepStrictEqual(yield* keys.update(record.id, {}), read)
+          const named = { ...read, label: "tracker" }
+          assert.deepStrictEqual(yield* keys.update(record.id, { label: "tracker" }), named)
+          assert.deepStrictEqual(yield* keys.list(account), [named])
+          const both = { label: null, scopes: ["check" as const, "read" as const] }
+          assert.deepStrictEqual(yield* keys.update(record.id, both), { ...named, ...both })
+          assert.deepStrictEqual((yield* keys.authenticate(key)).scopes, both.scopes)
+        }),
+      )
+
+      it.effect("a revoked, expired or unknown API key is not changed", () =>
+        Effect.gen(function* () {
+          const keys = yield* ApiKeys
+          const revoked = yield* issued()
+          yield* keys.revoke(revoked.record.id)
+          const expired = yield* issued({ expiresIn: Duration.hours(1) })
+          yield* TestClock.adjust("1 hour")
+          for (const id of [revoked.record.id, expired.record.id, ApiKey.ApiKeyId.make("none")]) {
+            const error = yield* Effect.flip(keys.update(id, { label: "no" }))
+            assert.instanceOf(error, ApiKeyNotFound)
+            assert.strictEqual(error.id, id)
+          }
+          assert.isNull((yield* keys.list(revoked.account))[0]?.label)
+        }),
+      )
+
+      it.effect("a key of a suspended account is authenticated, and says since when", () =>
+        Effect.gen(function* () {
+          const accounts = yield* Accounts
+          const keys = yield* ApiKeys
+          const { account, key } = yield* issued()
+          const { name } = yield* accounts.find(account)
+          const authenticated = yield* keys.authenticate(key)
+          assert.deepInclude(authenticated, { accountName: name, accountSuspendedAt: null })
+          const { suspendedAt } = yield* accounts.suspend(account)
+          assert.isNumber(suspendedAt)
+          assert.strictEqual((yield* keys.authenticate(key)).accountSuspendedAt, suspendedAt)
+        }),
+      )
+    })
+
     describe("the list of an account's keys", () => {
       it.effect(
         "an account's API keys are listed oldest first, with revoked keys and without secrets",
@@ -279,7 +346,42 @@ const suite = (name: string, store: Layer.Layer<Ports, unknown>) =>
     })
   })
 
-for (const [name, store] of stores) suite(name, store)
+for (const [name, store] of stores) {
+  suite(name, store)
+
+  layer(store)(`the search for API keys in ${name}`, (it) => {
+    it.effect("API keys are found by account, label or start, newest first and page by page", () =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const keys = yield* ApiKeys
+        const { id: account } = yield* accounts.create(AccountName.make("Acme"))
+        const first = yield* keys.issue({ account, label: "Blog" })
+        const { account: other, ...second } = yield* issued({ label: "acme's blog" })
+        const third = yield* keys.issue({ account })
+        yield* keys.revoke(first.record.id)
+        yield* accounts.suspend(other)
+        const found = (text?: string, limit = 10, before?: string) =>
+          Effect.map(keys.search({ text, limit, before }), (rows) => rows.map(({ id }) => id))
+        const [one, two, three] = [first.record.id, second.record.id, third.record.id]
+
+        assert.deepStrictEqual(yield* found(), [three, two, one])
+        assert.deepStrictEqual(yield* found("aCME"), [three, two, one])
+        assert.deepStrictEqual(yield* found("bLOG"), [two, one])
+        assert.deepStrictEqual(yield* found("%"), [])
+        assert.deepStrictEqual(yield* found(second.record.start), [two])
+        assert.deepStrictEqual(yield* found(Redacted.value(third.key)), [three])
+        assert.deepStrictEqual(yield* found("am"), [])
+        assert.deepStrictEqual(yield* found("acme", 2), [three, two])
+        assert.deepStrictEqual(yield* found("acme", 2, two), [one])
+
+        const [row] = yield* keys.search({ text: second.record.start, limit: 1 })
+        const { name, suspendedAt } = yield* accounts.find(other)
+        const owner = { accountName: name, accountSuspendedAt: suspendedAt }
+        assert.deepStrictEqual(row, { ...second.record, ...owner })
+      }),
+    )
+  })
+}
 
 for (const [name, store] of sqlStores) {
   layer(store)(`the api_keys table in ${name}`, (it) => {

@@ -1,6 +1,7 @@
 /**
  * Caches usable API keys for a few seconds, so that a client's next request costs no query. A key
- * that another process revokes works until its cache entry expires.
+ * that another process revokes or changes, or whose account is suspended, stays the same until its
+ * cache entry expires.
  */
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
@@ -66,17 +67,12 @@ export const layer: Layer.Layer<ApiKeys, never, ApiKeys> = Layer.effect(
     return ApiKeys.of({
       ...keys,
       authenticate: peekable(recall, ask),
-      ...(keys.update !== undefined && { update: updating(keys.update, forgetAll) }),
       rotate: (id, grace) => Effect.ensuring(keys.rotate(id, grace), forgetAll),
+      update: (id, change) => Effect.ensuring(keys.update(id, change), forgetAll),
       revoke: (id) => Effect.ensuring(keys.revoke(id), forgetAll),
     })
   }),
 )
-
-const updating =
-  (update: NonNullable<ApiKeys["Type"]["update"]>, forgetAll: Effect.Effect<void>): typeof update =>
-  (id, change) =>
-    Effect.ensuring(update(id, change), forgetAll)
 
 const orTimeout = Option.match({
   onNone: () => Effect.fail(new StoreTimeout({ mayCharge: false })),

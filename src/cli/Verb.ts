@@ -59,6 +59,8 @@ const valuesOf = (command: Command): unknown => ({
 const messageOf = (command: Command, error: ParseResult.ParseError) => {
   const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)
   const key = issue?.path[0]
+  // A rule about all options together.
+  if (key === undefined) return `error: ${issue?.message}`
   const option = command.options.find((option) => option.attributeName() === key)
   const name =
     option === undefined ? `argument '${String(key).toUpperCase()}'` : `option '${option.flags}'`

@@ -40,25 +40,55 @@ const list = Verb.make({
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const ledger = yield* CreditLedger
-      const rows = yield* Effect.forEach(yield* accounts.list, ({ id, name }) =>
+      const rows = yield* Effect.forEach(yield* accounts.list, ({ id, name, suspendedAt }) =>
         Effect.map(ledger.balance(id), (balance) => ({
           id,
           name,
           available: Balance.available(balance),
+          suspended: suspendedAt !== null,
         })),
       )
       yield* print(
         json,
         { accounts: rows },
         table(
-          ["NAME", "AVAILABLE", "ID"],
-          rows.map(({ available, id, name }) => [name, available, id]),
+          ["NAME", "AVAILABLE", "STATE", "ID"],
+          rows.map(({ available, id, name, suspended }) => [
+            name,
+            available,
+            suspended ? "suspended" : "active",
+            id,
+          ]),
         ),
       )
     }).pipe(Effect.provide(Database.existing)),
 })
 
+/** Makes the verb `suspend` or `resume`. */
+const suspension = (act: "suspend" | "resume") =>
+  Verb.make({
+    examples: [`authority account ${act} acme`],
+    declare: (command) => command.argument("<NAME>", "name or id of the account"),
+    options: Schema.Struct({ name: Schema.String, json: Verb.json }),
+    run: ({ json, name: nameOrId }) =>
+      Effect.gen(function* () {
+        const accounts = yield* Accounts
+        const found = yield* accounts.find(nameOrId)
+        const { id, name, suspendedAt } = yield* accounts[act](found.id)
+        const suspended = suspendedAt !== null
+        yield* print(
+          json,
+          { account: { id, name }, suspended },
+          suspended
+            ? `Suspended the account ${name}. Within 5 seconds its keys get the status 403.`
+            : `The account ${name} is active. Within 5 seconds its keys work.`,
+        ).pipe(although(`the account is ${suspended ? "suspended" : "active"}`))
+      }).pipe(Effect.provide(Database.existing)),
+  })
+
 export const verb = Verb.group({
   create: ["Create an account", create],
   list: ["List the accounts and their available credits", list],
+  suspend: ["Refuse every request of an account with 403", suspension("suspend")],
+  resume: ["End the suspension of an account", suspension("resume")],
 })

@@ -464,6 +464,8 @@ const reason = (
   switch (error._tag) {
     case "Unauthorized":
       return "the service rejects the key; set AUTHORITY_API_KEY or --key to a valid one"
+    case "Forbidden":
+      return `${said}; a check needs a key with the scopes check and read, of an account that is not suspended: ask the operator of the service`
     case "InsufficientCredits":
       return said.includes("x-max-credits")
         ? `the service has raised its price since this check began: ${said}`

@@ -6,20 +6,28 @@ import { Accounts } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
 import { ApiKeys } from "../ApiKeys.ts"
 import { OutputFailed } from "../bulk/OutputFailed.ts"
+import * as Scope from "../Scope.ts"
 import { TimeSpan } from "../time/TimeSpan.ts"
 import * as Database from "./Database.ts"
-import { print, table, time } from "./Output.ts"
+import { although, print, table, time } from "./Output.ts"
 import * as Verb from "./Verb.ts"
 
 const idArgument = ["<ID>", "id of the key, from 'authority key list'"] as const
 
+const scopesOption = [
+  "--scopes <SCOPES>",
+  "what the key may be used for: check, read or both, separated by commas",
+] as const
+
 const show = (asJson: boolean, { key, record }: ApiKey.IssuedKey, account: string) => {
   const secret = Redacted.value(key)
+  const { scopes } = record
   const expiresAt = time(record.expiresAt)
+  const only = scopes.length === Scope.all.length ? "" : ` Its only scope is ${scopes.join(", ")}.`
   return print(
     asJson,
-    { key: secret, id: record.id, account, expiresAt },
-    `${secret}\nThis key of ${account} is not shown again. It ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
+    { key: secret, id: record.id, account, expiresAt, scopes },
+    `${secret}\nThis key of ${account} is not shown again.${only} It ${expiresAt === null ? "does not expire" : `expires at ${expiresAt}`}. Its id is ${record.id}.`,
   ).pipe(
     Effect.mapError(
       ({ message }) =>
@@ -36,19 +44,21 @@ const create = Verb.make({
     command
       .requiredOption(...Verb.account)
       .option("--label <TEXT>", "purpose of the key (default: none)")
-      .option("--expires-in <TIME>", "lifetime, such as 90d (default: unlimited)"),
+      .option("--expires-in <TIME>", "lifetime, such as 90d (default: unlimited)")
+      .option(scopesOption[0], `${scopesOption[1]} (default: both)`),
   options: Schema.Struct({
     account: Schema.String,
     label: Schema.optional(Schema.String),
     expiresIn: Schema.optional(TimeSpan),
+    scopes: Schema.optional(Scope.Text),
     json: Verb.json,
   }),
-  run: ({ account, expiresIn, json, label }) =>
+  run: ({ account, expiresIn, json, label, scopes }) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const keys = yield* ApiKeys
       const { id, name } = yield* accounts.find(account)
-      const issued = yield* keys.issue({ account: id, label, expiresIn })
+      const issued = yield* keys.issue({ account: id, label, expiresIn, scopes })
       yield* show(json, issued, name)
     }).pipe(Effect.provide(Database.existing)),
 })
@@ -68,6 +78,7 @@ const list = Verb.make({
         start: key.start,
         label: key.label,
         state: stateOf(key, now),
+        scopes: key.scopes,
         createdAt: time(key.createdAt),
         expiresAt: time(key.expiresAt),
         revokedAt: time(key.revokedAt),
@@ -77,10 +88,11 @@ const list = Verb.make({
         json,
         { account: name, keys: rows },
         table(
-          ["KEY", "STATE", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
+          ["KEY", "STATE", "SCOPES", "LABEL", "CREATED", "EXPIRES", "LAST USED", "ID"],
           rows.map((row) => [
             `${row.start}…`,
             row.state,
+            Scope.textOf(row.scopes),
             row.label ?? "",
             row.createdAt ?? "",
             row.expiresAt ?? "never",
@@ -94,6 +106,44 @@ const list = Verb.make({
 
 const stateOf = (key: ApiKey.ApiKey, now: number): "revoked" | "active" | "expired" =>
   key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"
+
+const update = Verb.make({
+  examples: ["authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --scopes read"],
+  declare: (command) =>
+    command
+      .argument(...idArgument)
+      .option("--label <TEXT>", "new purpose of the key; an empty text removes it")
+      .option(...scopesOption),
+  options: Schema.Struct({
+    id: ApiKey.ApiKeyId,
+    label: Schema.optional(Schema.String),
+    scopes: Schema.optional(Scope.Text),
+    json: Verb.json,
+  }).pipe(
+    Schema.filter(({ label, scopes }) => label !== undefined || scopes !== undefined, {
+      message: () => "nothing to change: add --label or --scopes",
+    }),
+  ),
+  run: ({ id, json, label, scopes }) =>
+    Effect.gen(function* () {
+      const keys = yield* ApiKeys
+      const key = yield* keys.update(id, {
+        ...(label !== undefined && { label: label === "" ? null : label }),
+        ...(scopes !== undefined && { scopes }),
+      })
+      const document = {
+        id,
+        label: key.label,
+        scopes: key.scopes,
+        expiresAt: time(key.expiresAt),
+      }
+      yield* print(
+        json,
+        document,
+        `Changed the key ${key.start}… (${id}): label ${key.label ?? "none"}, scopes ${Scope.textOf(key.scopes)}. The service takes it over within 5 seconds.`,
+      ).pipe(although("the key is changed"))
+    }).pipe(Effect.provide(Database.existing)),
+})
 
 const rotate = Verb.make({
   examples: ["authority key rotate 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --grace 24h"],
@@ -132,6 +182,7 @@ const revoke = Verb.make({
 export const verb = Verb.group({
   create: ["Create a key for an account, and show its secret once", create],
   list: ["List the keys of an account, without their secrets", list],
+  update: ["Change the label or the scopes of a key", update],
   rotate: ["Replace a key with a new key", rotate],
   revoke: ["Revoke a key now", revoke],
 })

@@ -99,6 +99,18 @@ export const CreditsAnswer: Schema<Wire.CreditsAnswer> = v.object({
   data: v.object({ availableCredits: v.number() }),
 })
 
+export const KeyAnswer: Schema<Wire.KeyAnswer> = v.object({
+  success: v.literal(true),
+  data: v.object({
+    id: v.string(),
+    label: v.nullable(v.string()),
+    account: v.string(),
+    scopes: v.array(v.picklist(["check", "read"])),
+    expiresAt: v.nullable(v.string()),
+    budget: v.null(),
+  }),
+})
+
 export const Refusal: Schema<Wire.Refusal> = v.object({
   success: v.literal(false),
   message: v.string(),

@@ -74,6 +74,12 @@ export class Unauthorized extends ClientError {
   readonly status = 401
 }
 
+/** The API key lacks the scope that the call needs, or its account is suspended. */
+export class Forbidden extends ClientError {
+  readonly _tag = "Forbidden"
+  readonly status = 403
+}
+
 /**
  * The highest possible price of the batch exceeds the credits of the account, or `maxCredits`.
  * Nothing was charged.
@@ -169,6 +175,7 @@ export class InvalidBaseUrl extends ClientError {
 export type AnyClientError =
   | ValidationError
   | Unauthorized
+  | Forbidden
   | InsufficientCredits
   | RequestInProgress
   | IdempotencyKeyReused

@@ -17,7 +17,7 @@ import * as PromiseClient from "./PromiseClient.ts"
 export * from "./ClientError.ts"
 export type { CheckResult, Failure, Outcome, Success } from "./Outcomes.ts"
 export type { Preview, PreviewEntry } from "./Preview.ts"
-export type { History } from "./PromiseClient.ts"
+export type { History, Key } from "./PromiseClient.ts"
 export type { Observation, Provenance } from "../contract/Wire.ts"
 
 export interface Options extends Pick<PromiseClient.Options, "baseUrl" | "fetch" | "headers"> {
@@ -70,6 +70,8 @@ export interface Client {
   ) => Effect.Effect<PromiseClient.History, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
+  /** What the client's API key may do, and until when. */
+  readonly key: Effect.Effect<PromiseClient.Key, ClientError.AnyClientError>
 }
 
 /** The client as a service, for programs that use layers. */
@@ -115,6 +117,7 @@ export const make = ({
       preview: (urls) => called((signal) => client.preview(urls, { signal })),
       history: (url, options) => called((signal) => client.history(url, { ...options, signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
+      key: called((signal) => client.key({ signal })),
     }
   })
 

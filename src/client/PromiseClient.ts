@@ -5,6 +5,8 @@ import {
   creditsPath,
   type HistoryAnswer,
   historyPath,
+  type KeyAnswer,
+  keyPath,
   previewPath,
 } from "../contract/Wire.ts"
 import * as Bodies from "./Bodies.ts"
@@ -51,6 +53,9 @@ export interface HistoryOptions extends CallOptions {
 /** The figures of a URL over time, newest first. */
 export type History = HistoryAnswer["data"]
 
+/** What an API key may do, and until when. */
+export type Key = KeyAnswer["data"]
+
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
   /** The maximum number of requests in flight; default 4. */
   readonly concurrency?: number | undefined
@@ -93,6 +98,8 @@ export interface AuthorityMetrics {
   readonly history: (url: string, options?: HistoryOptions) => Promise<History>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
+  /** Returns what the client's API key may do, and until when. */
+  readonly key: (options?: CallOptions) => Promise<Key>
 }
 
 /**
@@ -121,6 +128,9 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return body.data.availableCredits
   }
 
+  const key: AuthorityMetrics["key"] = async ({ signal } = {}) =>
+    (await send({ path: keyPath, signal }, Bodies.KeyAnswer)).body.data
+
   const history: AuthorityMetrics["history"] = async (url, { limit, signal } = {}) => {
     const query = new URLSearchParams({ url, ...(limit !== undefined && { limit: String(limit) }) })
     const { body } = await send({ path: `${historyPath}?${query}`, signal }, Bodies.HistoryAnswer)
@@ -139,5 +149,5 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
   const checkAll: AuthorityMetrics["checkAll"] = (urls, options) =>
     checkEach({ check, preview }, urls, options)
 
-  return { check, checkAll, preview, history, availableCredits }
+  return { check, checkAll, preview, history, availableCredits, key }
 }

@@ -1,5 +1,5 @@
 /** Finds the targets of URLs. The service decides which URLs mean the same target. */
-import { UnexpectedAnswer } from "./ClientError.ts"
+import { Forbidden, UnexpectedAnswer } from "./ClientError.ts"
 import { type Failure, isAdmissible } from "./Outcomes.ts"
 import type { AuthorityMetrics, CallOptions } from "./PromiseClient.ts"
 
@@ -38,7 +38,7 @@ export const judging = ({ preview }: Pick<AuthorityMetrics, "preview">): Judge =
       }
     } catch (error) {
       const isMissing =
-        error instanceof UnexpectedAnswer && (error.status === 404 || error.status === 403)
+        error instanceof Forbidden || (error instanceof UnexpectedAnswer && error.status === 404)
       if (!isMissing) throw error
       hasPreview = false
       return judgedAlone(urls)

@@ -30,6 +30,7 @@ export const failureOf = ({ body, headers, status }: Answer): ClientError.AnyCli
   }
   if (message !== undefined) {
     if (status === 401) return new ClientError.Unauthorized(details)
+    if (status === 403) return new ClientError.Forbidden(details)
     if (status === 402) return new ClientError.InsufficientCredits(details)
     if (status === 409) {
       return new ClientError.RequestInProgress({ ...details, retryAfterMs: askedMs ?? 1000 })

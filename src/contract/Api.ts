@@ -12,6 +12,7 @@ import * as Schema from "effect/Schema"
 import { CurrentKey } from "../ApiKeys.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
 import { Explanation, Provenance } from "../Provenance.ts"
+import { Scope } from "../Scope.ts"
 import * as Limits from "./Limits.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Envelope from "./Envelope.ts"
@@ -292,10 +293,38 @@ export const CreditsResponse = Schema.Struct({
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
-/** Authenticates a request before its body is decoded. Fails with 401, 429 or 503. */
+const keyExample = {
+  id: "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
+  label: "rank tracker",
+  account: "acme",
+  scopes: Scope.literals,
+  expiresAt: null,
+  budget: null,
+}
+
+export const KeyResponse = Schema.Struct({
+  success: Schema.Literal(true),
+  data: Schema.Struct({
+    id: Schema.String,
+    label: Schema.NullOr(Schema.String),
+    account: Schema.String.annotations({ description: "The name of the account." }),
+    scopes: Schema.Array(Scope).annotations({
+      description: "`check` sends batches, `read` everything else.",
+    }),
+    expiresAt: Schema.NullOr(Time).annotations({ description: "Null: the key does not expire." }),
+    budget: Schema.Null,
+  }),
+}).annotations({
+  identifier: "KeyResponse",
+  description: "The API key of the request.",
+  examples: [{ success: true, data: keyExample }],
+})
+
+/** Authenticates a request before its body is decoded. Fails with 401, 403, 429 or 503. */
 export class Authorization extends HttpApiMiddleware.Tag<Authorization>()("Authorization", {
   failure: Schema.Union(
     Envelope.Unauthorized.body,
+    Envelope.Forbidden.body,
     Envelope.TooManyRequests.body,
     Envelope.ServiceUnavailable.body,
   ),
@@ -374,6 +403,15 @@ const quota = HttpApiGroup.make("quota", { topLevel: true })
       .annotate(
         OpenApi.Description,
         "Granted credits, minus charged credits and the credits held by requests in progress.",
+      ),
+  )
+  .add(
+    HttpApiEndpoint.get("key", Wire.keyPath)
+      .addSuccess(KeyResponse)
+      .annotate(OpenApi.Summary, "The API key of the request")
+      .annotate(
+        OpenApi.Description,
+        "What the key may do, and when it expires. What the operator changes shows within 5 seconds.",
       ),
   )
 

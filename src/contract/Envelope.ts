@@ -137,6 +137,19 @@ export class Unauthorized extends Schema.TaggedError<Unauthorized>()("Unauthoriz
   )
 }
 
+export class Forbidden extends Schema.TaggedError<Forbidden>()("Forbidden", {
+  message: Schema.String,
+}) {
+  static readonly body = envelope(
+    Schema.typeSchema(Forbidden),
+    (message) => new Forbidden({ message }, true),
+    403,
+    "Forbidden",
+    "The API key does not have the scope that the request needs, or its account is suspended.",
+    "The API key does not have the scope check, which this request needs.",
+  )
+}
+
 export class PaymentRequired extends Schema.TaggedError<PaymentRequired>()("PaymentRequired", {
   message: Schema.String,
   /** The value of the header `x-limit`; absent when the client's own limit is too low. */

@@ -14,6 +14,7 @@ export const adminPaths = {
 } as const
 export const historyPath = "/v1/metrics/da-pa/history"
 export const creditsPath = "/v1/quota/available-credits"
+export const keyPath = "/v1/key"
 
 /** The figures of one URL, each from 0 to 100. */
 export interface Success {
@@ -119,6 +120,22 @@ export interface HistoryAnswer {
 export interface CreditsAnswer {
   readonly success: true
   readonly data: { readonly availableCredits: number }
+}
+
+/** The body of the answer about the API key of the request. */
+export interface KeyAnswer {
+  readonly success: true
+  readonly data: {
+    readonly id: string
+    readonly label: string | null
+    /** The name of the account. */
+    readonly account: string
+    /** `check` sends batches, `read` everything else. */
+    readonly scopes: ReadonlyArray<"check" | "read">
+    /** An ISO 8601 time; null when the key does not expire. */
+    readonly expiresAt: string | null
+    readonly budget: null
+  }
 }
 
 /** The body of every error. */

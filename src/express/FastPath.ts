@@ -24,6 +24,7 @@ import type { Call } from "../http/Call.ts"
 import * as errorAnswer from "../http/errorAnswer.ts"
 import * as IdempotencyHeader from "../http/IdempotencyHeader.ts"
 import * as LimitHeader from "../http/LimitHeader.ts"
+import * as Permission from "../http/Permission.ts"
 import { RateLimit } from "../http/RateLimit.ts"
 import * as RequestLog from "../http/RequestLog.ts"
 import type { Shortcut } from "../http/Server.ts"
@@ -104,7 +105,9 @@ const finder =
     const { headers, method, url } = request
     if (method !== "POST" || url !== batchPath || isSpecial(headers)) return undefined
     const apiKey = peekKey(Redacted.make(headers["x-api-key"]?.toString() ?? ""))
-    if (apiKey === undefined) return undefined
+    if (apiKey === undefined || Permission.denialOf(apiKey, "check") !== undefined) {
+      return undefined
+    }
     const { accountId } = apiKey
     // The router answers with 429. That it counts the request again is harmless.
     if (rateLimit.count(accountId) !== undefined) return undefined

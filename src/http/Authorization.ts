@@ -1,13 +1,16 @@
 /**
  * Finds the record of the API key in the header `x-api-key`. An absent, malformed, unknown,
- * revoked or expired key gets the same 401. A key lookup that does not end by the request's
+ * revoked or expired key gets the same 401. A key without the scope of the request, or of a suspended
+ * account, gets 403. A key lookup that does not end by the request's
  * deadline gets 503. An account above its rate limit gets 429 before the body is decoded.
  */
+import { RouteContext } from "@effect/platform/HttpRouter"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import { type AccountKey, ApiKeys, type InvalidApiKey } from "../ApiKeys.ts"
 import { Authorization } from "../contract/Api.ts"
 import {
+  Forbidden,
   ServiceUnavailable,
   TooManyRequests,
   Unauthorized,
@@ -16,6 +19,7 @@ import {
 } from "../contract/Envelope.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 import { type Current, CurrentRequest } from "./Call.ts"
+import * as Permission from "./Permission.ts"
 import { RateLimit } from "./RateLimit.ts"
 import { refuse } from "./errorAnswer.ts"
 
@@ -25,9 +29,11 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
     const keys = yield* ApiKeys
     const rateLimit = yield* RateLimit
 
-    const admit = (key: AccountKey, current: Current) => {
-      const refusal = rateLimit.count(key.accountId)
+    const admit = (key: AccountKey, path: string, current: Current) => {
       current.key = key
+      const denial = Permission.denialOf(key, Permission.scopeOf(path))
+      if (denial !== undefined) return refuse(new Forbidden({ message: denial }))
+      const refusal = rateLimit.count(key.accountId)
       return refusal === undefined
         ? Effect.succeed(key)
         : refuse(new TooManyRequests({ message: refusal.message }), refusal.headers)
@@ -35,14 +41,16 @@ export const layer: Layer.Layer<Authorization, never, ApiKeys | RateLimit> = Lay
 
     return Authorization.of({
       apiKey: (key) =>
-        Effect.flatMap(CurrentRequest, (current) =>
-          current.key === undefined
-            ? Effect.matchEffect(keys.authenticate(key), {
-                onFailure: (error) => refuse(errorOf(error)),
-                onSuccess: (found) => admit(found, current),
-              })
-            : Effect.succeed(current.key),
-        ),
+        Effect.gen(function* () {
+          const current = yield* CurrentRequest
+          // The fast path has admitted the key.
+          if (current.key !== undefined) return current.key
+          const { route } = yield* RouteContext
+          const found = yield* Effect.catchAll(keys.authenticate(key), (error) =>
+            refuse(errorOf(error)),
+          )
+          return yield* admit(found, route.path, current)
+        }),
     })
   }),
 )

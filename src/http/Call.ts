@@ -28,7 +28,7 @@ export interface Current {
   readonly id: RequestId
   /** When the request must be answered: a time of `MonotonicClock`. */
   readonly deadline: number
-  /** The API key, once the request was counted against the rate limit of its account. */
+  /** The API key, once it was found out whether it may make this request. */
   key?: AccountKey
   list?: Decoded<UrlList>
   known?: Batch["known"]

@@ -7,7 +7,7 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
-import { CurrentKey } from "../ApiKeys.ts"
+import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Api, type PreviewResponse } from "../contract/Api.ts"
@@ -114,14 +114,28 @@ const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) 
     Effect.map((balance) => creditsOf(Balance.available(balance))),
   )
 
+const keyDocument = (key: AccountKey) => ({
+  success: true as const,
+  data: {
+    id: key.id,
+    label: key.label,
+    account: key.accountName,
+    scopes: key.scopes,
+    expiresAt: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
+    budget: null,
+  },
+})
+
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(CreditLedger, (ledger) =>
-    handlers.handle("availableCredits", () =>
-      Effect.gen(function* () {
-        const { accountId } = yield* CurrentKey
-        const availableCredits = yield* availableCreditsOf(ledger, accountId)
-        return { success: true as const, data: { availableCredits } }
-      }),
-    ),
+    handlers
+      .handle("availableCredits", () =>
+        Effect.gen(function* () {
+          const { accountId } = yield* CurrentKey
+          const availableCredits = yield* availableCreditsOf(ledger, accountId)
+          return { success: true as const, data: { availableCredits } }
+        }),
+      )
+      .handle("key", () => Effect.map(CurrentKey, keyDocument)),
   ),
 )

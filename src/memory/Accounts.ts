@@ -1,32 +1,65 @@
 /** In-memory implementation of the port Accounts, for tests. Nothing survives the process. */
 import * as Arr from "effect/Array"
+import * as Clock from "effect/Clock"
 import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as Order from "effect/Order"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
+import * as KeyRecords from "./KeyRecords.ts"
+import { contains, findsKey, pageOf } from "./search.ts"
 
-export const layer: Layer.Layer<Accounts> = Layer.sync(Accounts, () => {
+const make = Effect.map(KeyRecords.KeyRecords, (keys) => {
   const accounts = new Map<string, Account>()
+
+  const find = (nameOrId: string) =>
+    Effect.suspend(() =>
+      Effect.mapError(
+        Effect.fromNullable(
+          [...accounts.values()].find(({ id }) => id === nameOrId) ?? accounts.get(nameOrId),
+        ),
+        () => new AccountNotFound({ account: nameOrId }),
+      ),
+    )
+
+  const put = (account: Account) => {
+    accounts.set(account.name, account)
+    return account
+  }
+
   return Accounts.of({
     create: (name) =>
-      Effect.suspend(() => {
-        if (accounts.has(name)) return new AccountExists({ name })
-        const account = Account.make({ id: AccountId.make(uuid()), name })
-        accounts.set(name, account)
-        return Effect.succeed(account)
-      }),
-
-    find: (nameOrId) =>
       Effect.suspend(() =>
-        Effect.mapError(
-          Effect.fromNullable(
-            [...accounts.values()].find(({ id }) => id === nameOrId) ?? accounts.get(nameOrId),
-          ),
-          () => new AccountNotFound({ account: nameOrId }),
+        accounts.has(name)
+          ? new AccountExists({ name })
+          : Effect.succeed(put(Account.make({ id: AccountId.make(uuid()), name }))),
+      ),
+
+    find,
+
+    list: Effect.sync(() => Arr.sortWith(accounts.values(), ({ name }) => name, Order.string)),
+
+    search: (search) =>
+      Effect.sync(() =>
+        pageOf(
+          accounts.values(),
+          search,
+          ({ id, name }) =>
+            contains(search.text, name) ||
+            [...keys.values()].some((key) => key.accountId === id && findsKey(search.text, key)),
         ),
       ),
 
-    list: Effect.sync(() => Arr.sortWith(accounts.values(), ({ name }) => name, Order.string)),
+    suspend: (id) =>
+      Effect.zipWith(find(id), Clock.currentTimeMillis, (account, now) =>
+        put(Account.make({ ...account, suspendedAt: account.suspendedAt ?? now })),
+      ),
+
+    resume: (id) =>
+      Effect.map(find(id), (account) => put(Account.make({ ...account, suspendedAt: null }))),
   })
 })
+
+export const layer: Layer.Layer<Accounts> = Layer.effect(Accounts, make).pipe(
+  Layer.provide(KeyRecords.layer),
+)

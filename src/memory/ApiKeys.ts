@@ -5,66 +5,102 @@ import * as Effect from "effect/Effect"
 import * as Layer from "effect/Layer"
 import * as ApiKey from "../ApiKey.ts"
 import { Accounts } from "../Account.ts"
-import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import { type AccountKey, ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import * as KeyRecords from "./KeyRecords.ts"
+import { contains, findsKey, pageOf } from "./search.ts"
 
-export const layer: Layer.Layer<ApiKeys, never, Accounts> = Layer.effect(
-  ApiKeys,
-  Effect.map(Accounts, (accounts) => {
-    const records = new Map<ApiKey.KeyHash, ApiKey.ApiKey>()
+const make = Effect.map(Effect.all([Accounts, KeyRecords.KeyRecords]), ([accounts, records]) => {
+  const find = (id: ApiKey.ApiKeyId) =>
+    Effect.suspend(() =>
+      Effect.mapError(
+        Effect.fromNullable([...records].find(([, record]) => record.id === id)),
+        () => new ApiKeyNotFound({ id }),
+      ),
+    )
 
-    const find = (id: ApiKey.ApiKeyId) =>
-      Effect.suspend(() =>
-        Effect.mapError(
-          Effect.fromNullable([...records].find(([, record]) => record.id === id)),
-          () => new ApiKeyNotFound({ id }),
+  const usable = (id: ApiKey.ApiKeyId) =>
+    Effect.flatMap(Effect.zip(find(id), Clock.currentTimeMillis), ([[hash, record], now]) =>
+      ApiKey.isUsable(record, now)
+        ? Effect.succeed({ hash, now, record })
+        : new ApiKeyNotFound({ id }),
+    )
+
+  const withAccount = (record: ApiKey.ApiKey): Effect.Effect<AccountKey> =>
+    accounts.find(record.accountId).pipe(
+      Effect.orDie,
+      Effect.map(({ name, suspendedAt }) => ({
+        ...record,
+        accountName: name,
+        accountSuspendedAt: suspendedAt,
+      })),
+    )
+
+  const insert = (issued: ApiKey.IssuedKey) => {
+    records.set(ApiKey.hash(issued.key), issued.record)
+    return issued
+  }
+
+  return ApiKeys.of({
+    authenticate: (key) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const record = records.get(ApiKey.hash(key))
+        if (record === undefined || !ApiKey.isUsable(record, now)) {
+          return yield* new InvalidApiKey()
+        }
+        return yield* withAccount(record)
+      }),
+
+    issue: (options) =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        insert(ApiKey.issue(ApiKey.terms(options), now)),
+      ),
+
+    rotate: (id, grace) =>
+      Effect.gen(function* () {
+        const { hash, now, record: former } = yield* usable(id)
+        const expiresAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
+        records.set(hash, { ...former, expiresAt })
+        return insert(ApiKey.issue(former, now))
+      }),
+
+    update: (id, change) =>
+      Effect.map(usable(id), ({ hash, record }) => {
+        const {
+          budget = record.budget ?? null,
+          label = record.label,
+          scopes = record.scopes,
+        } = change
+        const changed = { ...record, budget, label, scopes }
+        records.set(hash, changed)
+        return changed
+      }),
+
+    revoke: (id) =>
+      Effect.gen(function* () {
+        const now = yield* Clock.currentTimeMillis
+        const [hash, record] = yield* find(id)
+        const revokedAt = record.revokedAt ?? now
+        records.set(hash, { ...record, revokedAt })
+        return { id, revokedAt }
+      }),
+
+    list: (account) =>
+      Effect.sync(() => [...records.values()].filter(({ accountId }) => accountId === account)),
+
+    search: (search) =>
+      Effect.map(Effect.forEach(records.values(), withAccount), (keys) =>
+        pageOf(
+          keys,
+          search,
+          (key) => contains(search.text, key.accountName) || findsKey(search.text, key),
         ),
-      )
+      ),
 
-    const insert = (issued: ApiKey.IssuedKey) => {
-      records.set(ApiKey.hash(issued.key), issued.record)
-      return issued
-    }
+    unreadable: Effect.succeed([]),
+  })
+})
 
-    return ApiKeys.of({
-      authenticate: (key) =>
-        Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const record = records.get(ApiKey.hash(key))
-          if (record === undefined || !ApiKey.isUsable(record, now)) {
-            return yield* new InvalidApiKey()
-          }
-          const { name } = yield* Effect.orDie(accounts.find(record.accountId))
-          return { ...record, accountName: name }
-        }),
-
-      issue: (options) =>
-        Effect.map(Clock.currentTimeMillis, (now) =>
-          insert(ApiKey.issue(ApiKey.terms(options), now)),
-        ),
-
-      rotate: (id, grace) =>
-        Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const [hash, former] = yield* find(id)
-          if (!ApiKey.isUsable(former, now)) return yield* new ApiKeyNotFound({ id })
-          const expiresAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
-          records.set(hash, { ...former, expiresAt })
-          return insert(ApiKey.issue(former, now))
-        }),
-
-      revoke: (id) =>
-        Effect.gen(function* () {
-          const now = yield* Clock.currentTimeMillis
-          const [hash, record] = yield* find(id)
-          const revokedAt = record.revokedAt ?? now
-          records.set(hash, { ...record, revokedAt })
-          return { id, revokedAt }
-        }),
-
-      list: (account) =>
-        Effect.sync(() => [...records.values()].filter(({ accountId }) => accountId === account)),
-
-      unreadable: Effect.succeed([]),
-    })
-  }),
+export const layer: Layer.Layer<ApiKeys, never, Accounts> = Layer.effect(ApiKeys, make).pipe(
+  Layer.provide(KeyRecords.layer),
 )

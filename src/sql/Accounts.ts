@@ -8,7 +8,9 @@ import * as Schema from "effect/Schema"
 import { v7 as uuid } from "uuid"
 import { Account, AccountExists, AccountId, AccountNotFound, Accounts } from "../Account.ts"
 import { genesisHash } from "../ledger/LedgerEntry.ts"
+import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
+import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores accounts in SQL. A new account gets an empty balance in the same transaction. */
 export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.effect(
@@ -20,13 +22,37 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       Request: Schema.String,
       Result: Account,
       execute: (nameOrId) =>
-        sql`SELECT id, name FROM accounts WHERE name = ${nameOrId} OR id = ${nameOrId}`,
+        sql`SELECT id, name, suspended_at FROM accounts WHERE name = ${nameOrId} OR id = ${nameOrId}`,
     })
     const all = SqlSchema.findAll({
       Request: Schema.Void,
       Result: Account,
-      execute: () => sql`SELECT id, name FROM accounts ORDER BY name`,
+      execute: () => sql`SELECT id, name, suspended_at FROM accounts ORDER BY name`,
     })
+    const change = SqlSchema.findOne({
+      Request: Schema.Struct({ id: AccountId, now: Schema.NullOr(Schema.Int) }),
+      Result: Account,
+      execute: ({ id, now }) => sql`
+        UPDATE accounts
+        SET suspended_at = ${now === null ? null : sql`COALESCE(suspended_at, ${now})`}
+        WHERE id = ${id} RETURNING id, name, suspended_at`,
+    })
+    const changed = (id: AccountId, now: number | null) =>
+      change({ id, now }).pipe(
+        Effect.flatMap(Effect.mapError(() => new AccountNotFound({ account: id }))),
+        Failure.orDie,
+      )
+    const found = ({ text, ...search }: Search) => {
+      const isFound =
+        text === undefined
+          ? sql`1 = 1`
+          : sql`(${hasName(sql, text)} OR EXISTS (
+              SELECT 1 FROM api_keys WHERE account_id = accounts.id AND ${isKey(sql, text)}
+            ))`
+      return sql`
+        SELECT id, name, suspended_at FROM accounts
+        ${pageOf(sql, "accounts", search, isFound)}`
+    }
 
     return Accounts.of({
       create: Effect.fn("Accounts.create")(function* (name) {
@@ -56,6 +82,18 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       }, Failure.orDie),
 
       list: Failure.orDie(all()),
+
+      search: Effect.fn("Accounts.search")((search) =>
+        Failure.orDie(Effect.flatMap(found(search), decodeAccounts)),
+      ),
+
+      suspend: Effect.fn("Accounts.suspend")(function* (id) {
+        return yield* changed(id, yield* Clock.currentTimeMillis)
+      }),
+
+      resume: Effect.fn("Accounts.resume")((id) => changed(id, null)),
     })
   }),
 )
+
+const decodeAccounts = Schema.decodeUnknown(Schema.Array(Account))

@@ -11,13 +11,18 @@ import * as Option from "effect/Option"
 import * as Order from "effect/Order"
 import * as Schema from "effect/Schema"
 import * as Stream from "effect/Stream"
+import * as Struct from "effect/Struct"
 import { AccountId } from "../Account.ts"
 import * as ApiKey from "../ApiKey.ts"
-import { ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import { ApiKeyNotFound, ApiKeys, type Change, InvalidApiKey } from "../ApiKeys.ts"
 import { makeBudgetWrites, nothing } from "./budgetWrites.ts"
+import * as Scope from "../Scope.ts"
+import type { Search } from "../Search.ts"
 import * as Failure from "./Failure.ts"
+import { naming } from "./naming.ts"
 import { nextPage, pageSize } from "./paging.ts"
 import { makeRetryAfterDisconnection } from "./retry.ts"
+import { hasName, isKey, pageOf } from "./search.ts"
 
 /** Stores API keys in SQL. Writes the time of a key's last use within about 5 seconds. */
 export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.scoped(
@@ -25,7 +30,7 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const retried = yield* makeRetryAfterDisconnection
-    const { after, byAccount, byHash, byId, insert, revokedAt } = makeQueries(sql)
+    const { after, byAccount, byHash, byId, found, insert, put, revokedAt } = makeQueries(sql)
     const budgets = makeBudgetWrites(sql)
     const noteUse = yield* makeNoteUse(sql)
     const usable = Effect.fnUntraced(function* (id: ApiKey.ApiKeyId) {
@@ -77,14 +82,14 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
         Failure.orDie,
       ),
 
-      update: Effect.fn("ApiKeys.update")(function* (id, { budget, label }) {
+      update: Effect.fn("ApiKeys.update")(function* (id, { budget, ...change }) {
         const owner = yield* usable(id)
         const scanned = budget == null ? nothing : yield* budgets.scan(owner)
         return yield* Effect.gen(function* () {
           const now = yield* Clock.currentTimeMillis
           if (budget === null) yield* budgets.remove(owner)
           else if (budget !== undefined) yield* budgets.put(owner, budget, now, scanned)
-          if (label !== undefined) yield* sql`UPDATE api_keys SET label = ${label} WHERE id = ${id}`
+          yield* put(id, change)
           return yield* usable(id)
         }).pipe(sql.withTransaction)
       }, Failure.orDie),
@@ -98,6 +103,10 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
 
       list: Effect.fn("ApiKeys.list")((account) => Failure.orDie(byAccount(account))),
 
+      search: Effect.fn("ApiKeys.search")((search) =>
+        Failure.orDie(Effect.flatMap(found(search), decodeKeys)),
+      ),
+
       unreadable: Stream.paginateChunkEffect("", (id) =>
         Effect.map(Failure.orDie(after(id)), (page) => [
           Chunk.unsafeFromArray(Arr.filterMap(page, problemOf)),
@@ -109,37 +118,49 @@ export const layer: Layer.Layer<ApiKeys, never, SqlClient.SqlClient> = Layer.sco
 )
 
 const makeQueries = (sql: SqlClient.SqlClient) => {
-  const budget = sql.literal(
-    "(SELECT b.credits || '/' || b.period FROM budgets b WHERE b.id = budget_id) AS budget",
-  )
   const columns = sql`
-    id, account_id, label, start, created_at, expires_at, lifetime_ms, revoked_at, last_used_at,
-    ${budget}`
+    ${sql.literal(columnNames.join(", "))},
+    (SELECT b.credits || '/' || b.period FROM budgets b WHERE b.id = api_keys.budget_id) AS budget`
+  const keysOfAccounts = sql`
+    SELECT ${columns}, accounts.name AS account_name, accounts.suspended_at AS account_suspended_at
+    FROM api_keys JOIN accounts ON accounts.id = api_keys.account_id`
   return {
     byHash: SqlSchema.findOne({
       Request: ApiKey.KeyHash,
       Result: KeyOfAccount,
-      execute: (hash) => sql`
-        SELECT api_keys.*, accounts.name AS account_name, ${budget}
-        FROM api_keys JOIN accounts ON accounts.id = account_id WHERE hash = ${hash}`,
+      execute: (hash) => sql`${keysOfAccounts} WHERE hash = ${hash}`,
     }),
     byId: SqlSchema.findOne({
       Request: ApiKey.ApiKeyId,
-      Result: ApiKey.ApiKey,
+      Result: Row,
       execute: (id) => sql`SELECT ${columns} FROM api_keys WHERE id = ${id}`,
     }),
     byAccount: SqlSchema.findAll({
       Request: AccountId,
-      Result: ApiKey.ApiKey,
+      Result: Row,
       execute: (account) =>
         sql`SELECT ${columns} FROM api_keys WHERE account_id = ${account} ORDER BY created_at, id`,
     }),
+    found: ({ text, ...search }: Search) => {
+      const isFound =
+        text === undefined ? sql`1 = 1` : sql`(${hasName(sql, text)} OR ${isKey(sql, text)})`
+      return sql`${keysOfAccounts} ${pageOf(sql, "api_keys", search, isFound)}`
+    },
     after: SqlSchema.findAll({
       Request: Schema.String,
       Result: UndecodedKey,
       execute: (id) =>
         sql`SELECT ${columns} FROM api_keys WHERE id > ${id} ORDER BY id LIMIT ${pageSize}`,
     }),
+    put: (id: ApiKey.ApiKeyId, { label, scopes }: Omit<Change, "budget">) => {
+      const row = {
+        ...(label !== undefined && { label }),
+        ...(scopes !== undefined && { scopes: Scope.textOf(scopes) }),
+      }
+      return Object.keys(row).length === 0
+        ? Effect.void
+        : sql`UPDATE api_keys SET ${sql.update(row)} WHERE id = ${id}`
+    },
     revokedAt: SqlSchema.findOne({
       Request: Schema.Struct({ id: ApiKey.ApiKeyId, now: Schema.Int }),
       Result: Schema.Struct({ revokedAt: Schema.Int }),
@@ -149,8 +170,8 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
     }),
     /** Leaves out the budget, which is in a table of its own. */
     insert: (issued: ApiKey.IssuedKey) => {
-      const { budget: _, ...record } = issued.record
-      const row = { ...record, hash: ApiKey.hash(issued.key) }
+      const { budget: _, scopes, ...record } = issued.record
+      const row = { ...record, scopes: Scope.textOf(scopes), hash: ApiKey.hash(issued.key) }
       return Effect.as(sql`INSERT INTO api_keys ${sql.insert(row)}`, issued)
     },
   }
@@ -193,14 +214,27 @@ const makeNoteUse = (sql: SqlClient.SqlClient) =>
       })
   })
 
-const KeyOfAccount = Schema.Struct({ ...ApiKey.ApiKey.fields, accountName: Schema.String })
+const Row = Schema.Struct({ ...ApiKey.ApiKey.fields, scopes: Scope.Text })
+
+const KeyOfAccount = Schema.Struct({
+  ...Row.fields,
+  accountName: Schema.String,
+  accountSuspendedAt: Schema.NullOr(Schema.Int),
+})
+
+const decodeKeys = Schema.decodeUnknown(Schema.Array(KeyOfAccount))
+
+// The budget is in a table of its own.
+const columnNames = Object.keys(Struct.omit(Row.fields, "budget")).map(
+  (name) => `api_keys.${naming.transformQueryNames(name)}`,
+)
 
 const UndecodedKey = Schema.Struct(
   { id: ApiKey.ApiKeyId },
   { key: Schema.String, value: Schema.Unknown },
 )
 
-const decodeKey = Schema.decodeUnknownEither(ApiKey.ApiKey)
+const decodeKey = Schema.decodeUnknownEither(Row)
 
 const problemOf = (row: typeof UndecodedKey.Type): Option.Option<ApiKey.UnreadableKey> =>
   Option.map(Either.getLeft(decodeKey(row)), (error) => ({

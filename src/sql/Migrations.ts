@@ -264,6 +264,12 @@ const rebuildEntries = (sql: SqlClient.SqlClient) =>
     yield* sql`ALTER TABLE new_entries RENAME TO entries`
   })
 
+const scopes = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`ALTER TABLE api_keys ADD COLUMN scopes TEXT NOT NULL DEFAULT 'check,read'`
+  yield* sql`ALTER TABLE accounts ADD COLUMN suspended_at BIGINT`
+})
+
 const migrations = {
   "1_accounts_keys_ledger": accountsKeysLedger,
   "2_receipts": receipts,
@@ -274,6 +280,7 @@ const migrations = {
   "7_imports": imports,
   "8_observations": observations,
   "9_budgets": budgets,
+  "10_scopes": scopes,
 }
 
 /** The number of the newest migration that this program knows. */

@@ -37,7 +37,7 @@ const processes = (before: Effect.Effect<void> = Effect.void) =>
     })
     const cached = Layer.provide(CachedApiKeys.layer, Layer.succeed(ApiKeys, counted))
     const local = Context.get(yield* Layer.build(cached), ApiKeys)
-    return { account, local, remote, queries: () => queries }
+    return { account, accounts, local, remote, queries: () => queries }
   })
 
 describe("a cached API key", () => {
@@ -50,7 +50,7 @@ describe("a cached API key", () => {
         for (let i = 0; i < 10; i++) {
           assert.deepStrictEqual(
             { ...(yield* local.authenticate(key)), lastUsedAt: null },
-            { ...record, lastUsedAt: null, accountName: "acme" },
+            { ...record, lastUsedAt: null, accountName: "acme", accountSuspendedAt: null },
           )
         }
         assert.strictEqual(queries(), 1)
@@ -149,6 +149,43 @@ describe("a cached API key", () => {
         yield* Fiber.join(asked)
         assert.instanceOf(yield* Effect.flip(local.authenticate(key)), InvalidApiKey)
       }),
+  )
+})
+
+describe("a change", () => {
+  it.scoped("scopes that another process changes count within five seconds", () =>
+    Effect.gen(function* () {
+      const { account, local, remote } = yield* processes()
+      const { key, record } = yield* remote.issue({ account })
+      yield* local.authenticate(key)
+      yield* remote.update(record.id, { scopes: ["read"] })
+      yield* TestClock.adjust("5 seconds")
+      assert.deepStrictEqual((yield* local.authenticate(key)).scopes, ["read"])
+    }),
+  )
+
+  it.scoped("scopes that the same process changes count at once", () =>
+    Effect.gen(function* () {
+      const { account, local } = yield* processes()
+      const { key, record } = yield* local.issue({ account })
+      yield* local.authenticate(key)
+      yield* local.update(record.id, { scopes: ["read"] })
+      assert.deepStrictEqual((yield* local.authenticate(key)).scopes, ["read"])
+    }),
+  )
+
+  it.scoped("a suspension, and its end, count within five seconds", () =>
+    Effect.gen(function* () {
+      const { account, accounts, local } = yield* processes()
+      const { key } = yield* local.issue({ account })
+      yield* local.authenticate(key)
+      yield* accounts.suspend(account)
+      yield* TestClock.adjust("5 seconds")
+      assert.isNotNull((yield* local.authenticate(key)).accountSuspendedAt)
+      yield* accounts.resume(account)
+      yield* TestClock.adjust("5 seconds")
+      assert.isNull((yield* local.authenticate(key)).accountSuspendedAt)
+    }),
   )
 })
 

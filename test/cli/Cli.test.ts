@@ -33,8 +33,8 @@ describe("the verbs with --json", () => {
       const audit = yield* document(cwd, "credits", "verify")
       assert.deepStrictEqual(list, {
         accounts: [
-          { id: acme.account.id, name: "acme", available: 12 },
-          { id: zero.account.id, name: "zero", available: 0 },
+          { id: acme.account.id, name: "acme", available: 12, suspended: false },
+          { id: zero.account.id, name: "zero", available: 0, suspended: false },
         ],
       })
       assert.deepStrictEqual(balance, books)
@@ -57,7 +57,7 @@ describe("the verbs with --json", () => {
         yield* document(cwd, "account", "create", "acme")
         const createArgs = ["--account", "acme", "--label", "ci", "--expires-in", "90d"]
         const first = yield* document(cwd, "key", "create", ...createArgs)
-        assert.deepStrictEqual(Object.keys(first), ["key", "id", "account", "expiresAt"])
+        assert.deepStrictEqual(Object.keys(first), ["key", "id", "account", "expiresAt", "scopes"])
         assert.match(first.key, key)
         assert.match(first.id, uuid)
         assert.strictEqual(first.account, "acme")
@@ -66,7 +66,7 @@ describe("the verbs with --json", () => {
         const lasting = yield* document(cwd, "key", "create", "--account", "acme")
         assert.isNull(lasting.expiresAt)
         const second = yield* document(cwd, "key", "rotate", lasting.id, "--grace", "24h")
-        assert.deepStrictEqual(Object.keys(second), ["key", "id", "account", "expiresAt"])
+        assert.deepStrictEqual(Object.keys(second), ["key", "id", "account", "expiresAt", "scopes"])
         assert.match(second.key, key)
         assert.strictEqual(second.account, "acme")
         assert.isNull(second.expiresAt)
@@ -92,6 +92,47 @@ describe("the verbs with --json", () => {
           assert.notInclude(list.stdout, secret)
         }
       }),
+  )
+
+  it.scopedLive("an account is suspended and resumed by its name or its id", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      const { account } = yield* document(cwd, "account", "create", "acme")
+      const suspended = yield* document(cwd, "account", "suspend", "acme")
+      assert.deepStrictEqual(suspended, { account, suspended: true })
+      const { accounts } = yield* document(cwd, "account", "list")
+      assert.deepStrictEqual(accounts, [{ ...account, available: 0, suspended: true }])
+      const { stdout } = yield* verb(cwd, ["account", "list"])
+      assert.match(stdout, /^acme +0 +suspended /m)
+      const resumed = yield* document(cwd, "account", "resume", account.id)
+      assert.deepStrictEqual(resumed, { account, suspended: false })
+      const unknown = yield* verb(cwd, ["account", "suspend", "nobody"])
+      assert.strictEqual(unknown.code, 1)
+      assert.match(unknown.stderr, /"nobody".*account list/)
+    }),
+  )
+
+  it.scopedLive("a key is created with scopes, and its scopes and label are changed", () =>
+    Effect.gen(function* () {
+      const cwd = yield* temporaryFolder
+      yield* document(cwd, "account", "create", "acme")
+      const create = ["key", "create", "--account", "acme"]
+      assert.deepStrictEqual((yield* document(cwd, ...create)).scopes, ["check", "read"])
+      const { id, scopes } = yield* document(cwd, ...create, "--scopes", "read, check,read")
+      assert.deepStrictEqual(scopes, ["check", "read"])
+      const only = yield* verb(cwd, [...create, "--scopes", "read"])
+      assert.include(only.stdout, "Its only scope is read.")
+      const changed = yield* document(cwd, "key", "update", id, "--scopes", "read", "--label", "ci")
+      const expected = { id, label: "ci", scopes: ["read"], expiresAt: null }
+      assert.deepStrictEqual(changed, expected)
+      const { keys } = yield* document(cwd, "key", "list", "--account", "acme")
+      assert.deepInclude(keys[1], { id, label: "ci", scopes: ["read"], state: "active" })
+      const unlabelled = yield* document(cwd, "key", "update", id, "--label", "")
+      assert.deepStrictEqual(unlabelled, { ...expected, label: null })
+      const unknown = yield* verb(cwd, ["key", "update", "none", "--scopes", "read"])
+      assert.strictEqual(unknown.code, 1)
+      assert.match(unknown.stderr, /"none".*key list/)
+    }),
   )
 
   it.scopedLive("the verb history prints the observations of a URL, newest first", () =>

@@ -6,7 +6,7 @@ import { verb } from "../support/Verb.ts"
 
 const verbs =
   `serve, migrate, doctor, backup, restore, openapi, check, dataset import, provider status, account create,
-account list, key create, key list, key rotate, key revoke, credits grant, credits balance,
+account list, account suspend, account resume, key create, key list, key update, key rotate, key revoke, credits grant, credits balance,
 credits statement, credits verify`.split(/,\s/)
 
 /** Splits an example as a shell does, as far as the examples need it. */
@@ -63,6 +63,9 @@ describe("wrong usage", () => {
     "credits grant --account a --amount 0": /'--amount <N>': .+, 1 or more/,
     "credits statement --account a --since noon": /'--since <TIME>': expected a time such as/,
     "key create --account a --expires-in 3651d": /'--expires-in <TIME>': .+ at most 3650d/,
+    "key create --account a --scopes write": /'--scopes <SCOPES>': expected scopes .+ check, read/,
+    "key create --account a --scopes ": /'--scopes <SCOPES>': expected scopes/,
+    "key update id": /nothing to change: add --label or --scopes/,
     "key rotate id --grace soon": /'--grace <TIME>': expected a length of time/,
     "dataset import list.csv --format tranco --top 0": /'--top <N>': expected a whole number, 1/,
     "history example.com --limit 0": /'--limit <N>': expected 1 to 1000/,

@@ -329,6 +329,39 @@ describe("the fast path", () => {
       }),
   )
 
+  it.scopedLive(
+    "a key without the scope check, or of a suspended account, gets the router's 403 for cached figures",
+    () =>
+      Effect.gen(function* () {
+        const answers = yield* Effect.forEach(["express", "router"] as const, (mode) =>
+          Effect.gen(function* () {
+            const service = yield* start(mode, {
+              provider: newProvider().layer,
+              rateLimit: { requests: 3, per: Duration.minutes(10) },
+            })
+            const known = plain("known-1.example.com")
+            const reader = yield* service.newClient(10, ["read"])
+            const former = yield* service.newClient(10)
+            yield* service.suspend(former.account)
+            const answers = yield* Effect.forEach([reader, former], ({ key }) =>
+              Effect.replicateEffect(service.send(requestOf(known, key)), 4),
+            )
+            assert.strictEqual(service.answered(), 0)
+            for (const { account } of [reader, former]) {
+              assert.deepStrictEqual((yield* service.booksOf(account)).charged, 0)
+            }
+            return answers.flat().map(comparable)
+          }),
+        )
+        const [express, router] = answers
+        assert.deepStrictEqual(express, router)
+        assert.deepStrictEqual(
+          express?.map(({ status }) => status),
+          Array(8).fill(403),
+        )
+      }),
+  )
+
   it.scopedLive.each(wrappers)(
     "no request takes the fast path, which bypasses the HTTP router, if the %s is wrapped",
     ([, replace]) =>

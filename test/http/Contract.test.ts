@@ -680,8 +680,10 @@ describe("status 500", () => {
         authenticate: () => breaking,
         issue: ({ account }) => Effect.sync(() => ApiKey.issue(ApiKey.terms({ account }), 0)),
         rotate: () => breaking,
+        update: () => breaking,
         revoke: () => breaking,
         list: () => breaking,
+        search: () => breaking,
         unreadable: breaking,
       })
       const { check, credits, log } = yield* start({ keys })

@@ -44,11 +44,12 @@ describe("the OpenAPI document", () => {
     assert.deepStrictEqual(statuses, [
       [
         "post /v1/metrics/da-pa/batch",
-        ["200", "400", "401", "402", "409", "413", "422", "429", "500", "503"],
+        ["200", "400", "401", "402", "403", "409", "413", "422", "429", "500", "503"],
       ],
-      ["post /v1/metrics/da-pa/preview", ["200", "400", "401", "413", "429", "500", "503"]],
-      ["get /v1/metrics/da-pa/history", ["200", "400", "401", "429", "500", "503"]],
-      ["get /v1/quota/available-credits", ["200", "401", "429", "500", "503"]],
+      ["post /v1/metrics/da-pa/preview", ["200", "400", "401", "403", "413", "429", "500", "503"]],
+      ["get /v1/metrics/da-pa/history", ["200", "400", "401", "403", "429", "500", "503"]],
+      ["get /v1/quota/available-credits", ["200", "401", "403", "429", "500", "503"]],
+      ["get /v1/key", ["200", "401", "403", "429", "500", "503"]],
     ])
     assert.deepStrictEqual(document.components.securitySchemes.apiKey, {
       type: "apiKey",
@@ -70,7 +71,7 @@ describe("the OpenAPI document", () => {
     const answers = Object.values<Record<string, { readonly responses: object }>>(paths).flatMap(
       (methods) => Object.values(methods).flatMap(({ responses }) => Object.values(responses)),
     )
-    assert.lengthOf(answers, 28)
+    assert.lengthOf(answers, 38)
     for (const { content, description, headers } of answers) {
       assert.isString(description)
       assert.property(content["application/json"].schema, "$ref")

@@ -14,7 +14,7 @@ import * as Redacted from "effect/Redacted"
 import type * as Scope from "effect/Scope"
 import * as Stream from "effect/Stream"
 import * as Tracer from "effect/Tracer"
-import type { AccountId } from "../../src/Account.ts"
+import { type AccountId, Accounts } from "../../src/Account.ts"
 import { ApiKeys } from "../../src/ApiKeys.ts"
 import * as AuthorityCheck from "../../src/AuthorityCheck.ts"
 import * as CachedApiKeys from "../../src/cache/CachedApiKeys.ts"
@@ -26,6 +26,7 @@ import * as Server from "../../src/http/Server.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import * as MemoryHealth from "../../src/memory/Health.ts"
 import { MetricsProvider } from "../../src/MetricsProvider.ts"
+import type * as Scopes from "../../src/Scope.ts"
 import * as Sqlite from "../../src/sql/Sqlite.ts"
 import { newAccountWith } from "../../scripts/support/accounts.ts"
 import { figureHistory } from "./figureHistory.ts"
@@ -130,7 +131,9 @@ export const start = (mode: Mode, options: Options) =>
         listener.server.getConnections((_, count) => resume(Effect.succeed(count)))
       }),
       /** Creates an account with an API key. */
-      newClient: (credits: number) => Effect.provide(newClient(credits), context),
+      newClient: (credits: number, scopes?: ReadonlyArray<Scopes.Scope>) =>
+        Effect.provide(newClient(credits, scopes), context),
+      suspend: (account: AccountId) => Context.get(context, Accounts).suspend(account),
       booksOf: (account: AccountId) => Effect.provide(booksOf(account), context),
       verify: Effect.provide(
         Effect.flatMap(CreditLedger, ({ verify }) => verify),
@@ -165,10 +168,13 @@ const withTransactions = <E>(
     return Context.make(SqlClient.SqlClient, Object.assign(sql, { withTransaction: wrapped }))
   })
 
-const newClient = (credits: number): Effect.Effect<Client, never, Ports> =>
+const newClient = (
+  credits: number,
+  scopes?: ReadonlyArray<Scopes.Scope>,
+): Effect.Effect<Client, never, Ports> =>
   Effect.gen(function* () {
     const account = yield* newAccountWith(credits)
-    const { key } = yield* (yield* ApiKeys).issue({ account })
+    const { key } = yield* (yield* ApiKeys).issue({ account, scopes })
     return { account, key: Redacted.value(key) }
   }).pipe(Effect.withClock(stillClock))
 

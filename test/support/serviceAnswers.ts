@@ -23,11 +23,13 @@ export const refused = (status: number, headers = {}, message = "so it is") =>
 export const final: ReadonlyArray<readonly [Scripted, string]> = [
   [refused(401), "Unauthorized"],
   [refused(402), "InsufficientCredits"],
+  [refused(403), "Forbidden"],
   [refused(413), "UnexpectedAnswer"],
   [refused(422), "IdempotencyKeyReused"],
   [{ status: 302, headers: { location: "http://elsewhere" } }, "UnexpectedAnswer"],
   [{ status: 404, body: "<html>" }, "UnexpectedAnswer"],
   [{ status: 401, body: "<html>" }, "UnexpectedAnswer"],
+  [{ status: 403, body: "<html>" }, "UnexpectedAnswer"],
   [{ status: 200, body: "<html>" }, "UnexpectedAnswer"],
   [{ status: 200, body: good.body.replace('"a"', '"b"') }, "UnexpectedAnswer"],
   [{ status: 200, body: good.body.replace(":0", ':""') }, "UnexpectedAnswer"],
