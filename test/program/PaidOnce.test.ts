@@ -5,6 +5,7 @@ import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import { assert, describe, it } from "@effect/vitest"
 import * as Effect from "effect/Effect"
+import Papa from "papaparse"
 import { AuthorityMetrics } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
@@ -291,7 +292,7 @@ describe("the same list", () => {
         const { args, cwd, key, paid, read, url } = yield* service()
         const client = AuthorityMetrics({ baseUrl: url, apiKey: key })
         let before = 0
-        for (const [i, { content, name, urls }] of fixtures.entries()) {
+        for (const [i, { content, name, targets, urls }] of fixtures.entries()) {
           writeFileSync(join(cwd, `${i}.txt`), content)
           const command = args.with(1, `${i}.txt`)
           const preview = yield* verb(cwd, [...command, "--preview", "--json"])
@@ -301,8 +302,8 @@ describe("the same list", () => {
           const results = yield* Effect.promise(() => collected(client.checkAll(urls)))
           const byClient = (yield* paid) - before - byVerb
           before += byVerb + byClient
-          assert.strictEqual(byVerb, byClient, name)
-          assert.strictEqual(JSON.parse(preview.stdout).preview.maxCredits, byVerb, name)
+          const { maxCredits } = JSON.parse(preview.stdout).preview
+          assert.deepStrictEqual([maxCredits, byVerb, byClient], [targets, targets, targets], name)
           const outcomes: ReadonlyArray<Record<string, unknown>> = JSON.parse(read(`${i}.json`))
           const facts = ["url", "domainAuthority", "pageAuthority", "spamScore", "reason"]
           assert.deepStrictEqual(
@@ -315,6 +316,35 @@ describe("the same list", () => {
         }
       }),
     timeout,
+  )
+
+  it.scopedLive(
+    "comes back row by row, with its own columns as they were and ours behind them",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, read } = yield* service()
+        for (const { column, content, isWindows1252, name, urls } of fixtures) {
+          if (!name.startsWith("an export of")) continue
+          writeFileSync(join(cwd, "list.txt"), content)
+          const done = yield* verb(cwd, [...args, "--output", "out.csv", "--journal", `${name}.db`])
+          assert.strictEqual(done.code, 0, done.stderr)
+          const text = textOf(content, isWindows1252)
+          const [header = [], ...rows] = rowsIn(text)
+          const [written = [], ...found] = rowsIn(read("out.csv"))
+          assert.deepStrictEqual(written.slice(0, header.length), header, name)
+          assert.strictEqual(written[header.length], "domainAuthority")
+          assert.lengthOf(found, urls.length, name)
+          // A cell that a spreadsheet would run is the only one that is not as it was.
+          const own = found.map((row) =>
+            row.slice(0, header.length).map((cell) => cell.replace(/^'=/, "=")),
+          )
+          assert.deepStrictEqual(own, rows, name)
+          assert.deepStrictEqual(
+            own.map((row) => row[header.indexOf(column ?? "")]),
+            [...urls],
+          )
+        }
+      }),
   )
 
   it.scopedLive(
@@ -360,6 +390,14 @@ describe("the same list", () => {
     timeout,
   )
 })
+
+const rowsIn = (text: string) =>
+  Papa.parse<Array<string>>(text.replace("\uFEFF", ""), { skipEmptyLines: true }).data
+
+const textOf = (content: string | Uint8Array, isWindows1252 = false) =>
+  typeof content === "string"
+    ? content
+    : new TextDecoder(isWindows1252 ? "windows-1252" : "utf-16le").decode(content)
 
 const collected = async <A>(results: AsyncIterable<A>) => {
   const all: Array<A> = []

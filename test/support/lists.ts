@@ -1,8 +1,10 @@
-/** Files with lists of URLs, which `authority check` and the console read alike. */
+/** Files with lists of URLs, which `authority check`, the console and the client pay alike. */
 export interface Fixture {
   readonly name: string
   readonly content: string | Uint8Array
   readonly urls: ReadonlyArray<string>
+  /** How many different targets the URLs have, each of which is paid once. */
+  readonly targets: number
   /** The name of the column with the URLs; undefined when the list is not a CSV. */
   readonly column?: string
   /** True for bytes that are not UTF-8. */
@@ -16,29 +18,44 @@ const commas = ["https://a.com/x,y.html", "https://a.com/?q=1,2", "localhost,z"]
 export const fixtures: ReadonlyArray<Fixture> = [
   {
     name: "lines with a byte order mark, comments, blank lines, spaces and line ends of all kinds",
+    targets: 2,
     content: "\uFEFFa.com\r\n\r\n  \n# no\n  # nor this\n\tb.com \r#\nlocalhost\nnot a url\n=1+1",
     urls: ["a.com", "b.com", "localhost", "not a url", "=1+1"],
   },
   {
     name: "lines in UTF-16 with the low byte first",
-    content: utf16("a.com\r\nbücher.example\r\n"),
-    urls: ["a.com", "bücher.example"],
+    targets: 2,
+    content: utf16("a.com\r\nbücher.de\r\n"),
+    urls: ["a.com", "bücher.de"],
   },
   {
     name: "lines in UTF-16 with the high byte first",
-    content: utf16("a.com\r\nbücher.example\r\n").swap16(),
-    urls: ["a.com", "bücher.example"],
+    targets: 2,
+    content: utf16("a.com\r\nbücher.de\r\n").swap16(),
+    urls: ["a.com", "bücher.de"],
   },
-  { name: "an empty list", content: " \n\n", urls: [] },
-  { name: "lines with a header", content: "Domain\na.com\nb.com", urls: ["a.com", "b.com"] },
-  { name: "lines of URLs that contain commas", content: commas.join("\n"), urls: commas },
+  { name: "an empty list", targets: 0, content: " \n\n", urls: [] },
+  {
+    name: "lines with a header",
+    targets: 2,
+    content: "Domain\na.com\nb.com",
+    urls: ["a.com", "b.com"],
+  },
+  {
+    name: "lines of URLs that contain commas",
+    targets: 2,
+    content: commas.join("\n"),
+    urls: commas,
+  },
   {
     name: "lines of text that contain commas",
+    targets: 0,
     content: "one, two\nthree, four\n",
     urls: ["one, two", "three, four"],
   },
   {
     name: "lines with several URLs",
+    targets: 10,
     content:
       "a.com, b.com\nc.com\td.com\te.com\nhttps://a.com/x,https://b.com/y\nf.com,g.com\nh.com,",
     urls: ["a.com", "b.com", "c.com", "d.com", "e.com"].concat([
@@ -51,11 +68,13 @@ export const fixtures: ReadonlyArray<Fixture> = [
   },
   {
     name: "pasted cells that are all URLs",
+    targets: 4,
     content: "a.com\tb.com\nc.com\td.com",
     urls: ["a.com", "b.com", "c.com", "d.com"],
   },
   {
     name: "a CSV with commas, quotation marks, a comment and a short row",
+    targets: 2,
     content:
       '\uFEFFName,URL\r\n"A, Inc.",a.com\r\n\r\n# no\r\nC\r\n"B ""b""","https://b.com/x,y#z"\r\n',
     urls: two,
@@ -63,45 +82,42 @@ export const fixtures: ReadonlyArray<Fixture> = [
   },
   {
     name: "a CSV with semicolons and decimal commas",
+    targets: 2,
     content: "Nr;Wert;Seite des Kunden\n1;2,5;a.com\n2;3,5;https://b.com/x,y#z\n",
     urls: two,
     column: "Seite des Kunden",
   },
   {
     name: "a CSV with tabs and no header",
+    targets: 2,
     content: "1\ta.com\t5\n2\thttps://b.com/x,y#z\t6",
     urls: two,
     column: "column 2",
   },
   {
     name: "a CSV with line breaks in quoted cells",
+    targets: 2,
     content: 'note,url\r\n"two\r\nlines, a.org",a.com\r\n"\n",https://b.com/x;y\r\n',
     urls: ["a.com", "https://b.com/x;y"],
     column: "url",
   },
   {
     name: "a CSV with one quoted column",
+    targets: 2,
     content: '"Address"\n"a.com"\n"https://b.com/x,y#z"\n',
     urls: two,
     column: "Address",
   },
   {
     name: "a CSV with two columns of URLs, one of which has a usual name",
+    targets: 2,
     content: "id,url,rival\n1,a.com,x.com\n2,b.com,y.com\n",
     urls: ["a.com", "b.com"],
     column: "url",
   },
   {
-    name: "an export of Ahrefs",
-    content: utf16(
-      '"#"\t"Domain"\t"Domain rating"\t"Dofollow ref. domains"\t"First seen"\r\n' +
-        '"1"\t"a.com"\t"91.0"\t"1200"\t"2024-01-02 03:04:05"\r\n"2"\t"b.co.uk"\t"15.5"\t""\t""\r\n',
-    ),
-    urls: ["a.com", "b.co.uk"],
-    column: "Domain",
-  },
-  {
     name: "an export of Semrush",
+    targets: 2,
     content:
       "URL;Traffic (%);Number of Keywords;Traffic;Traffic Change\n" +
       "https://a.com/;45,10;120;2300;-4\nhttps://a.com/blog/?p=1;5,02;7;250;0\n",
@@ -109,40 +125,36 @@ export const fixtures: ReadonlyArray<Fixture> = [
     column: "URL",
   },
   {
-    name: "an export of Screaming Frog",
-    content:
-      '\uFEFF"Address","Content Type","Status Code","Title 1","Canonical Link Element 1"\n' +
-      '"https://a.com/","text/html; charset=utf-8","200","A, the ""best""\nsite","https://a.com/"\n' +
-      '"https://a.com/x,y","text/html; charset=utf-8","200","","https://a.com/x"\n',
-    urls: ["https://a.com/", "https://a.com/x,y"],
-    column: "Address",
-  },
-  {
     name: "a CSV that names its separator",
+    targets: 2,
     content: "\uFEFFsep=;\r\nKunde;Seite\r\nMüller;a.com\r\n;https://b.com/x,y#z\r\n",
     urls: two,
     column: "Seite",
   },
   {
     name: "a CSV that names an unusual separator, in UTF-16",
+    targets: 2,
     content: utf16('"sep=|"\r\nURL|DR\r\na.com|1\r\nhttps://b.com/x,y#z|2\r\n'),
     urls: two,
     column: "URL",
   },
   {
     name: "a CSV with comments before its header",
+    targets: 2,
     content: '# made by a program\n#, on a Tuesday\nURL,DR\na.com,1\n"https://b.com/x,y#z",2\n',
     urls: two,
     column: "URL",
   },
   {
     name: "a CSV whose first column has the name #",
+    targets: 2,
     content: "#,Domain,Rating\n1,a.com,91\n2,b.com,15\n",
     urls: ["a.com", "b.com"],
     column: "Domain",
   },
   {
     name: "a CSV with a title and a date before its header",
+    targets: 2,
     content:
       '"Top pages"\n"Nov 1, 2026 - Nov 24, 2026"\n\nTop pages,Clicks,Impressions\n' +
       '"https://a.com/","1","20"\n"https://a.com/b,c","0","3"\n',
@@ -151,6 +163,7 @@ export const fixtures: ReadonlyArray<Fixture> = [
   },
   {
     name: "a sheet with a title, whose rows have the same number of cells",
+    targets: 2,
     content:
       "Report;;;\r\nStand;24.11.2026;;\r\n;;;\r\nNr;Adresse;Wert;Land\r\n1;a.com;1,5;de\r\n2;b.com;2,5;\r\n",
     urls: ["a.com", "b.com"],
@@ -158,31 +171,107 @@ export const fixtures: ReadonlyArray<Fixture> = [
   },
   {
     name: "a CSV in Windows-1252",
+    targets: 2,
     content: Buffer.from(
-      "Straße;Größe\r\nbücher.example;1€\r\nmüller.example;2\r\n".replace("€", "\x80"),
+      "Straße;Größe\r\nbücher.de;1€\r\nmüller.de;2\r\n".replace("€", "\x80"),
       "latin1",
     ),
-    urls: ["bücher.example", "müller.example"],
+    urls: ["bücher.de", "müller.de"],
     column: "Straße",
     isWindows1252: true,
   },
   {
     name: "lines in UTF-8 with accents, and no byte order mark",
-    content: "bücher.example\n例え.example\n",
-    urls: ["bücher.example", "例え.example"],
+    targets: 2,
+    content: "bücher.de\n例え.jp\n",
+    urls: ["bücher.de", "例え.jp"],
+  },
+  {
+    name: "an export of Screaming Frog",
+    targets: 4,
+    content:
+      '\uFEFF"Address","Content Type","Status Code","Indexability","Title 1","Meta Description 1","Canonical Link Element 1","Word Count","Response Time","Last Modified"\n' +
+      '"https://shop.com/","text/html; charset=utf-8","200","Indexable","Shop, the ""best""\nof all","=1+1","https://shop.com/","1204","0.213",""\n' +
+      '"https://shop.com/a,b","text/html; charset=utf-8","200","Indexable","","","https://shop.com/a,b","-4","0.1","Tue, 24 Nov 2026"\n' +
+      '"http://shop.com/","text/html; charset=utf-8","301","Non-Indexable","","","https://shop.com/","0","0.05",""\n' +
+      '"https://www.shop.com/","text/html","200","Indexable","Shop","","","7","0.3",""\n' +
+      '"https://shop.com/ä?q=1&r=2","text/html","404","Non-Indexable","","","","0","0.2",""\n' +
+      '"https://shop.com/%C3%A4?q=1&r=2#x","text/html","404","Non-Indexable","","","","0","0.2",""\n' +
+      '"mailto:a@shop.com","","0","","","","","0","",""\n',
+    urls: [
+      "https://shop.com/",
+      "https://shop.com/a,b",
+      "http://shop.com/",
+      "https://www.shop.com/",
+      "https://shop.com/ä?q=1&r=2",
+      "https://shop.com/%C3%A4?q=1&r=2#x",
+      "mailto:a@shop.com",
+    ],
+    column: "Address",
+  },
+  {
+    name: "an export of Ahrefs",
+    targets: 3,
+    content: utf16(
+      '"#"\t"Domain"\t"Domain rating"\t"Dofollow ref. domains"\t"Traffic"\t"First seen"\r\n' +
+        '"1"\t"a.com"\t"91.0"\t"1200"\t"1,204"\t"2024-01-02 03:04:05"\r\n' +
+        '"2"\t"b.co.uk"\t"15.5"\t""\t""\t""\r\n' +
+        '"3"\t"A.com"\t"91.0"\t"1200"\t"1,204"\t"2024-01-02 03:04:05"\r\n' +
+        '"4"\t"bücher.de"\t"3"\t"1"\t"-2"\t""\r\n' +
+        '"5"\t"xn--bcher-kva.de"\t"3"\t"1"\t"+2"\t""\r\n',
+    ),
+    urls: ["a.com", "b.co.uk", "A.com", "bücher.de", "xn--bcher-kva.de"],
+    column: "Domain",
   },
   {
     name: "an export of Search Console",
+    targets: 2,
     content:
-      "Top pages,Clicks,Impressions,CTR,Position\nhttps://a.com/,12,340,3.53%,8.1\nhttps://a.com/ä,0,3,0%,40\n",
-    urls: ["https://a.com/", "https://a.com/ä"],
+      "Top pages,Clicks,Impressions,CTR,Position\n" +
+      "https://a.com/,12,340,3.53%,8.1\nhttps://a.com/ä,0,3,0%,40\n" +
+      "https://a.com/#:~:text=price,1,9,11.11%,2.5\nhttps://a.com/,12,340,3.53%,8.1\n",
+    urls: ["https://a.com/", "https://a.com/ä", "https://a.com/#:~:text=price", "https://a.com/"],
     column: "Top pages",
   },
   {
-    name: "an export with duplicates of every kind",
+    name: "an export of Search Console in German, with a summary, in Windows-1252",
+    targets: 2,
+    content: Buffer.from(
+      "Häufigste Seiten;Klicks;Veränderung\r\nhttps://a.com/;12;-3,5%\r\n" +
+        "https://a.com/über;1.204;+12\r\nSumme;1.216;\r\n",
+      "latin1",
+    ),
+    urls: ["https://a.com/", "https://a.com/über", "Summe"],
+    column: "Häufigste Seiten",
+    isWindows1252: true,
+  },
+  {
+    name: "a CSV with duplicates of every kind",
+    targets: 6,
     content:
-      "Address,Status\nhttps://a.com/,200\nhttp://A.com,301\na.com.,\nhttps://a.com/#top,200\nhttps://a.com/,200\n",
-    urls: ["https://a.com/", "http://A.com", "a.com.", "https://a.com/#top", "https://a.com/"],
+      "Address,Status\nhttps://a.com/,200\nhttps://a.com/,200\nhttp://A.com,301\na.com.,\n" +
+      "//a.com,\nhttps://a.com:443/,\nhttps://a.com/#top,200\nhttps://a.com/x/../,\n" +
+      "https://a.com/?,\nwww.a.com,\nhttps://a.com/%C3%A4,\nhttps://a.com/ä,\n" +
+      "https://a.com/x,\nhttps://a.com/x/,\nbücher.de,\nBÜCHER.de,\nxn--bcher-kva.de,\n",
+    urls: [
+      "https://a.com/",
+      "https://a.com/",
+      "http://A.com",
+      "a.com.",
+      "//a.com",
+      "https://a.com:443/",
+      "https://a.com/#top",
+      "https://a.com/x/../",
+      "https://a.com/?",
+      "www.a.com",
+      "https://a.com/%C3%A4",
+      "https://a.com/ä",
+      "https://a.com/x",
+      "https://a.com/x/",
+      "bücher.de",
+      "BÜCHER.de",
+      "xn--bcher-kva.de",
+    ],
     column: "Address",
   },
 ]
