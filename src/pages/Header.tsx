@@ -1,14 +1,11 @@
 import { effect, signal } from "@preact/signals"
-import * as DeviceStore from "./DeviceStore.ts"
+import * as Theme from "./Theme.ts"
 
-const themes = ["auto", "light", "dark"] as const
-type Theme = (typeof themes)[number]
-
-const theme = signal<Theme>(themes.find((theme) => theme === DeviceStore.read("theme")) ?? "auto")
+const theme = signal(Theme.kept())
 
 effect(() => {
-  document.documentElement.dataset["theme"] = theme.value
-  DeviceStore.keep("theme", theme.value)
+  Theme.apply(theme.value)
+  Theme.keep(theme.value)
 })
 
 export const Header = () => (
@@ -31,7 +28,7 @@ export const Header = () => (
       </a>
       <fieldset class="themes">
         <legend class="unseen">Colours</legend>
-        {themes.map((name) => (
+        {Theme.names.map((name) => (
           <label key={name}>
             <input
               type="radio"

@@ -1,8 +1,11 @@
 /**
- * The script of the guide's pages. Its search reads the other pages of the guide from the service
- * when the user first needs them.
+ * The script of the guide's pages. It applies the console's theme and makes the search work. The
+ * search reads the other pages from the service when the user first needs them.
  */
 import { type Found, find, type Section } from "./GuideSearch.ts"
+import * as Theme from "./Theme.ts"
+
+Theme.apply(Theme.kept())
 
 const maxFound = 12
 

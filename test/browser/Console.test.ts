@@ -771,7 +771,7 @@ describe.skipIf(isMissing)("the console", () => {
   )
 
   it.scopedLive(
-    "the console keeps the chosen light or dark theme after a reload",
+    "the console keeps the chosen light or dark theme after a reload, and the guide has the same theme",
     () =>
       Effect.gen(function* () {
         const { url } = yield* service()
@@ -782,7 +782,9 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act((page) => page.getByText("Dark", { exact: true }).click())
         const dark = yield* act(paper)
         assert.notStrictEqual(dark, light)
-        yield* act((page) => page.reload())
+        yield* act((page) => page.goto(`${url}/docs/guide/client`))
+        assert.strictEqual(yield* act(paper), dark)
+        yield* act((page) => page.goto(`${url}/console`))
         assert.strictEqual(yield* act(paper), dark)
         yield* act((page) => page.getByText("Auto", { exact: true }).click())
         assert.strictEqual(yield* act(paper), light)
