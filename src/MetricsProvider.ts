@@ -95,6 +95,25 @@ export interface Circuit {
   readonly openReason: string | undefined
   /** True when the circuit is open because the vendor's quota is used up. */
   readonly isExhausted?: boolean
+  /** Absent for a vendor whose calls nobody watches. */
+  readonly calls?: Calls
+  /** Asks the vendor for its state, free of charge. Absent when the vendor has no free call. */
+  readonly status?: Effect.Effect<ProviderStatus, ProviderError>
+}
+
+/** What this process knows of its calls to a vendor. */
+export interface Calls {
+  readonly inFlight: number
+  /** The number of calls that may be in flight now. */
+  readonly limit: number
+  /** The average of the latest calls in milliseconds; null before the first one. */
+  readonly latencyMs: number | null
+  /** The last ten failed calls, newest first. `at` is in epoch milliseconds. */
+  readonly errors: ReadonlyArray<{
+    readonly at: number
+    readonly reason: ProviderError["reason"]
+    readonly message: string
+  }>
 }
 
 /**

@@ -17,6 +17,7 @@ import * as Alarms from "../time/Alarms.ts"
 import * as MonotonicClock from "../time/MonotonicClock.ts"
 import type { Target } from "../Target.ts"
 import { type Blame, Caller, several } from "./Blame.ts"
+import { CallLog } from "./CallLog.ts"
 import * as CircuitBreaker from "./CircuitBreaker.ts"
 import type { Limit } from "./Limit.ts"
 import * as Meters from "../telemetry/ProviderMeters.ts"
@@ -35,7 +36,8 @@ export interface Options extends CircuitBreaker.Options {
  */
 export const make = (inner: MetricsProvider["Type"], options: Options): MetricsProvider["Type"] => {
   const meters = Meters.make(inner.name)
-  const { blame, retries } = options
+  const { blame, limit, retries } = options
+  const log = new CallLog()
   const breaker = CircuitBreaker.make(options, {
     name: inner.name,
     renewalMs: renewalMs(inner, options.timeout),
@@ -53,7 +55,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
       meters.calls(1)
       return Effect.ensuring(
         inner.lookup(targets),
-        Effect.map(MonotonicClock.now, (now) => meters.callSeconds((now - startedAt) / 1000)),
+        Effect.map(MonotonicClock.now, (now) => {
+          meters.callSeconds((now - startedAt) / 1000)
+          log.took(now - startedAt)
+        }),
       ).pipe(Alarms.until(options.alarms, startedAt + timeoutMs, timedOut))
     }).pipe(
       Effect.tapBoth({
@@ -67,7 +72,8 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
           return blaming(blame, account, error)
         },
       }),
-      (call) => observed(call, options.limit),
+      Effect.tapError((error) => log.failed(error)),
+      (call) => observed(call, limit),
       (call) => breaker.guard(call, targets.length),
     )
 
@@ -88,7 +94,10 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
 
   return {
     ...inner,
-    circuits: Effect.map(breaker.state, (state) => [{ provider: inner.name, ...state }]),
+    circuits: Effect.map(breaker.state, (state) => {
+      const calls = { ...log, inFlight: limit.inFlight, limit: limit.calls }
+      return [{ provider: inner.name, ...state, calls, ...statusOf(inner) }]
+    }),
     lookup: (targets) =>
       Effect.all([MonotonicClock.now, Deadline.remainingMs, Caller]).pipe(
         Effect.flatMap(([now, ms, { account }]) => callUntil(targets, now + ms, account)),
@@ -100,6 +109,7 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   }
 }
 
+<<<<<<< HEAD
 /** Logs a failed call, and says whose fault it is. */
 const blaming = (blame: Blame, account: string, { message, reason }: ProviderError) =>
   Effect.flatMap(MonotonicClock.now, (now) => {
@@ -112,6 +122,9 @@ const blaming = (blame: Blame, account: string, { message, reason }: ProviderErr
     const blocked = blame.failed(account, reason, now)
     return Effect.zipRight(warning, Effect.forEach(blocked, warnOfBlocked))
   })
+=======
+const statusOf = ({ status }: MetricsProvider["Type"]) => (status === undefined ? {} : { status })
+>>>>>>> 2e61821 (Remember the latency and the last failed calls of each vendor, for the administration)
 
 // Counts the outcomes of targets, and logs the vendor's reason for each failure.
 const recorder =
