@@ -1,6 +1,7 @@
 /** The handlers of the administration's endpoints. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
 import * as Effect from "effect/Effect"
+import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
 import { type Account, Accounts } from "../Account.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
@@ -16,6 +17,12 @@ import { refuse } from "../http/errorAnswer.ts"
 import { noTarget } from "../http/handlers.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import {
+  type Circuit,
+  MetricsProvider,
+  type ProviderStatus,
+  type Quota,
+} from "../MetricsProvider.ts"
 
 const answer = <A>(data: A) => ({ success: true as const, data })
 
@@ -64,6 +71,47 @@ const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
   ),
 )
 
+const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
+  Effect.map(MetricsProvider, ({ circuits = Effect.succeed([]) }) =>
+    handlers.handle("providerStatus", () =>
+      circuits.pipe(
+        Effect.flatMap(Effect.forEach(stateOf, { concurrency: "unbounded" })),
+        Effect.map((providers) => answer({ providers })),
+      ),
+    ),
+  ),
+)
+
+const iso = (at: number) => new Date(at).toISOString()
+
+const stateOf = ({ calls, isExhausted, openReason, provider, status }: Circuit) =>
+  (status ?? Effect.succeed<ProviderStatus>({})).pipe(
+    Effect.timeoutFail({ duration: "10 seconds", onTimeout: () => new Error("no answer in 10 s") }),
+    Effect.either,
+    Effect.map((said) => {
+      const { index = null, quota } = Either.getOrElse(said, (): ProviderStatus => ({}))
+      return {
+        provider,
+        circuit: openReason === undefined ? "closed" : isExhausted ? "exhausted" : "open",
+        reason: openReason ?? null,
+        callsInFlight: calls?.inFlight ?? null,
+        callLimit: calls?.limit ?? null,
+        latencyMs: calls?.latencyMs ?? null,
+        errors: (calls?.errors ?? []).map((error) => ({ ...error, at: iso(error.at) })),
+        quota: quota === undefined ? null : quotaOf(quota),
+        index,
+        statusError: Either.isLeft(said) ? said.left.message : null,
+      } as const
+    }),
+  )
+
+const quotaOf = ({ allotted, left, resetsAt, unit }: Quota) => ({
+  unit,
+  allotted,
+  left,
+  resetsAt: resetsAt === null ? null : iso(resetsAt),
+})
+
 const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>
   handlers.handle("adminDocument", () =>
     Effect.promise(async () => {
@@ -73,4 +121,4 @@ const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>
   ),
 )
 
-export const layer = Layer.mergeAll(accounts, figures, document)
+export const layer = Layer.mergeAll(accounts, figures, provider, document)

@@ -87,6 +87,46 @@ const document = HttpApiGroup.make("document", { topLevel: true })
       .annotate(OpenApi.Summary, "This document"),
   )
 
+const Time = Schema.String.annotations({ description: "An ISO 8601 time." })
+
+export const ProviderState = Schema.Struct({
+  provider: Schema.String,
+  circuit: Schema.Literal("closed", "open", "exhausted").annotations({
+    description: "While it is open, the provider is not asked. Exhausted: its quota is used up.",
+  }),
+  reason: Schema.NullOr(Schema.String).annotations({ description: "Why the circuit is open." }),
+  callsInFlight: Schema.NullOr(Schema.Number),
+  callLimit: Schema.NullOr(Schema.Number),
+  latencyMs: Schema.NullOr(Schema.Number).annotations({
+    description: "The average of the latest calls.",
+  }),
+  errors: Schema.Array(
+    Schema.Struct({ at: Time, reason: Schema.String, message: Schema.String }),
+  ).annotations({ description: "The last ten failed calls, newest first." }),
+  quota: Schema.NullOr(
+    Schema.Struct({
+      unit: Schema.String,
+      allotted: Schema.Number,
+      left: Schema.Number,
+      resetsAt: Schema.NullOr(Time),
+    }),
+  ),
+  index: Schema.NullOr(Schema.String).annotations({
+    description: "The vendor's name or date of its index now.",
+  }),
+  statusError: Schema.NullOr(Schema.String).annotations({
+    description: "Why the vendor did not report its state.",
+  }),
+}).annotations({ identifier: "ProviderState", description: "A provider, as this process sees it." })
+
+const provider = HttpApiGroup.make("provider", { topLevel: true })
+  .annotate(OpenApi.Description, "The providers of figures.")
+  .add(
+    HttpApiEndpoint.get("providerStatus", Wire.adminPaths.providerStatus)
+      .addSuccess(data({ providers: Schema.Array(ProviderState) }))
+      .annotate(OpenApi.Summary, "The providers, as the process that answers sees them"),
+  )
+
 /** Checks the token before a request is decoded. */
 export class Administrator extends HttpApiMiddleware.Tag<Administrator>()("Administrator", {
   failure: Schema.Union(Envelope.Unauthorized.body, Envelope.TooManyRequests.body),
@@ -100,6 +140,7 @@ export class Administrator extends HttpApiMiddleware.Tag<Administrator>()("Admin
 export class AdminApi extends HttpApi.make("authority-metrics-administration")
   .add(accounts)
   .add(figures)
+  .add(provider)
   .add(document)
   .addError(Envelope.InvalidRequest.body)
   .addError(Envelope.PayloadTooLarge.body)

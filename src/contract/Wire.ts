@@ -10,6 +10,7 @@ export const adminPrefix = "/admin/"
 export const adminPaths = {
   accounts: "/admin/v1/accounts",
   history: "/admin/v1/history",
+  providerStatus: "/admin/v1/provider/status",
   openApi: "/admin/openapi.json",
 } as const
 export const historyPath = "/v1/metrics/da-pa/history"

@@ -109,7 +109,6 @@ export const make = (inner: MetricsProvider["Type"], options: Options): MetricsP
   }
 }
 
-<<<<<<< HEAD
 /** Logs a failed call, and says whose fault it is. */
 const blaming = (blame: Blame, account: string, { message, reason }: ProviderError) =>
   Effect.flatMap(MonotonicClock.now, (now) => {
@@ -122,9 +121,8 @@ const blaming = (blame: Blame, account: string, { message, reason }: ProviderErr
     const blocked = blame.failed(account, reason, now)
     return Effect.zipRight(warning, Effect.forEach(blocked, warnOfBlocked))
   })
-=======
+
 const statusOf = ({ status }: MetricsProvider["Type"]) => (status === undefined ? {} : { status })
->>>>>>> 2e61821 (Remember the latency and the last failed calls of each vendor, for the administration)
 
 // Counts the outcomes of targets, and logs the vendor's reason for each failure.
 const recorder =

@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
+import * as Context from "effect/Context"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import { MetricsProvider, ProviderError } from "../../src/MetricsProvider.ts"
+import * as Sandbox from "../../src/providers/Sandbox.ts"
 import * as TestServer from "../support/TestServer.ts"
 
 const adminToken = "a-token-for-the-tests-of-32-chars"
@@ -122,6 +126,54 @@ describe("the administration", () => {
         assert.isNull(headers.get("access-control-allow-origin"))
         assert.strictEqual(headers.get("cache-control"), "no-store")
       }
+    }),
+  )
+
+  it.scopedLive("the state of each provider is what this process and the vendor know", () =>
+    Effect.gen(function* () {
+      const quota = { unit: "rows", allotted: 3000, left: 12, resetsAt: 86_400_000 }
+      const error = { at: 0, reason: "Throttled" as const, message: "moz throttles" }
+      const { ask } = yield* running({
+        provider: Layer.map(Sandbox.layer, (context) =>
+          Context.add(context, MetricsProvider, {
+            ...Context.get(context, MetricsProvider),
+            circuits: Effect.succeed([
+              {
+                provider: "moz",
+                openReason: "its quota is used up",
+                isExhausted: true,
+                calls: { inFlight: 2, limit: 8, latencyMs: 120.5, errors: [error] },
+                status: Effect.succeed({ quota, index: "2026-11-01" }),
+              },
+              {
+                provider: "dataforseo",
+                openReason: undefined,
+                status: new ProviderError({
+                  provider: "dataforseo",
+                  reason: "Refused",
+                  detail: "wrong password",
+                }),
+              },
+            ]),
+          }),
+        ),
+      })
+      const { body } = yield* ask("/v1/provider/status")
+      assert.containSubset(body.data.providers, [
+        {
+          provider: "moz",
+          circuit: "exhausted",
+          callsInFlight: 2,
+          callLimit: 8,
+          latencyMs: 120.5,
+          errors: [{ ...error, at: "1970-01-01T00:00:00.000Z" }],
+          quota: { ...quota, resetsAt: "1970-01-02T00:00:00.000Z" },
+          index: "2026-11-01",
+          statusError: null,
+        },
+        { provider: "dataforseo", circuit: "closed", callsInFlight: null, quota: null },
+      ])
+      assert.include(body.data.providers[1].statusError, "wrong password")
     }),
   )
 
