@@ -43,10 +43,33 @@ export class Budgets {
     return this.byKey.get(key)
   }
 
+  /** All uses of a budget. */
+  usesOf(id: Budget.BudgetId): ReadonlyArray<UseIn> {
+    return [...this.uses.values()].filter((use) => use.id === id)
+  }
+
+  /** The key, and the keys that share its budget. */
+  sharing(key: ApiKeyId): ReadonlyArray<ApiKeyId> {
+    const id = this.byKey.get(key)?.id
+    const others = Array.from(this.byKey).flatMap(([one, budget]) => (budget.id === id ? one : []))
+    return others.length === 0 ? [key] : others
+  }
+
   /** The use of a key's budget at a time; undefined when the key has no budget. */
-  spent(key: ApiKeyId, at: number): Budget.Spent | undefined {
+  private spent(key: ApiKeyId, now: number): Budget.Spent | undefined {
     const budget = this.byKey.get(key)
+    const at = this.timeOf(key, now)
     return budget && Budget.spent(budget, this.useAt(budget, at), at)
+  }
+
+  /** The uses of the budgets of keys, without the keys that have none. */
+  spentBy(keys: ReadonlyArray<ApiKeyId>, now: number): ReadonlyMap<ApiKeyId, Budget.Spent> {
+    return new Map(
+      keys.flatMap((key) => {
+        const spent = this.spent(key, now)
+        return spent === undefined ? [] : [[key, spent] as const]
+      }),
+    )
   }
 
   /** The uses that changed since this object was made. */

@@ -6,10 +6,13 @@ import * as Layer from "effect/Layer"
 import * as ApiKey from "../ApiKey.ts"
 import { Accounts } from "../Account.ts"
 import { type AccountKey, ApiKeyNotFound, ApiKeys, InvalidApiKey } from "../ApiKeys.ts"
+import * as KeyBudgets from "./KeyBudgets.ts"
 import * as KeyRecords from "./KeyRecords.ts"
 import { contains, findsKey, pageOf } from "./search.ts"
 
-const make = Effect.map(Effect.all([Accounts, KeyRecords.KeyRecords]), ([accounts, records]) => {
+const tags = [Accounts, KeyRecords.KeyRecords, KeyBudgets.KeyBudgets] as const
+
+const make = Effect.map(Effect.all(tags), ([accounts, records, keyBudgets]) => {
   const find = (id: ApiKey.ApiKeyId) =>
     Effect.suspend(() =>
       Effect.mapError(
@@ -25,11 +28,17 @@ const make = Effect.map(Effect.all([Accounts, KeyRecords.KeyRecords]), ([account
         : new ApiKeyNotFound({ id }),
     )
 
+  const withBudget = (record: ApiKey.ApiKey): ApiKey.ApiKey => {
+    const { credits, period } = keyBudgets.budgets.of(record.id) ?? {}
+    const hasNone = credits === undefined || period === undefined
+    return { ...record, budget: hasNone ? null : { credits, period } }
+  }
+
   const withAccount = (record: ApiKey.ApiKey): Effect.Effect<AccountKey> =>
     accounts.find(record.accountId).pipe(
       Effect.orDie,
       Effect.map(({ name, suspendedAt }) => ({
-        ...record,
+        ...withBudget(record),
         accountName: name,
         accountSuspendedAt: suspendedAt,
       })),
@@ -52,28 +61,31 @@ const make = Effect.map(Effect.all([Accounts, KeyRecords.KeyRecords]), ([account
       }),
 
     issue: (options) =>
-      Effect.map(Clock.currentTimeMillis, (now) =>
-        insert(ApiKey.issue(ApiKey.terms(options), now)),
-      ),
+      Effect.map(Clock.currentTimeMillis, (now) => {
+        const issued = insert(ApiKey.issue(ApiKey.terms(options), now))
+        if (options.budget !== undefined) {
+          KeyBudgets.change(keyBudgets, issued.record.id, options.budget, now)
+        }
+        return issued
+      }),
 
     rotate: (id, grace) =>
       Effect.gen(function* () {
         const { hash, now, record: former } = yield* usable(id)
         const expiresAt = ApiKey.endAfterGrace(former, now, Duration.toMillis(grace))
         records.set(hash, { ...former, expiresAt })
-        return insert(ApiKey.issue(former, now))
+        const issued = insert(ApiKey.issue(withBudget(former), now))
+        keyBudgets.budgets.put(issued.record.id, keyBudgets.budgets.of(id))
+        return issued
       }),
 
     update: (id, change) =>
-      Effect.map(usable(id), ({ hash, record }) => {
-        const {
-          budget = record.budget ?? null,
-          label = record.label,
-          scopes = record.scopes,
-        } = change
-        const changed = { ...record, budget, label, scopes }
+      Effect.map(usable(id), ({ hash, now, record }) => {
+        const { budget, label = record.label, scopes = record.scopes } = change
+        if (budget !== undefined) KeyBudgets.change(keyBudgets, id, budget, now)
+        const changed = { ...record, label, scopes }
         records.set(hash, changed)
-        return changed
+        return withBudget(changed)
       }),
 
     revoke: (id) =>
@@ -86,7 +98,9 @@ const make = Effect.map(Effect.all([Accounts, KeyRecords.KeyRecords]), ([account
       }),
 
     list: (account) =>
-      Effect.sync(() => [...records.values()].filter(({ accountId }) => accountId === account)),
+      Effect.sync(() =>
+        [...records.values()].filter(({ accountId }) => accountId === account).map(withBudget),
+      ),
 
     search: (search) =>
       Effect.map(Effect.forEach(records.values(), withAccount), (keys) =>
@@ -102,5 +116,5 @@ const make = Effect.map(Effect.all([Accounts, KeyRecords.KeyRecords]), ([account
 })
 
 export const layer: Layer.Layer<ApiKeys, never, Accounts> = Layer.effect(ApiKeys, make).pipe(
-  Layer.provide(KeyRecords.layer),
+  Layer.provide([KeyRecords.layer, KeyBudgets.layer]),
 )

@@ -11,6 +11,7 @@ import * as Audit from "../ledger/Audit.ts"
 import { available } from "../ledger/Balance.ts"
 import { Books } from "../ledger/Books.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import * as KeyBudgets from "./KeyBudgets.ts"
 import * as SteadyClock from "../time/SteadyClock.ts"
 
 /**
@@ -19,58 +20,93 @@ import * as SteadyClock from "../time/SteadyClock.ts"
 export const layer = (options: {
   readonly lease: Duration.DurationInput
 }): Layer.Layer<CreditLedger> =>
-  Layer.sync(CreditLedger, () => {
-    const books = new Books(Duration.toMillis(options.lease))
-    const entriesOf = (account: AccountId) =>
-      books.newEntries.filter(({ accountId }) => accountId === account)
-    const isSteady = SteadyClock.make()
-    const atNow = <A, E>(change: (now: number) => Either.Either<A, E>): Effect.Effect<A, E> =>
-      Effect.flatMap(Clock.currentTimeMillis, change)
+  Layer.effect(
+    CreditLedger,
+    Effect.map(KeyBudgets.KeyBudgets, (keyBudgets) => make(options, keyBudgets)),
+  ).pipe(Layer.provide(KeyBudgets.layer))
 
-    return CreditLedger.of({
-      balance: (account) => Effect.sync(() => books.balance(account)),
-      open: (hold) => atNow((now) => books.open(hold, now)),
-      settle: (hold, charge, answer) => atNow((now) => books.settle(hold, charge, answer, now)),
-      charge: (hold, charge, answer) => atNow((now) => books.charge(hold, charge, answer, now)),
-      release: (hold) => Effect.asVoid(atNow(() => books.release(hold))),
-      grant: (account, amount, note) => atNow((now) => books.grant(account, amount, note, now)),
+const make = (
+  options: { readonly lease: Duration.DurationInput },
+  keyBudgets: KeyBudgets.KeyBudgets["Type"],
+) => {
+  const { budgets } = keyBudgets
+  const books = new Books(Duration.toMillis(options.lease), [], [], [], budgets)
+  keyBudgets.books = books
+  const entriesOf = (account: AccountId) =>
+    books.newEntries.filter(({ accountId }) => accountId === account)
+  const isSteady = SteadyClock.make()
+  const atNow = <A, E>(change: (now: number) => Either.Either<A, E>): Effect.Effect<A, E> =>
+    Effect.flatMap(Clock.currentTimeMillis, change)
 
-      expire: Effect.zipWith(Clock.currentTimeMillis, isSteady, (now, steady) => {
-        const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now)
-        for (const hold of expired) books.release(hold)
-        books.forgetKeys(now, steady)
-        return expired.length
+  return CreditLedger.of({
+    balance: (account) => Effect.sync(() => books.balance(account)),
+    open: (hold) => atNow((now) => books.open(hold, now)),
+    settle: (hold, charge, answer) => atNow((now) => books.settle(hold, charge, answer, now)),
+    charge: (hold, charge, answer) => atNow((now) => books.charge(hold, charge, answer, now)),
+    release: (hold) => Effect.asVoid(atNow(() => books.release(hold))),
+    grant: (account, amount, note) => atNow((now) => books.grant(account, amount, note, now)),
+
+    correct: (account, amount, note) => atNow((now) => books.correct(account, amount, note, now)),
+    budgets: (keys) => Effect.map(Clock.currentTimeMillis, (now) => budgets.spentBy(keys, now)),
+
+    expire: Effect.zipWith(Clock.currentTimeMillis, isSteady, (now, steady) => {
+      const expired = [...books.openHolds].filter(({ expiresAt }) => expiresAt <= now)
+      for (const hold of expired) books.release(hold)
+      books.forgetKeys(now, steady)
+      return expired.length
+    }),
+
+    totals: (amounts) =>
+      Effect.sync(() => {
+        const balances = [...books.changed].map((account) => books.balance(account))
+        return {
+          held: creditsOf(balances.reduce((sum, { held }) => sum + held, 0)),
+          accountsBelow: amounts.map(
+            (amount) => balances.filter((balance) => available(balance) < amount).length,
+          ),
+        }
       }),
 
-      totals: (amounts) =>
-        Effect.sync(() => {
-          const balances = [...books.changed].map((account) => books.balance(account))
-          return {
-            held: creditsOf(balances.reduce((sum, { held }) => sum + held, 0)),
-            accountsBelow: amounts.map(
-              (amount) => balances.filter((balance) => available(balance) < amount).length,
-            ),
-          }
-        }),
-
-      statement: (account, { since = -Infinity, until = Infinity }) =>
-        Stream.suspend(() =>
-          Stream.fromIterable(entriesOf(account).filter(({ at }) => since <= at && at < until)),
-        ),
-
-      verify: Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
-        Stream.mapEffect((accountId) =>
-          Audit.examine({
-            accountId,
-            balance: books.balance(accountId),
-            openHolds: [...books.openHolds]
-              .filter((hold) => hold.accountId === accountId)
-              .reduce((sum, { amount }) => sum + amount, 0),
-            lastEntry: entriesOf(accountId).length,
-            entries: Stream.map(Stream.fromIterable(entriesOf(accountId)), Either.right),
-          }),
-        ),
-        Audit.summarize,
+    statement: (account, { since = -Infinity, until = Infinity }) =>
+      Stream.suspend(() =>
+        Stream.fromIterable(entriesOf(account).filter(({ at }) => since <= at && at < until)),
       ),
-    })
+
+    verify: Stream.suspend(() => Stream.fromIterable([...books.changed])).pipe(
+      Stream.mapEffect((accountId) =>
+        Audit.examine({
+          accountId,
+          balance: books.balance(accountId),
+          openHolds: [...books.openHolds]
+            .filter((hold) => hold.accountId === accountId)
+            .reduce((sum, { amount }) => sum + amount, 0),
+          lastEntry: entriesOf(accountId).length,
+          budgets: budgetsOf(books, accountId),
+          entries: Stream.map(Stream.fromIterable(entriesOf(accountId)), Either.right),
+        }),
+      ),
+      Audit.summarize,
+    ),
   })
+}
+
+const budgetsOf = ({ budgets, newEntries, openHolds }: Books, account: AccountId) => {
+  const holds = [...openHolds].filter(({ accountId }) => accountId === account)
+  const entries = newEntries.filter(({ accountId }) => accountId === account)
+  const keys = new Set([...holds, ...entries].flatMap(({ apiKeyId }) => apiKeyId ?? []))
+  const inForce = [...keys].flatMap((key) => {
+    const budget = budgets.of(key)
+    return budget === undefined ? [] : [[key, budget] as const]
+  })
+  return {
+    existing: inForce.length,
+    recorded: inForce.length,
+    budgets: inForce,
+    uses: [...new Set(inForce.map(([, { id }]) => id))].flatMap((id) => budgets.usesOf(id)),
+    holds: holds.flatMap(({ amount, apiKeyId, heldAt }) =>
+      apiKeyId == null || heldAt === null || budgets.of(apiKeyId) === undefined
+        ? []
+        : { amount, apiKeyId, heldAt },
+    ),
+  }
+}

@@ -4,6 +4,7 @@
  */
 import * as SqlClient from "@effect/sql/SqlClient"
 import * as Cause from "effect/Cause"
+import * as Clock from "effect/Clock"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import type * as Either from "effect/Either"
@@ -12,17 +13,19 @@ import * as Layer from "effect/Layer"
 import * as Option from "effect/Option"
 import type { Books, Refusal } from "../ledger/Books.ts"
 import { CreditLedger } from "../CreditLedger.ts"
-import { commitGraceMs, Deadline } from "../Deadline.ts"
+import { commitGraceMs, Deadline, waitUntil } from "../Deadline.ts"
 import { awaited, queued } from "../Direct.ts"
 import type { Charge, Hold } from "../ledger/Hold.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as BalanceReader from "./BalanceReader.ts"
+import * as Failure from "./Failure.ts"
 import * as GroupCommit from "./GroupCommit.ts"
 import { Heartbeat } from "./Heartbeat.ts"
 import * as HoldExpiry from "./HoldExpiry.ts"
 import * as LedgerCommit from "./LedgerCommit.ts"
-import { makeQueries } from "./ledgerQueries.ts"
+import { makeQueries, type Queries } from "./ledgerQueries.ts"
 import * as LedgerReads from "./LedgerReads.ts"
+import { retryAfterDisconnection } from "./retry.ts"
 
 export interface Options extends Omit<LedgerCommit.Options, "leaseMs"> {
   /** Maximum lifetime of an open hold, and of an idempotency key without an answer. */
@@ -125,9 +128,21 @@ const make = (options: Options) =>
           accountId,
           apply: (books, now) => books.correct(accountId, amount, note, now),
         }),
+      budgets: budgetsOf(queries),
       expire: expiry.expire,
       ...LedgerReads.make(queries),
     })
+  })
+
+/** Reads budgets and their uses, without a lock. */
+const budgetsOf = ({ readBudgets }: Queries): NonNullable<CreditLedger["Type"]["budgets"]> =>
+  Effect.fnUntraced(function* (keys) {
+    const now = yield* Clock.currentTimeMillis
+    const deadline = yield* Deadline
+    const read = readBudgets(keys, [now]).pipe(retryAfterDisconnection, Failure.orDie)
+    const budgets = yield* waitUntil(deadline)(read)
+    if (Option.isNone(budgets)) return yield* timeout(false)
+    return budgets.value.spentBy(keys, now)
   })
 
 /** Queues a change. Waits for the commit until `commitGraceMs` after the deadline. */

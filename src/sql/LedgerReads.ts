@@ -10,6 +10,7 @@ import type { CreditLedger } from "../CreditLedger.ts"
 import * as Audit from "../ledger/Audit.ts"
 import { creditsOf } from "../ledger/Credits.ts"
 import { StoreFailure } from "../StoreFailure.ts"
+import { auditedBudgets } from "./budgetQueries.ts"
 import * as Failure from "./Failure.ts"
 import { type Queries, problemOfHold, readBooks, readEntry } from "./ledgerQueries.ts"
 import { nextPage } from "./paging.ts"
@@ -70,15 +71,18 @@ const verifying = (queries: Queries) => {
     Stream.mapEffect((row) =>
       Either.match(readBooks(row), {
         onLeft: (problem) => Effect.succeed({ entries: 0, problems: [problem] }),
-        onRight: ({ accountId, lastEntry, openHolds, ...balance }) =>
-          Audit.examine({
+        onRight: (books) => {
+          const { accountId, lastEntry, openHolds, ...balance } = books
+          return Audit.examine({
             accountId,
             balance,
             openHolds,
             lastEntry,
+            budgets: auditedBudgets(books),
             // Leaves out entries that were added after the balance was read.
             entries: Stream.take(entriesOf(accountId), lastEntry),
-          }),
+          })
+        },
       }),
     ),
     Audit.summarize,

@@ -18,7 +18,7 @@ import { Credits } from "../ledger/Credits.ts"
 import { LedgerEntry } from "../ledger/LedgerEntry.ts"
 import { RequestId } from "../RequestId.ts"
 import { isAmong, rowsOf } from "./bulkRows.ts"
-import { makeReadBudgets } from "./budgetQueries.ts"
+import { AuditedBudgets, makeReadBudgets, selectBudgets } from "./budgetQueries.ts"
 import { entryColumns, isWritten, makeWrite } from "./ledgerWrites.ts"
 import { retentionMs } from "../ledger/IdempotencyKey.ts"
 import { pageSize } from "./paging.ts"
@@ -63,7 +63,12 @@ export const readEntry = (row: typeof EntryRow.Type): Audit.ReadEntry =>
   Either.mapLeft(decodeEntry(row), () => `entry ${row.sequence} cannot be read`)
 
 const decodeBooks = Schema.decodeUnknownEither(
-  Schema.Struct({ ...BalanceRow.fields, openHolds: Schema.Int, lastEntry: Schema.Int }),
+  Schema.Struct({
+    ...BalanceRow.fields,
+    openHolds: Schema.Int,
+    lastEntry: Schema.Int,
+    ...AuditedBudgets.fields,
+  }),
 )
 
 /** Decodes the balance, the sum of the open holds and the last entry, or returns the problem. */
@@ -257,7 +262,7 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
           COALESCE(b.entries, 0) AS entries, COALESCE(b.head, '') AS head,
           CAST(COALESCE(h.amount, 0) AS BIGINT) AS open_holds,
           COALESCE((SELECT MAX(e.sequence) FROM entries e WHERE e.account_id = a.id), 0)
-            AS last_entry
+            AS last_entry, ${selectBudgets(sql)}
         FROM accounts a LEFT JOIN balances b ON b.account_id = a.id
         LEFT JOIN (SELECT account_id, SUM(amount) AS amount FROM holds GROUP BY account_id) h
           ON h.account_id = a.id
