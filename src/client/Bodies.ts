@@ -107,7 +107,15 @@ export const KeyAnswer: Schema<Wire.KeyAnswer> = v.object({
     account: v.string(),
     scopes: v.array(v.picklist(["check", "read"])),
     expiresAt: v.nullable(v.string()),
-    budget: v.null(),
+    budget: v.nullable(
+      v.object({
+        credits: v.number(),
+        period: v.picklist(["day", "month", "total"]),
+        used: v.number(),
+        remaining: v.number(),
+        resetsAt: v.nullable(v.string()),
+      }),
+    ),
   }),
 })
 

@@ -70,7 +70,7 @@ export interface Client {
   ) => Effect.Effect<PromiseClient.History, ClientError.AnyClientError>
   /** The credits that the account can still spend. */
   readonly availableCredits: Effect.Effect<number, ClientError.AnyClientError>
-  /** What the client's API key may do, and until when. */
+  /** What the client's API key may do, what is left of its budget, and until when. */
   readonly key: Effect.Effect<PromiseClient.Key, ClientError.AnyClientError>
 }
 

@@ -53,7 +53,7 @@ export interface HistoryOptions extends CallOptions {
 /** The figures of a URL over time, newest first. */
 export type History = HistoryAnswer["data"]
 
-/** What an API key may do, and until when. */
+/** What an API key may do, what is left of its budget, and until when. */
 export type Key = KeyAnswer["data"]
 
 export interface CheckAllOptions extends Omit<CheckOptions, "maxCredits"> {
@@ -98,7 +98,7 @@ export interface AuthorityMetrics {
   readonly history: (url: string, options?: HistoryOptions) => Promise<History>
   /** Returns the credits that the account can still spend. */
   readonly availableCredits: (options?: CallOptions) => Promise<number>
-  /** Returns what the client's API key may do, and until when. */
+  /** Returns what the client's API key may do, what is left of its budget, and until when. */
   readonly key: (options?: CallOptions) => Promise<Key>
 }
 

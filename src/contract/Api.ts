@@ -10,6 +10,7 @@ import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { CurrentKey } from "../ApiKeys.ts"
+import { Period } from "../ledger/Budget.ts"
 import { FailureReason, Metrics } from "../Metrics.ts"
 import { Explanation, Provenance } from "../Provenance.ts"
 import { Scope } from "../Scope.ts"
@@ -293,13 +294,35 @@ export const CreditsResponse = Schema.Struct({
   examples: [{ success: true, data: { availableCredits: 998 } }],
 })
 
+const budgetExample = {
+  credits: 500,
+  period: "day" as const,
+  used: 120,
+  remaining: 380,
+  resetsAt: "2026-11-21T00:00:00.000Z",
+}
+
+const Budget = Schema.Struct({
+  credits: Count,
+  period: Period,
+  used: Count.annotations({ description: "Credits that are charged or held in this period." }),
+  remaining: Count,
+  resetsAt: Schema.NullOr(Time).annotations({
+    description: "The end of the period (UTC); null for a budget in all.",
+  }),
+}).annotations({
+  identifier: "Budget",
+  description: "What the key may spend in a period.",
+  examples: [budgetExample],
+})
+
 const keyExample = {
   id: "01936f2e-7c1a-7b3e-9d52-3f0c5a1e8b47",
   label: "rank tracker",
   account: "acme",
   scopes: Scope.literals,
   expiresAt: null,
-  budget: null,
+  budget: budgetExample,
 }
 
 export const KeyResponse = Schema.Struct({
@@ -312,7 +335,9 @@ export const KeyResponse = Schema.Struct({
       description: "`check` sends batches, `read` everything else.",
     }),
     expiresAt: Schema.NullOr(Time).annotations({ description: "Null: the key does not expire." }),
-    budget: Schema.Null,
+    budget: Schema.NullOr(Budget).annotations({
+      description: "Null: only the balance of the account limits the key.",
+    }),
   }),
 }).annotations({
   identifier: "KeyResponse",
@@ -411,7 +436,7 @@ const quota = HttpApiGroup.make("quota", { topLevel: true })
       .annotate(OpenApi.Summary, "The API key of the request")
       .annotate(
         OpenApi.Description,
-        "What the key may do, and when it expires. What the operator changes shows within 5 seconds.",
+        "What the key may do, what is left of its budget, and when it expires. What the operator changes shows within 5 seconds, a budget at once.",
       ),
   )
 

@@ -135,8 +135,20 @@ export interface KeyAnswer {
     readonly scopes: ReadonlyArray<"check" | "read">
     /** An ISO 8601 time; null when the key does not expire. */
     readonly expiresAt: string | null
-    readonly budget: null
+    /** Null when only the balance of the account limits the key. */
+    readonly budget: Budget | null
   }
+}
+
+/** What a key may spend in a period (UTC). */
+export interface Budget {
+  readonly credits: number
+  readonly period: "day" | "month" | "total"
+  /** Credits that are charged or held in this period. */
+  readonly used: number
+  readonly remaining: number
+  /** The end of the period, as an ISO 8601 time; null for a budget in all. */
+  readonly resetsAt: string | null
 }
 
 /** The body of every error. */

@@ -7,8 +7,10 @@ import type * as HttpServerRequest from "@effect/platform/HttpServerRequest"
 import * as HttpServerResponse from "@effect/platform/HttpServerResponse"
 import * as Effect from "effect/Effect"
 import type { AccountId } from "../Account.ts"
+import type { ApiKeyId } from "../ApiKey.ts"
 import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
+import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { Api, type PreviewResponse } from "../contract/Api.ts"
 import { InvalidRequest, ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
@@ -114,17 +116,28 @@ const availableCreditsOf = (ledger: CreditLedger["Type"], accountId: AccountId) 
     Effect.map((balance) => creditsOf(Balance.available(balance))),
   )
 
-const keyDocument = (key: AccountKey) => ({
+const budgetOf = ({ budgets }: CreditLedger["Type"], key: ApiKeyId) =>
+  budgets === undefined
+    ? Effect.succeed(null)
+    : budgets([key]).pipe(
+        Effect.catchAll(() => refuse(new ServiceUnavailable({ message: unavailableMessage }))),
+        Effect.map((all) => all.get(key) ?? null),
+      )
+
+const keyDocument = (key: AccountKey, budget: Spent | null) => ({
   success: true as const,
   data: {
     id: key.id,
     label: key.label,
     account: key.accountName,
     scopes: key.scopes,
-    expiresAt: key.expiresAt === null ? null : new Date(key.expiresAt).toISOString(),
-    budget: null,
+    expiresAt: isoTime(key.expiresAt),
+    budget: budget && { ...budget, resetsAt: isoTime(budget.resetsAt) },
   },
 })
+
+const isoTime = (epochMs: number | null) =>
+  epochMs === null ? null : new Date(epochMs).toISOString()
 
 export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
   Effect.map(CreditLedger, (ledger) =>
@@ -136,6 +149,11 @@ export const quota = HttpApiBuilder.group(Api, "quota", (handlers) =>
           return { success: true as const, data: { availableCredits } }
         }),
       )
-      .handle("key", () => Effect.map(CurrentKey, keyDocument)),
+      .handle("key", () =>
+        Effect.gen(function* () {
+          const key = yield* CurrentKey
+          return keyDocument(key, yield* budgetOf(ledger, key.id))
+        }),
+      ),
   ),
 )

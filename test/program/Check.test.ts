@@ -29,6 +29,7 @@ import {
   timeout,
   toEnd,
 } from "../support/BulkCheck.ts"
+import type { Scope } from "../../src/Scope.ts"
 import { bundle, exited, shell, start } from "../support/Program.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start as startServer } from "../support/TestServer.ts"
@@ -51,7 +52,9 @@ const service = (credits: number, provider?: Layer.Layer<MetricsProvider>) =>
       books: server.books,
       grant: (more: number) => ledger.grant(account, Credits.make(more), null),
       revoke: keys.revoke(keyId),
-      issueKey: Effect.map(keys.issue({ account }), ({ key }) => Redacted.value(key)),
+      suspend: server.accounts.suspend(account),
+      issueKey: (scopes?: ReadonlyArray<Scope>) =>
+        Effect.map(keys.issue({ account, scopes }), ({ key }) => Redacted.value(key)),
     }
   })
 
@@ -165,6 +168,25 @@ describe("a bulk check that is stopped", () => {
   )
 
   it.scopedLive(
+    "a bulk check says that a key without a scope, or a suspended account, is why it ends",
+    () =>
+      Effect.gen(function* () {
+        const { args, cwd, issueKey, list, suspend } = yield* service(10)
+        list(["example.com"])
+        const withKey = (key: string) => args.map((arg, i) => (args[i - 1] === "--key" ? key : arg))
+        const limited = yield* verb(cwd, withKey(yield* issueKey(["check"])))
+        assert.strictEqual(limited.code, 1)
+        assert.match(
+          limited.stderr,
+          /does not have the scope read.*; a check needs a key with .*check and read/,
+        )
+        yield* suspend
+        const suspended = yield* verb(cwd, withKey(yield* issueKey()))
+        assert.match(suspended.stderr, /^authority: The account is suspended; .*ask the operator/)
+      }),
+  )
+
+  it.scopedLive(
     "a bulk check whose API key was revoked resumes with another key",
     () =>
       Effect.gen(function* () {
@@ -189,7 +211,7 @@ describe("a bulk check that is stopped", () => {
           /^authority: the service rejects the key; set [^\n]+; \d+ URLs left; to resume, run the same command\n$/m,
         )
         assert.isBelow((yield* books).charged, 1000)
-        const another = yield* issueKey
+        const another = yield* issueKey()
         const done = yield* verb(
           cwd,
           args.map((word) => (word === key ? another : word)),
