@@ -2,6 +2,7 @@ import { type ReadonlySignal, type Signal, useComputed, useSignal } from "@preac
 import { type ComponentChildren, Fragment } from "preact"
 import { useRef } from "preact/hooks"
 import * as Address from "./Address.ts"
+import { ColumnChoice, columnName, ExtraCell, usualColumns } from "./ExtraColumns.tsx"
 import type { Row } from "./Row.ts"
 import type { ListRun } from "./ListRun.ts"
 import * as TableView from "./TableView.ts"
@@ -22,6 +23,7 @@ const pageLength = 100
 export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => {
   const page = useSignal(0)
   const isByDomain = useSignal(false)
+  const extras = useSignal(usualColumns(run.list.own))
   const title = useRef<HTMLHeadingElement>(null)
   const lines = useComputed(() => (isByDomain.value ? TableView.byDomain(rows.value) : rows.value))
   const last = Math.max(0, Math.ceil(lines.value.length / pageLength) - 1)
@@ -47,8 +49,9 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
           />
           Group by domain
         </label>
+        <ColumnChoice own={run.list.own} extras={extras} />
       </Filters>
-      <table>
+      <table class={extras.value.length > 3 ? "wide" : ""}>
         <caption class="unseen">Figures of each address. Use the column headers to sort.</caption>
         <thead>
           <tr>
@@ -57,6 +60,15 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
             <Head sorting={sorting} by="domainAuthority" name="Domain authority" short="DA" />
             <Head sorting={sorting} by="pageAuthority" name="Page authority" short="PA" />
             <Head sorting={sorting} by="spamScore" name="Spam score" short="Spam" />
+            {extras.value.map((extra) => (
+              <Head
+                key={extra}
+                sorting={sorting}
+                by={extra}
+                name={columnName(extra, run.list.own)}
+                class="extra"
+              />
+            ))}
           </tr>
         </thead>
         <tbody>
@@ -64,9 +76,9 @@ export const ResultTable = ({ children, filter, rows, run, sorting }: Props) => 
             .slice(current * pageLength, (current + 1) * pageLength)
             .map((line) =>
               "domain" in line ? (
-                <Domain key={line.domain} group={line} filter={filter} />
+                <Domain key={line.domain} group={line} filter={filter} extras={extras.value} />
               ) : (
-                <Line key={line.place} row={line} />
+                <Line key={line.place} row={line} extras={extras.value} />
               ),
             )}
         </tbody>
@@ -102,7 +114,7 @@ const Head = ({
   const { descending } = sorting.value
   const isSorted = sorting.value.by === by
   // The first click on a column sorts figures from the highest, and other values from the lowest.
-  const descendsFirst = by !== "url" && by !== "place"
+  const descendsFirst = className === "figure" || by === "source"
   return (
     <th
       scope="col"
@@ -124,48 +136,61 @@ const Head = ({
 }
 
 const Line = ({
-  row: { figures, outcome, place, reason, url },
+  extras,
+  row,
   isInside = false,
 }: {
   readonly row: Row
+  readonly extras: ReadonlyArray<TableView.Extra>
   /** True below the line of the row's domain. */
   readonly isInside?: boolean
-}) => (
-  <tr class={isInside ? "inside" : ""}>
-    <td class="place">{number(place)}</td>
-    <td class="url" title={url}>
-      <Url url={url} />
-      {reason !== "INVALID_URL" && <LinkOut url={url} />}
-    </td>
-    {figures !== undefined ? (
-      <>
-        <Cell kind="domainAuthority" value={figures.domainAuthority} />
-        <Cell kind="pageAuthority" value={figures.pageAuthority} />
-        <Cell kind="spamScore" value={figures.spamScore} />
-      </>
-    ) : (
-      <td class="why" colSpan={3}>
-        {reason === undefined ? (
-          <span class="waits">Waiting</span>
-        ) : (
-          <>
-            <span class={`reason ${reason}`}>{reasons[reason].label}</span>{" "}
-            {explanation(outcome, reason)}
-          </>
-        )}
+}) => {
+  const { figures, outcome, place, reason, sameAs, url } = row
+  return (
+    <tr class={isInside ? "inside" : ""}>
+      <td class="place">{number(place)}</td>
+      <td class="url" title={url}>
+        <Url url={url} />
+        {reason !== "INVALID_URL" && <LinkOut url={url} />}
+        {sameAs !== undefined && <span class="hint same"> same as No. {number(sameAs)}</span>}
       </td>
-    )}
-  </tr>
-)
+      {figures !== undefined ? (
+        <>
+          <Cell kind="domainAuthority" value={figures.domainAuthority} />
+          <Cell kind="pageAuthority" value={figures.pageAuthority} />
+          <Cell kind="spamScore" value={figures.spamScore} />
+        </>
+      ) : (
+        <td class="why" colSpan={3}>
+          {reason === undefined ? (
+            <span class="waits">Waiting</span>
+          ) : (
+            <>
+              <span class={`reason ${reason}`}>{reasons[reason].label}</span>{" "}
+              {explanation(outcome, reason)}
+            </>
+          )}
+        </td>
+      )}
+      {extras.map((extra) => (
+        <ExtraCell key={extra} row={row} column={extra} />
+      ))}
+    </tr>
+  )
+}
 
 /** One line for the addresses of a domain, with their highest figures. It unfolds to their rows. */
 const Domain = ({
+  extras,
   filter,
   group: { domain, rows },
-}: { readonly group: TableView.Group } & Pick<Props, "filter">) => {
+}: {
+  readonly group: TableView.Group
+  readonly extras: ReadonlyArray<TableView.Extra>
+} & Pick<Props, "filter">) => {
   const isOpen = useSignal(false)
   const [first] = rows
-  if (rows.length === 1 && first !== undefined) return <Line row={first} />
+  if (rows.length === 1 && first !== undefined) return <Line row={first} extras={extras} />
   const hidden = rows.length - pageLength
   return (
     <>
@@ -190,13 +215,18 @@ const Domain = ({
             No figures
           </td>
         )}
+        {extras.map((extra) => (
+          <td key={extra} class="extra" />
+        ))}
       </tr>
       {isOpen.value &&
-        rows.slice(0, pageLength).map((row) => <Line key={row.place} row={row} isInside />)}
+        rows
+          .slice(0, pageLength)
+          .map((row) => <Line key={row.place} row={row} extras={extras} isInside />)}
       {isOpen.value && hidden > 0 && (
         <tr class="inside">
           <td class="place" />
-          <td colSpan={4}>
+          <td colSpan={4 + extras.length}>
             <button
               type="button"
               class="quiet small"

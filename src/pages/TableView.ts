@@ -7,8 +7,11 @@ export const figures = ["domainAuthority", "pageAuthority", "spamScore"] as cons
 
 export type Figure = (typeof figures)[number]
 
+/** A column that the user can show: where the figures come from, or a column of the user's table. */
+export type Extra = "source" | "provider" | "index" | `own ${number}`
+
 export interface Sorting {
-  readonly by: "place" | "url" | Figure
+  readonly by: "place" | "url" | Figure | Extra
   readonly descending: boolean
 }
 
@@ -96,16 +99,39 @@ const hasOutcome = (row: Row, outcome: Filter["outcome"]) => {
   }
 }
 
-/** Rows without a figure come last in both directions. */
-const order = (by: "url" | Figure, sign: 1 | -1) => {
-  const valueOf = (row: Row) => (by === "url" ? row.url : row.figures?.[by])
+/** Rows without a value come last in both directions. Numbers come before text. */
+const order = (by: Exclude<Sorting["by"], "place">, sign: 1 | -1) => {
+  const valueOf = (row: Row) => {
+    if (by === "url") return row.url
+    if (isFigure(by)) return row.figures?.[by]
+    const cell = cellOf(row, by)
+    return by.startsWith("own ") && Number.isFinite(Number(cell)) ? Number(cell) : cell
+  }
   return (a: Row, b: Row) => {
     const left = valueOf(a)
     const right = valueOf(b)
     if (left === right) return a.place - b.place
     if (left === undefined) return 1
     if (right === undefined) return -1
+    if (typeof left !== typeof right) return typeof left === "number" ? -sign : sign
     return left < right ? -sign : sign
+  }
+}
+
+const isFigure = (column: Figure | Extra): column is Figure =>
+  figures.some((figure) => figure === column)
+
+/** The text of a cell; undefined when the row has none. `source` sorts by its date. */
+export const cellOf = ({ figures, others }: Row, column: Extra): string | undefined => {
+  switch (column) {
+    case "source":
+      return figures?.provenance?.fetchedAt
+    case "provider":
+      return figures?.provenance?.provider
+    case "index":
+      return figures?.provenance?.index ?? undefined
+    default:
+      return others[Number(column.slice("own ".length))]?.trim() || undefined
   }
 }
 

@@ -192,6 +192,18 @@ describe.skipIf(isMissing)("a list in the console", () => {
         yield* act((page) => heading(page, "Done: 60 addresses"))
         assert.deepStrictEqual(yield* act(tally), ["59", "1", "0", "40"])
 
+        const cells = () => act(() => page.locator("td.extra").allInnerTexts())
+        assert.match((yield* cells()).slice(0, 2).join(" "), /^0 bought 20\d\d-\d\d-\d\d$/)
+        yield* act((page) => page.getByText("Columns", { exact: true }).click())
+        yield* act((page) => page.getByRole("checkbox", { name: "Source" }).uncheck())
+        yield* act((page) => page.getByRole("checkbox", { name: "Provider" }).check())
+        yield* act((page) => press(page, /^id/))
+        yield* act((page) => press(page, /^id/))
+        assert.deepStrictEqual((yield* cells()).slice(0, 4), ["59", "", "58", "sandbox"])
+        yield* act((page) => page.getByText("same as No. 1", { exact: true }).first().waitFor())
+        yield* examine("columns")
+        yield* act((page) => press(page, /^No\./))
+
         const { name, text } = yield* act((page) => downloaded(page, "Export all as CSV"))
         assert.match(name, /^authority-synthetic/)
         const lines = text.trim().split("\r\n").slice(1)

@@ -38,6 +38,30 @@ describe("the table of a console run", () => {
     assert.deepStrictEqual(places({}, { by: "spamScore", descending: true }), [1, 3, 2, 4, 5])
   })
 
+  it("the table of a console run sorts by the list's own columns and by where figures come from", () => {
+    const provenance = { provider: "moz", source: "known", ageSeconds: 1, index: null } as const
+    const rows = [
+      ["10", "b"],
+      ["9.5", ""],
+      ["-", "a"],
+      ["", "c"],
+    ].map((others, i) =>
+      Row.make({ url: `${i}.com`, others }, i + 1, {
+        url: `${i}.com`,
+        domainAuthority: 1,
+        pageAuthority: 1,
+        ...(i < 2 && { provenance: { ...provenance, fetchedAt: `2026-11-0${2 - i}` } }),
+      }),
+    )
+    const sorted = (by: TableView.Extra, descending = false) =>
+      TableView.select({ rows }, TableView.everything, { by, descending }).map(({ place }) => place)
+    assert.deepStrictEqual(sorted("own 0"), [2, 1, 3, 4])
+    assert.deepStrictEqual(sorted("own 0", true), [3, 1, 2, 4])
+    assert.deepStrictEqual(sorted("own 1"), [3, 1, 4, 2])
+    assert.deepStrictEqual(sorted("source"), [2, 1, 3, 4])
+    assert.deepStrictEqual(sorted("provider", true), [1, 2, 3, 4])
+  })
+
   it("the table of a console run can be filtered by text, by outcome, and by a bar of the chart, such as the figures from 90 to 100", () => {
     assert.deepStrictEqual(places({ text: " C.COM " }), [3])
     assert.deepStrictEqual(places({ outcome: "checked" }), [1, 2, 3])

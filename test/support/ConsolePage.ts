@@ -46,7 +46,10 @@ export const gone = { state: "detached" } as const
 export const tally = (page: Page) => page.locator(".tally dd").allInnerTexts()
 
 /** The addresses in the table, from the top. */
-export const shown = (page: Page) => page.locator("td.url").allInnerTexts()
+export const shown = async (page: Page) =>
+  (await page.locator("td.url").allInnerTexts()).map((text) =>
+    text.replace(/\s*same as No\..*$/, ""),
+  )
 
 /** Clicks the button, and returns the name and the text of the file that is downloaded. */
 export const downloaded = async (page: Page, name: string) => {
