@@ -67,6 +67,7 @@ const Options = Schema.Struct({
   yes: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   preview: Schema.optionalWith(Schema.Boolean, { default: () => false }),
   maxCredits: Schema.optional(Verb.wholeNumber(0, " of credits")),
+  maxAge: Schema.optional(TimeSpan),
   json: Verb.json,
 })
 type Options = typeof Options.Type
@@ -173,6 +174,7 @@ export const verb = Verb.make({
         "--max-credits <CREDITS>",
         "the most that the list may cost, earlier runs included; above it, nothing is checked",
       )
+      .option("--max-age <TIME>", "buy figures anew that are older (default: the service decides)")
       .option(
         "--journal <FILE>",
         "file that stores the paid answers (default: the list's name with .journal)",
@@ -429,9 +431,9 @@ const conclude = (
   })
 
 const connecting =
-  ({ key, patience, url }: Options, onError: OnError): Connect =>
-  (onRetry) =>
-    Client.AuthorityMetrics({
+  ({ key, maxAge, patience, url }: Options, onError: OnError): Connect =>
+  (onRetry) => {
+    const client = Client.AuthorityMetrics({
       apiKey: Redacted.value(key),
       baseUrl: url,
       patienceMs: Duration.toMillis(patience),
@@ -440,6 +442,14 @@ const connecting =
         return onRetry?.(error, waitMs)
       },
     })
+    if (maxAge === undefined) return client
+    const maxAgeSeconds = Duration.toSeconds(maxAge)
+    return {
+      ...client,
+      check: (urls, options) => client.check(urls, { ...options, maxAgeSeconds }),
+      preview: (urls, options) => client.preview(urls, { ...options, maxAgeSeconds }),
+    }
+  }
 
 type OnError = (error: Client.AnyClientError, waitMs: number) => void
 

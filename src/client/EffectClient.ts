@@ -43,7 +43,7 @@ export interface Client {
    */
   readonly check: (
     urls: ReadonlyArray<string>,
-    options?: Pick<PromiseClient.CheckOptions, "idempotencyKey" | "maxCredits" | "provenance">,
+    options?: Omit<PromiseClient.CheckOptions, "signal">,
   ) => Effect.Effect<Outcomes.CheckResult, ClientError.AnyClientError>
   /**
    * Checks any number of URLs in batches of 50, with at most `concurrency` (default 4) requests in
@@ -55,6 +55,7 @@ export interface Client {
     urls: Stream.Stream<string, E, R>,
     options?: {
       readonly idempotencyKey?: string | undefined
+      readonly maxAgeSeconds?: number | undefined
       readonly provenance?: boolean | undefined
       readonly concurrency?: number | undefined
     },
@@ -62,6 +63,7 @@ export interface Client {
   /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
   readonly preview: (
     urls: ReadonlyArray<string>,
+    options?: Omit<PromiseClient.PreviewOptions, "signal">,
   ) => Effect.Effect<Preview, ClientError.AnyClientError>
   /** The figures of a URL over time, free of charge. `limit` is 1 to 1000, by default 100. */
   readonly history: (
@@ -114,7 +116,7 @@ export const make = ({
     return {
       check,
       checkAll: (urls, options) => checkAll(client, urls, options),
-      preview: (urls) => called((signal) => client.preview(urls, { signal })),
+      preview: (urls, options) => called((signal) => client.preview(urls, { ...options, signal })),
       history: (url, options) => called((signal) => client.history(url, { ...options, signal })),
       availableCredits: called((signal) => client.availableCredits({ signal })),
       key: called((signal) => client.key({ signal })),

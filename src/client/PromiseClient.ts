@@ -28,7 +28,15 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-export interface CheckOptions extends CallOptions {
+export interface PreviewOptions extends CallOptions {
+  /**
+   * The greatest age of figures that you accept, in seconds: a check buys older ones anew. By
+   * default, the service decides.
+   */
+  readonly maxAgeSeconds?: number | undefined
+}
+
+export interface CheckOptions extends PreviewOptions {
   /**
    * For 24 hours, the same idempotency key and URLs get the same answer and are charged only once.
    */
@@ -93,7 +101,10 @@ export interface AuthorityMetrics {
     options?: CheckAllOptions,
   ) => AsyncIterable<Outcomes.CheckResult>
   /** Says what a check of 1 to 50 URLs would do and cost, free of charge. */
-  readonly preview: (urls: ReadonlyArray<string>, options?: CallOptions) => Promise<Preview.Preview>
+  readonly preview: (
+    urls: ReadonlyArray<string>,
+    options?: PreviewOptions,
+  ) => Promise<Preview.Preview>
   /** Returns the figures of a URL over time, free of charge. */
   readonly history: (url: string, options?: HistoryOptions) => Promise<History>
   /** Returns the credits that the account can still spend. */
@@ -111,11 +122,11 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
 
   const check: AuthorityMetrics["check"] = async (
     urls,
-    { idempotencyKey = uuid(), maxCredits, provenance, signal } = {},
+    { idempotencyKey = uuid(), signal, ...options } = {},
   ) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) return Outcomes.unsent(urls)
-    const headers = Request.batchHeaders({ idempotencyKey, maxCredits, provenance })
+    const headers = Request.batchHeaders({ idempotencyKey, ...options })
     const { answer, body } = await send(
       { path: batchPath, json, headers, signal },
       Bodies.BatchAnswer,
@@ -137,12 +148,13 @@ export const AuthorityMetrics = (options: Options): AuthorityMetrics => {
     return body.data
   }
 
-  const preview: AuthorityMetrics["preview"] = async (urls, { signal } = {}) => {
+  const preview: AuthorityMetrics["preview"] = async (urls, { maxAgeSeconds, signal } = {}) => {
     const json = { urls: urls.filter(Outcomes.isAdmissible) }
     if (urls.length > 0 && json.urls.length === 0) {
       return Preview.previewOf(urls, Preview.emptyAnswer(await availableCredits({ signal })))
     }
-    const { body } = await send({ path: previewPath, json, signal }, Bodies.PreviewAnswer)
+    const headers = Request.freshness(maxAgeSeconds)
+    const { body } = await send({ path: previewPath, json, headers, signal }, Bodies.PreviewAnswer)
     return Preview.previewOf(urls, body)
   }
 

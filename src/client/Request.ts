@@ -52,13 +52,19 @@ const idempotencyHeader = (key: string) => {
 /** The headers of a batch. */
 export const batchHeaders = (options: {
   readonly idempotencyKey: string
-  readonly maxCredits: number | undefined
-  readonly provenance: boolean | undefined
+  readonly maxAgeSeconds?: number | undefined
+  readonly maxCredits?: number | undefined
+  readonly provenance?: boolean | undefined
 }): Readonly<Record<string, string>> => ({
   ...idempotencyHeader(options.idempotencyKey),
   ...(options.maxCredits !== undefined && { "x-max-credits": String(options.maxCredits) }),
   ...(options.provenance === true && { prefer: "provenance" }),
+  ...freshness(options.maxAgeSeconds),
 })
+
+/** The header of the greatest age of figures, in whole seconds. */
+export const freshness = (maxAgeSeconds: number | undefined): Readonly<Record<string, string>> =>
+  maxAgeSeconds === undefined ? {} : { "cache-control": `max-age=${Math.floor(maxAgeSeconds)}` }
 
 /** The version, which the build inserts. Undefined when the client runs from source. */
 declare const VERSION: string | undefined

@@ -13,7 +13,8 @@ export async function* checkAll(
   urls: Iterable<string> | AsyncIterable<string>,
   options: CheckAllOptions = {},
 ): AsyncGenerator<CheckResult, void> {
-  const { concurrency = 4, idempotencyKey = uuid(), onProgress, provenance, signal } = options
+  const { concurrency = 4, idempotencyKey = uuid(), onProgress, signal } = options
+  const { maxAgeSeconds, provenance } = options
   const ended = Signal.following(signal)
   const batches = batchesOf(urls)
   const next = () => Signal.orAborted(batches.next(), ended.signal)
@@ -34,6 +35,7 @@ export async function* checkAll(
         ? Promise.resolve(unsent([]))
         : client.check([...fresh.values()], {
             idempotencyKey: `${idempotencyKey}-${i}`,
+            maxAgeSeconds,
             provenance,
             signal: ended.signal,
           })

@@ -1,9 +1,21 @@
 /** `authority check --preview` and `--max-credits`: what a list costs, before it is paid. */
 import { assert, describe, it } from "@effect/vitest"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Layer from "effect/Layer"
+import * as MemoryMetricsCache from "../../src/memory/MetricsCache.ts"
+import * as Composed from "../../src/providers/Composed.ts"
 import { project } from "../support/BulkCheck.ts"
+import { make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 import { verb } from "../support/Verb.ts"
+
+const cached = (layer: ReturnType<typeof make>["layer"]) =>
+  Composed.decorated(layer, {
+    timeout: "1 second",
+    concurrency: 1,
+    cache: { ttl: Duration.hours(1), capacity: 100 },
+  }).pipe(Layer.provide(MemoryMetricsCache.layer))
 
 const service = Effect.gen(function* () {
   const server = yield* start({ price: 2 })
@@ -40,6 +52,26 @@ describe("authority check --preview", () => {
         availableCredits: 1000,
       })
       assert.deepStrictEqual(yield* books, { available: 1000, held: 0, charged: 0 })
+    }),
+  )
+
+  it.scopedLive("counts figures above --max-age as bought, and buys them anew", () =>
+    Effect.gen(function* () {
+      const { calls, layer } = make(succeeding)
+      const server = yield* start({ provider: cached(layer) })
+      const { args, cwd, list } = yield* project(server.url, server.key)
+      list(["example.com"])
+      yield* server.check(["example.com"])
+      const preview = (...more: ReadonlyArray<string>) =>
+        Effect.map(verb(cwd, [...args, "--preview", "--json", ...more]), ({ stdout }) => {
+          const { known, toBuy } = JSON.parse(stdout).preview
+          return { known, toBuy }
+        })
+      assert.deepStrictEqual(yield* preview("--max-age", "1h"), { known: 1, toBuy: 0 })
+      assert.deepStrictEqual(yield* preview("--max-age", "0s"), { known: 0, toBuy: 1 })
+      const { code, stderr } = yield* verb(cwd, [...args, "--max-age", "0s"])
+      assert.strictEqual(code, 0, stderr)
+      assert.deepStrictEqual(calls, [["example.com/"], ["example.com/"]])
     }),
   )
 
