@@ -44,6 +44,8 @@ export interface Options {
   /** With a custom `ledger` or `keys`, the other stores are in memory and the fast path is unused. */
   readonly ledger?: Layer.Layer<CreditLedger>
   readonly keys?: Layer.Layer<ApiKeys>
+  /** All stores at once, such as those in PostgreSQL. */
+  readonly stores?: Layer.Layer<Ports>
   readonly health?: Layer.Layer<Health>
   /** The store of the history; by default, an empty one. */
   readonly figures?: Layer.Layer<MetricsCache>
@@ -62,12 +64,13 @@ export const memoryLedger = MemoryCreditLedger.layer({ lease: "1 minute" })
 const hasExpress = process.env["AUTHORITY_EXPRESS"] !== "off"
 
 /** The fast path needs a SQL ledger. */
-const storesOf = ({ keys, ledger }: Options): Layer.Layer<Ports> =>
-  hasExpress && keys === undefined && ledger === undefined
+const storesOf = ({ keys, ledger, stores }: Options): Layer.Layer<Ports> =>
+  stores ??
+  (hasExpress && keys === undefined && ledger === undefined
     ? Layer.orDie(sqliteFile(":memory:"))
     : Layer.provideMerge(keys ?? MemoryApiKeys.layer, MemoryAccounts.layer).pipe(
         Layer.merge(ledger ?? memoryLedger),
-      )
+      ))
 
 /** Starts a server for the current scope, with one account and its API key. */
 export const start = (options: Options = {}) =>

@@ -173,6 +173,41 @@ for (const dialect of ["sqlite", "postgres"] as const) {
         }),
       )
 
+      it.scoped("figures that an earlier version cached are the first of their history", () =>
+        Effect.gen(function* () {
+          const { stores } = yield* databases[dialect](yield* folder)
+          const observed = Effect.gen(function* () {
+            const cache = yield* MetricsCache
+            const bought = (fetchedAt: number, domainAuthority: number) => ({
+              ...cached,
+              metrics: { ...cached.metrics, domainAuthority },
+              fetchedAt,
+              index: undefined,
+              of: undefined,
+            })
+            yield* cache.put([bought(2, 49.29)])
+            yield* cache.put([bought(3, 50)])
+            yield* cache.put([bought(4, 51)])
+            return yield* cache.observations("example.com/", { since: 0, limit: 10 })
+          })
+          assert.deepStrictEqual(
+            (yield* Effect.provide(observed, Layer.provide(SqlMetricsCache.layer, stores))).map(
+              ({ fetchedAt, lastFetchedAt, metrics, ofVendor }) => [
+                metrics.domainAuthority,
+                fetchedAt,
+                lastFetchedAt,
+                ofVendor,
+              ],
+            ),
+            [
+              [51, 4, 4, false],
+              [50, 3, 3, false],
+              [49.29, 1, 2, false],
+            ],
+          )
+        }),
+      )
+
       it.scoped(
         "the balances and entries of an earlier version's database are valid and unchanged after an upgrade",
         () =>
