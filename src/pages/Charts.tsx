@@ -1,4 +1,4 @@
-import type { Signal } from "@preact/signals"
+import { type Signal, useComputed } from "@preact/signals"
 import type { ListRun } from "./ListRun.ts"
 import * as TableView from "./TableView.ts"
 import { figure, number, share } from "./Texts.ts"
@@ -26,7 +26,8 @@ const Chart = ({
   of,
   run,
 }: Props & { readonly of: TableView.Figure; readonly name: string }) => {
-  const { above, counts, median, total } = TableView.distribution(run.rows, of)
+  const distribution = useComputed(() => TableView.distribution(run.rows, of))
+  const { above, counts, median, total } = distribution.value
   if (median === undefined) return null
   const highest = Math.max(...counts)
   const chosen = filter.value.tenth?.figure === of ? filter.value.tenth.number : undefined
@@ -71,7 +72,8 @@ const Chart = ({
 
 /** Lists the domains with the highest domain authority. A click shows the domain's addresses. */
 const Best = ({ filter, run }: Props) => {
-  const best = TableView.best(run.rows, 10)
+  const computed = useComputed(() => TableView.best(run.rows, 10))
+  const best = computed.value
   const show = (domain: string) => (filter.value = { ...TableView.everything, text: domain })
   return (
     <section class="card best domainAuthority" aria-labelledby="best-title">

@@ -212,13 +212,18 @@ interface Best {
 }
 
 /** Returns the domains with the highest domain authority, and among equals page authority. */
-export const best = (rows: ReadonlyArray<Row>, length: number): ReadonlyArray<Best> =>
-  byDomain(rows)
-    .flatMap(({ domain, rows }) => {
-      const authority = highest(rows, "domainAuthority")
-      const page = highest(rows, "pageAuthority") ?? 0
-      return authority === undefined ? [] : [{ domain, authority, page }]
-    })
-    .sort((a, b) => b.authority - a.authority || b.page - a.page)
-    .slice(0, length)
-    .map(({ authority, domain }) => ({ domain, authority }))
+export const best = (rows: ReadonlyArray<Row>, length: number): ReadonlyArray<Best> => {
+  const sorted = rows
+    .flatMap(({ figures, url }) => (figures === undefined ? [] : [{ url, figures }]))
+    .sort(
+      ({ figures: a }, { figures: b }) =>
+        b.domainAuthority - a.domainAuthority || b.pageAuthority - a.pageAuthority,
+    )
+  const found = new Map<string, number>()
+  for (const { figures, url } of sorted) {
+    if (found.size === length) break
+    const domain = Address.domainOf(url)
+    if (!found.has(domain)) found.set(domain, figures.domainAuthority)
+  }
+  return Array.from(found, ([domain, authority]) => ({ domain, authority }))
+}
