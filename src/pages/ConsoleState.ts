@@ -98,10 +98,16 @@ const makeRun = async (name: string, list: KeptList): Promise<ListRun> => {
   return run
 }
 
-/** Continues a run. Without an API key, only sets `keyProblem` and returns false. */
-export const goOn = async (run: ListRun): Promise<boolean> => {
+/**
+ * Continues a run; with `isRetry`, checks failed addresses again. Without an API key, only sets
+ * `keyProblem` and returns false.
+ */
+export const goOn = async (
+  run: ListRun,
+  options: Pick<StartOptions, "isRetry"> = {},
+): Promise<boolean> => {
   if (findActive() !== undefined || (await currentKey()) === undefined) return false
-  void start(run, {})
+  void start(run, options)
   return true
 }
 
@@ -127,13 +133,14 @@ interface StartOptions {
   readonly list?: KeptList
   readonly isWanted?: boolean
   readonly wasDone?: boolean
+  readonly isRetry?: boolean
 }
 
 const start = async (run: ListRun, { list, ...options }: StartOptions) => {
   const entered = key.value
   if (entered === undefined) return
   decline()
-  const plan = await run.prepare(entered, list)
+  const plan = await run.prepare(entered, list, options.isRetry)
   if (plan === undefined) return ended(run)
   question.value = { run, plan, reasons: reasonsOf(run, plan, { ...options, entered }) }
   if (question.value.reasons.length === 0) await confirm()

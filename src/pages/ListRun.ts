@@ -69,7 +69,7 @@ export class ListRun {
   #list: KeptList
   #engine: Run
   #rows: ReadonlyArray<Row.Row> | undefined
-  #counts = { checked: 0, failed: 0 }
+  #counts = { checked: 0, failed: 0, targets: 0 }
   #plan: Plan | undefined
   #planning: Planning | undefined
   #isAsking = false
@@ -113,8 +113,8 @@ export class ListRun {
   }
 
   get summary(): Summary {
-    const { creditsUsed, total } = this
-    return { ...this.#facts, total, ...this.#tally(), creditsUsed }
+    const { checked, creditsUsed, failed, total } = this
+    return { ...this.#facts, total, checked, failed, creditsUsed }
   }
 
   get rows(): ReadonlyArray<Row.Row> {
@@ -153,8 +153,7 @@ export class ListRun {
 
   /** The most that a new run of the whole list costs; undefined while the price is unknown. */
   get priceOfAll(): number | undefined {
-    this.#read()
-    return this.#engine.priceOfAll
+    return this.#engine.costOf(this.#tally().targets)
   }
 
   /** What the last start found out; undefined before. */
@@ -226,9 +225,10 @@ export class ListRun {
 
   /**
    * Plans the run, free of charge, and waits for `go`. A changed `list` replaces the list of the
-   * run. Resolves to undefined when the plan failed; `halt` says why.
+   * run. `isRetry` is true to check failed addresses again. Resolves to undefined when the plan
+   * failed; `halt` says why.
    */
-  async prepare(key: string, list = this.#list): Promise<Plan | undefined> {
+  async prepare(key: string, list = this.#list, isRetry = false): Promise<Plan | undefined> {
     const controller = new AbortController()
     this.#planning = { controller, done: 0, all: list.items.length }
     this.#isAsking = false
@@ -244,7 +244,11 @@ export class ListRun {
       this.#plan = await this.#engine.plan(
         list.items.map(({ url }) => url),
         this.#connectToPlan,
-        { signal: controller.signal, onProgress: (done, all) => this.#previewed({ done, all }) },
+        {
+          isRetry,
+          signal: controller.signal,
+          onProgress: (done, all) => this.#previewed({ done, all }),
+        },
       )
       this.#isAsking = true
       return this.#plan
@@ -357,7 +361,7 @@ export class ListRun {
       if (target !== undefined && first === undefined) firsts.set(target, i + 1)
       return Row.make(item, i + 1, outcome, first)
     })
-    this.#counts = { checked, failed }
+    this.#counts = { checked, failed, targets: firsts.size }
     return rows
   }
 

@@ -216,15 +216,9 @@ const Continue = ({ run }: { readonly run: ListRun }) => (
   </button>
 )
 
-/** What can be done with a finished list: each is a new run, which costs credits again. */
+/** What can be done with a finished list. To check all of it again is a new run. */
 const After = ({ run }: { readonly run: ListRun }) => {
-  const failed = run.rows
-    .filter(isWorthRetrying)
-    .map(({ others, url }) => ({ url, others: [...others] }))
-  const checkAnew = async (items: ListRun["list"]["items"]) => {
-    const list = { ...run.list, items, name: run.name }
-    if (!(await check(list, { isAnew: true }))) focusKeyField()
-  }
+  const failed = run.rows.filter(isWorthRetrying).length
   const isDisabled = activeRun.value !== undefined
   return (
     <div class="actions">
@@ -232,16 +226,19 @@ const After = ({ run }: { readonly run: ListRun }) => {
         type="button"
         class="quiet"
         disabled={isDisabled}
-        onClick={() => void checkAnew(run.list.items)}
+        onClick={async () =>
+          (await check({ ...run.list, name: run.name }, { isAnew: true })) || focusKeyField()
+        }
       >
         Check again, {atMost(run.priceOfAll)}
       </button>
-      {failed.length > 0 && (
-        <button type="button" disabled={isDisabled} onClick={() => void checkAnew(failed)}>
-          Retry{" "}
-          {failed.length === 1
-            ? "the failed address"
-            : `the ${number(failed.length)} failed addresses`}
+      {failed > 0 && (
+        <button
+          type="button"
+          disabled={isDisabled}
+          onClick={async () => (await goOn(run, { isRetry: true })) || focusKeyField()}
+        >
+          Retry {failed === 1 ? "the failed address" : `the ${number(failed)} failed addresses`}
         </button>
       )}
     </div>

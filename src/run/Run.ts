@@ -32,6 +32,8 @@ export interface Delay {
 export interface PlanOptions extends CallOptions {
   /** Called with the number of URLs that the service has previewed, and of those that it has to. */
   readonly onProgress?: ((done: number, all: number) => void) | undefined
+  /** True to check targets again whose provider, or the service, failed. */
+  readonly isRetry?: boolean | undefined
 }
 
 export interface GoOptions {
@@ -138,12 +140,7 @@ export class Run {
 
   /** Targets that were bought anew, and what their lost answers may have cost beside `creditsUsed`. */
   get givenUp(): Part {
-    return { targets: this.#givenUp, credits: this.#costOf(this.#givenUp) }
-  }
-
-  /** The most that a new run of the whole list costs; undefined while the price is unknown. */
-  get priceOfAll(): number | undefined {
-    return this.#costOf(this.#targets.size)
+    return { targets: this.#givenUp, credits: this.costOf(this.#givenUp) }
   }
 
   /** The delay that ends last, of all batches that wait for a retry. */
@@ -186,6 +183,7 @@ export class Run {
   ): Promise<Plan> {
     const counts = new Map<string, number>()
     for await (const url of urls) counts.set(url, (counts.get(url) ?? 0) + 1)
+    if (options.isRetry === true) this.#forgetFailures()
     const open = [...counts.keys()].filter((url) => this.outcomeOf(url) === undefined)
     this.#repeats = [...this.#pending.values()].filter(isRepeatable)
     if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts)
@@ -290,8 +288,8 @@ export class Run {
       known,
       toBuy: this.#queue.length - known,
       repeated: repeated.size,
-      maxCredits: this.#costOf(this.#queue.length + repeated.size),
-      doubtful: { targets: doubts.length, credits: this.#costOf(doubts.length) },
+      maxCredits: this.costOf(this.#queue.length + repeated.size),
+      doubtful: { targets: doubts.length, credits: this.costOf(doubts.length) },
       givenUp: this.givenUp,
       availableCredits,
     }
@@ -302,7 +300,8 @@ export class Run {
     return entry !== undefined && "target" in entry && entry.known === true
   }
 
-  #costOf(targets: number): number | undefined {
+  /** The most that a number of targets costs; undefined while the price is unknown. */
+  costOf(targets: number): number | undefined {
     if (targets === 0) return 0
     return this.#unitPrice === undefined ? undefined : targets * this.#unitPrice
   }
@@ -338,6 +337,12 @@ export class Run {
     this.#queue.push(...waiting.reverse())
   }
 
+  #forgetFailures() {
+    for (const [target, { outcome }] of this.#outcomes) {
+      if ("reason" in outcome && outcome.reason !== "INVALID_URL") this.#outcomes.delete(target)
+    }
+  }
+
   /** Records a batch: its answer, or that it has none. */
   #add(batch: Batch) {
     const { answer, isGivenUp = false, items, key } = batch
@@ -352,10 +357,14 @@ export class Run {
     answer.outcomes.forEach((outcome, index) => {
       const target = items[index]?.target
       if (!("reason" in outcome)) this.#succeeded++
-      if (target === undefined || this.#outcomes.has(target)) return
+      if (target === undefined) return
+      const known = this.#outcomes.get(target)?.outcome
+      // A retry may have found figures. A journal has its batches in any order.
+      if (known !== undefined && (!("reason" in known) || "reason" in outcome)) return
       this.#outcomes.set(target, { outcome, at: answer.answeredAt })
       if (!this.#targets.has(target)) return
-      answered++
+      if (known === undefined) answered++
+      else failed--
       if ("reason" in outcome) failed++
     })
     this.#progress = { targets, answered, failed }

@@ -577,14 +577,16 @@ describe.skipIf(isMissing)("the console", () => {
         )
         yield* act(start)
         yield* act((page) => heading(page, "Done: 4 addresses"))
-        yield* act((page) =>
-          page.getByRole("button", { name: /^Retry the failed address/ }).click(),
-        )
-        yield* act((page) => heading(page, "Done: 1 address"))
-        yield* act((page) =>
-          page.getByRole("button", { name: /3 checked · 1 not checked/ }).click(),
-        )
-        yield* act((page) => heading(page, "Done: 4 addresses"))
+        const again = yield* act(async (page) => {
+          const [request] = await Promise.all([
+            page.waitForRequest(batches),
+            page.getByRole("button", { name: /^Retry the failed address/ }).click(),
+          ])
+          await page.getByRole("button", { name: /3 checked · 1 not checked/ }).click()
+          await heading(page, "Done: 4 addresses")
+          return request.postData()
+        })
+        assert.strictEqual(again, '{"urls":["provider-error.example.com"]}')
 
         yield* act((page) => page.getByRole("button", { name: "Remove" }).click())
         yield* act((page) =>

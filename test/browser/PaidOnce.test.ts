@@ -235,6 +235,10 @@ describe.skipIf(isMissing)("a list in the console", () => {
         yield* act((page) => heading(page, "Done: 60 addresses"))
 
         yield* act((page) => page.reload())
+        yield* act((page) => press(page, /60 checked/))
+        yield* act((page) =>
+          page.getByRole("button", { name: "Check again, at most 60 credits" }).waitFor(),
+        )
         yield* act((page) => page.getByLabel("API key").fill(key))
         yield* act((page) => type(page, sites(60).toReversed()))
         yield* act(start)

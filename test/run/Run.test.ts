@@ -9,7 +9,7 @@ import { Credits } from "../../src/ledger/Credits.ts"
 import { Batch, Entry, type Journal } from "../../src/run/Journal.ts"
 import { type Connect, Run } from "../../src/run/Run.ts"
 import { eventually } from "../../scripts/support/eventually.ts"
-import { make, succeeding } from "../support/ScriptedProvider.ts"
+import { checked, failed, make, succeeding } from "../support/ScriptedProvider.ts"
 import { start } from "../support/TestServer.ts"
 
 /** A journal that survives its run, as text. */
@@ -329,6 +329,40 @@ describe("a run", () => {
       assert.strictEqual(run.status, "done")
       assert.isTrue(list.every((url) => run.outcomeOf(url) !== undefined))
       assert.strictEqual((yield* books).charged, 60)
+    }),
+  )
+
+  it.scopedLive("checks the targets again whose provider failed, and keeps their figures", () =>
+    Effect.gen(function* () {
+      let isFailing = true
+      const provider = make((targets) =>
+        Effect.succeed(targets.map((_, i) => (isFailing && i % 2 === 0 ? failed : checked()))),
+      )
+      const { books, connect } = yield* service({ provider: provider.layer })
+      const { journal } = memory()
+      const list = [...sites(20), "localhost"]
+      const first = yield* finish(journal, list, connect)
+      assert.deepStrictEqual(first.run.progress, { targets: 20, answered: 20, failed: 10 })
+      isFailing = false
+      const { run } = yield* Effect.promise(async () => {
+        const run = await Run.open(journal)
+        assert.strictEqual((await run.plan(list, connect)).maxCredits, 0)
+        const plan = await run.plan(list, connect, { isRetry: true })
+        assert.deepStrictEqual([plan.answered, plan.maxCredits], [10, 10])
+        await run.go({ connect })
+        return { run }
+      })
+      assert.deepStrictEqual(run.progress, { targets: 20, answered: 20, failed: 0 })
+      assert.deepInclude(yield* books, { held: 0, charged: 20 })
+      // Whatever the order of the batches.
+      const reversed = async () => {
+        const { batches, entries } = await journal.read()
+        return { entries, batches: batches.toReversed() }
+      }
+      for (const read of [journal.read, reversed]) {
+        const { plan } = yield* begin({ ...journal, read }, list, connect)
+        assert.deepStrictEqual([plan.answered, plan.failed, plan.paid], [20, 0, 20])
+      }
     }),
   )
 
