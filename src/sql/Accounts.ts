@@ -46,8 +46,8 @@ export const layer: Layer.Layer<Accounts, never, SqlClient.SqlClient> = Layer.ef
       const isFound =
         text === undefined
           ? sql`1 = 1`
-          : sql`(${hasName(sql, text)} OR EXISTS (
-              SELECT 1 FROM api_keys WHERE account_id = accounts.id AND ${isKey(sql, text)}
+          : sql`(${hasName(sql, text)} OR accounts.id IN (
+              SELECT account_id FROM api_keys WHERE ${isKey(sql, text)}
             ))`
       return sql`
         SELECT id, name, suspended_at FROM accounts

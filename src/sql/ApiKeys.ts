@@ -143,7 +143,11 @@ const makeQueries = (sql: SqlClient.SqlClient) => {
     }),
     found: ({ text, ...search }: Search) => {
       const isFound =
-        text === undefined ? sql`1 = 1` : sql`(${hasName(sql, text)} OR ${isKey(sql, text)})`
+        text === undefined
+          ? sql`1 = 1`
+          : sql`(${isKey(sql, text)} OR api_keys.account_id IN (
+              SELECT id FROM accounts WHERE ${hasName(sql, text)}
+            ))`
       return sql`${keysOfAccounts} ${pageOf(sql, "api_keys", search, isFound)}`
     },
     after: SqlSchema.findAll({

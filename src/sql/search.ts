@@ -36,9 +36,9 @@ const contains = (
   text: string,
 ): Fragment => {
   const pattern = `%${Search.folded(text).replaceAll(/[!%_]/g, "!$&")}%`
-  // SQLite lowers only the letters of ASCII, and so does PostgreSQL in this collation.
+  // LIKE of SQLite ignores the case of ASCII letters. This collation of PostgreSQL lowers only them.
   const folded = sql.onDialectOrElse({
-    sqlite: () => sql.literal(`LOWER(${column})`),
+    sqlite: () => sql.literal(column),
     orElse: () => sql.literal(`LOWER(${column} COLLATE "C")`),
   })
   return sql`${folded} LIKE ${pattern} ESCAPE '!'`
