@@ -6,6 +6,7 @@ import { batch, computed, effect, signal } from "@preact/signals"
 import {
   AuthorityMetrics,
   ConnectionFailed,
+  Forbidden,
   type Options,
   TimedOut,
   Unauthorized,
@@ -99,6 +100,8 @@ const askForCredits = async (asked: string): Promise<boolean> => {
       balance.value = { credits: answer, spent: spentBefore }
     } else if (answer instanceof Unauthorized) {
       refuseKey()
+    } else if (answer instanceof Forbidden) {
+      keyProblem.value = `${answer.message} Ask your operator. The console needs a key with the scopes check and read, of an account that is not suspended.`
     } else if (answer instanceof ConnectionFailed || answer instanceof TimedOut) {
       keyProblem.value = navigator.onLine
         ? "The service does not answer. Try again in a moment."
