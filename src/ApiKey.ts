@@ -51,6 +51,9 @@ export interface UnreadableKey {
 export const isUsable = (key: ApiKey, now: number): boolean =>
   key.revokedAt === null && (key.expiresAt === null || now < key.expiresAt)
 
+export const stateOf = (key: ApiKey, now: number): "active" | "expired" | "revoked" =>
+  key.revokedAt !== null ? "revoked" : isUsable(key, now) ? "active" : "expired"
+
 /** A time that a `Date` can hold. `Expiry.make` throws for a later time. */
 const Expiry = Schema.Int.pipe(Schema.lessThanOrEqualTo(latestTime))
 

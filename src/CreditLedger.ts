@@ -132,6 +132,14 @@ export class CreditLedger extends Context.Tag("authority/CreditLedger")<
     /** Streams the entries of an account, oldest first. */
     readonly statement: (account: AccountId, period: Period) => Stream.Stream<StatementEntry>
     /**
+     * Lists entries of an account, newest first: at most `limit`, and only those with a sequence
+     * below `before`. Absent in a ledger that has only the statement.
+     */
+    readonly recent?: (
+      account: AccountId,
+      page: { readonly limit: number; readonly before?: number | undefined },
+    ) => Effect.Effect<ReadonlyArray<StatementEntry>>
+    /**
      * Recomputes every balance and hash from the entries, and every account's held credits from its
      * open holds, in constant memory. Returns the problems found. A ledger with an audit of its own
      * returns no accounts, entries and problems.

@@ -1,9 +1,16 @@
 /** The handlers of the administration's endpoints. */
 import * as HttpApiBuilder from "@effect/platform/HttpApiBuilder"
+import * as Chunk from "effect/Chunk"
+import * as Clock from "effect/Clock"
+import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
 import * as Either from "effect/Either"
 import * as Layer from "effect/Layer"
-import { type Account, Accounts } from "../Account.ts"
+import * as Redacted from "effect/Redacted"
+import * as Stream from "effect/Stream"
+import { type Account, type AccountId, Accounts } from "../Account.ts"
+import * as ApiKey from "../ApiKey.ts"
+import { ApiKeys } from "../ApiKeys.ts"
 import { AdminApi } from "../contract/AdminApi.ts"
 import {
   Contradiction,
@@ -15,8 +22,10 @@ import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
 import { refuse } from "../http/errorAnswer.ts"
 import { noTarget } from "../http/handlers.ts"
+import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { creditsOf } from "../ledger/Credits.ts"
+import type { StatementEntry } from "../ledger/LedgerEntry.ts"
 import {
   type Circuit,
   MetricsProvider,
@@ -30,20 +39,45 @@ const notFound = ({ message }: { readonly message: string }) => new NotFound({ m
 const contradiction = ({ message }: { readonly message: string }) => new Contradiction({ message })
 const unavailable = () => refuse(new ServiceUnavailable({ message: unavailableMessage }))
 
+const fundsOf = ({ charged, granted, held }: Balance.Funds) => ({
+  available: creditsOf(Balance.available({ charged, granted, held })),
+  held,
+  granted,
+  charged,
+})
+
+const iso = (at: number) => new Date(at).toISOString()
+const isoOrNull = (at: number | null) => (at === null ? null : iso(at))
+
 const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
   Effect.gen(function* () {
     const accounts = yield* Accounts
     const ledger = yield* CreditLedger
+    const { correct = noCorrections, recent = noRecent(ledger) } = ledger
 
-    const withCredits = ({ id, name }: Account) =>
+    const find = (name: string) => Effect.mapError(accounts.find(name), notFound)
+
+    const rowOf = ({ id, name, suspendedAt }: Account) =>
       Effect.map(Effect.catchAll(ledger.balance(id), unavailable), (balance) => ({
         id,
         name,
-        available: creditsOf(Balance.available(balance)),
-        ...balance,
+        suspended: suspendedAt !== null,
+        ...fundsOf(balance),
       }))
 
+    const change = (id: AccountId, amount: number, note: string | undefined) =>
+      amount > 0
+        ? ledger.grant(id, creditsOf(amount), note ?? null)
+        : Effect.mapError(correct(id, creditsOf(-amount), note ?? ""), contradiction)
+
     return handlers
+      .handle("accounts", ({ urlParams: { before, limit, search: text } }) =>
+        Effect.gen(function* () {
+          const found = yield* accounts.search({ text, limit, before })
+          const rows = yield* Effect.forEach(found, rowOf, { concurrency: "unbounded" })
+          return answer({ accounts: rows })
+        }),
+      )
       .handle("createAccount", ({ payload: { credits = creditsOf(0), name } }) =>
         Effect.gen(function* () {
           const { id } = yield* Effect.mapError(accounts.create(name), contradiction)
@@ -51,14 +85,150 @@ const accounts = HttpApiBuilder.group(AdminApi, "accounts", (handlers) =>
           return answer({ account: { id, name }, credits })
         }),
       )
-      .handle("account", ({ path: { name } }) =>
+      .handle("account", ({ path }) =>
         Effect.gen(function* () {
-          const account = yield* Effect.mapError(accounts.find(name), notFound)
-          return answer({ account: yield* withCredits(account) })
+          return answer({ account: yield* rowOf(yield* find(path.name)) })
+        }),
+      )
+      .handle("updateAccount", ({ path, payload: { suspended } }) =>
+        Effect.gen(function* () {
+          const { id } = yield* find(path.name)
+          const changed = suspended ? accounts.suspend(id) : accounts.resume(id)
+          return answer({ account: yield* rowOf(yield* Effect.mapError(changed, notFound)) })
+        }),
+      )
+      .handle("changeCredits", ({ path, payload: { amount, note } }) =>
+        Effect.gen(function* () {
+          const { id, name } = yield* find(path.name)
+          return answer({ account: name, ...fundsOf(yield* change(id, amount, note)) })
+        }),
+      )
+      .handle("statement", ({ path, urlParams }) =>
+        Effect.gen(function* () {
+          const { id, name } = yield* find(path.name)
+          return answer({ account: name, entries: (yield* recent(id, urlParams)).map(entryOf) })
         }),
       )
   }),
 )
+
+const noCorrections: NonNullable<CreditLedger["Type"]["correct"]> = () =>
+  Effect.dieMessage("this ledger has no corrections")
+
+// A ledger of one's own that has only the statement: its newest entries are the last of it.
+const noRecent =
+  ({ statement }: CreditLedger["Type"]): NonNullable<CreditLedger["Type"]["recent"]> =>
+  (account, { before = Number.POSITIVE_INFINITY, limit }) =>
+    statement(account, {}).pipe(
+      Stream.filter(({ sequence }) => sequence < before),
+      Stream.takeRight(limit),
+      Stream.runCollect,
+      Effect.map((entries) => Chunk.toReadonlyArray(Chunk.reverse(entries))),
+    )
+
+const entryOf = ({ amount, apiKeyId, at, kind, ...entry }: StatementEntry) => ({
+  sequence: entry.sequence,
+  at: iso(at),
+  kind,
+  amount: kind === "grant" ? amount : -amount,
+  balanceAfter: entry.balanceAfter,
+  urls: entry.urls,
+  requestId: entry.requestId,
+  key: apiKeyId ?? null,
+  note: entry.note,
+})
+
+const keys = HttpApiBuilder.group(AdminApi, "keys", (handlers) =>
+  Effect.gen(function* () {
+    const accounts = yield* Accounts
+    const keys = yield* ApiKeys
+    const { budgets = () => Effect.succeed(new Map<ApiKey.ApiKeyId, Spent>()) } =
+      yield* CreditLedger
+
+    const rowsOf = (found: ReadonlyArray<ApiKey.ApiKey & { readonly account: string }>) =>
+      Effect.zipWith(
+        Effect.catchAll(budgets(found.map(({ id }) => id)), unavailable),
+        Clock.currentTimeMillis,
+        (spent, now) => found.map((key) => keyOf(key, spent.get(key.id), now)),
+      )
+
+    const nameOf = (id: AccountId) =>
+      Effect.map(Effect.mapError(accounts.find(id), notFound), ({ name }) => name)
+
+    const newKey = ({ key, record }: ApiKey.IssuedKey, account: string) =>
+      answer({
+        key: Redacted.value(key),
+        id: record.id,
+        account,
+        expiresAt: isoOrNull(record.expiresAt),
+        scopes: record.scopes,
+        budget: record.budget ?? null,
+      })
+
+    return handlers
+      .handle("keys", ({ urlParams: { before, limit, search: text } }) =>
+        Effect.gen(function* () {
+          const found = yield* keys.search({ text, limit, before })
+          return answer({
+            keys: yield* rowsOf(found.map((key) => ({ ...key, account: key.accountName }))),
+          })
+        }),
+      )
+      .handle("accountKeys", ({ path }) =>
+        Effect.gen(function* () {
+          const { id, name } = yield* Effect.mapError(accounts.find(path.name), notFound)
+          const found = yield* keys.list(id)
+          const rows = yield* rowsOf(found.map((key) => ({ ...key, account: name })))
+          return answer({ account: name, keys: rows })
+        }),
+      )
+      .handle("createKey", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const { id, name } = yield* Effect.mapError(accounts.find(path.name), notFound)
+          return newKey(yield* keys.issue({ account: id, ...payload }), name)
+        }),
+      )
+      .handle("updateKey", ({ path, payload }) =>
+        Effect.gen(function* () {
+          const key = yield* Effect.mapError(keys.update(path.id, payload), notFound)
+          const account = yield* nameOf(key.accountId)
+          const spent = yield* Effect.catchAll(budgets([key.id]), unavailable)
+          const now = yield* Clock.currentTimeMillis
+          return answer({ key: keyOf({ ...key, account }, spent.get(key.id), now) })
+        }),
+      )
+      .handle("rotateKey", ({ path, payload: { grace = Duration.zero } }) =>
+        Effect.gen(function* () {
+          const issued = yield* Effect.mapError(keys.rotate(path.id, grace), notFound)
+          return newKey(issued, yield* nameOf(issued.record.accountId))
+        }),
+      )
+      .handle("revokeKey", ({ path }) =>
+        Effect.gen(function* () {
+          const { id, revokedAt } = yield* Effect.mapError(keys.revoke(path.id), notFound)
+          return answer({ id, revokedAt: iso(revokedAt) })
+        }),
+      )
+  }),
+)
+
+const keyOf = (
+  key: ApiKey.ApiKey & { readonly account: string },
+  spent: Spent | undefined,
+  now: number,
+) => ({
+  id: key.id,
+  account: key.account,
+  start: key.start,
+  label: key.label,
+  state: ApiKey.stateOf(key, now),
+  scopes: key.scopes,
+  budget: spent === undefined ? null : { ...spent, resetsAt: isoOrNull(spent.resetsAt) },
+  createdAt: iso(key.createdAt),
+  expiresAt: isoOrNull(key.expiresAt),
+  revokedAt: isoOrNull(key.revokedAt),
+  lastUsedAt: isoOrNull(key.lastUsedAt),
+})
 
 const figures = HttpApiBuilder.group(AdminApi, "figures", (handlers) =>
   Effect.map(FigureHistory.FigureHistory, (history) =>
@@ -81,8 +251,6 @@ const provider = HttpApiBuilder.group(AdminApi, "provider", (handlers) =>
     ),
   ),
 )
-
-const iso = (at: number) => new Date(at).toISOString()
 
 const stateOf = ({ calls, isExhausted, openReason, provider, status }: Circuit) =>
   (status ?? Effect.succeed<ProviderStatus>({})).pipe(
@@ -121,4 +289,4 @@ const document = HttpApiBuilder.group(AdminApi, "document", (handlers) =>
   ),
 )
 
-export const layer = Layer.mergeAll(accounts, figures, provider, document)
+export const layer = Layer.mergeAll(accounts, keys, figures, provider, document)

@@ -77,7 +77,7 @@ const list = Verb.make({
         id: key.id,
         start: key.start,
         label: key.label,
-        state: stateOf(key, now),
+        state: ApiKey.stateOf(key, now),
         scopes: key.scopes,
         createdAt: time(key.createdAt),
         expiresAt: time(key.expiresAt),
@@ -103,9 +103,6 @@ const list = Verb.make({
       )
     }).pipe(Effect.provide(Database.existing)),
 })
-
-const stateOf = (key: ApiKey.ApiKey, now: number): "revoked" | "active" | "expired" =>
-  key.revokedAt !== null ? "revoked" : ApiKey.isUsable(key, now) ? "active" : "expired"
 
 const update = Verb.make({
   examples: ["authority key update 018f3c1e-7b5a-7c3d-9e2f-0123456789ab --scopes read"],

@@ -10,8 +10,13 @@ import * as HttpApiSecurity from "@effect/platform/HttpApiSecurity"
 import * as OpenApi from "@effect/platform/OpenApi"
 import * as Schema from "effect/Schema"
 import { AccountName } from "../Account.ts"
+import { ApiKeyId } from "../ApiKey.ts"
+import { Budget as BudgetText } from "../ledger/Budget.ts"
 import { Credits } from "../ledger/Credits.ts"
-import { HistoryResponse } from "./Api.ts"
+import { StatementEntry } from "../ledger/LedgerEntry.ts"
+import { Scope, Scopes } from "../Scope.ts"
+import { TimeSpan } from "../time/TimeSpan.ts"
+import { Budget, HistoryResponse } from "./Api.ts"
 import * as Envelope from "./Envelope.ts"
 import * as OpenApiDocument from "./OpenApiDocument.ts"
 import * as Parameter from "./Parameter.ts"
@@ -29,21 +34,89 @@ const optional = <A, I>(schema: Schema.Schema<A, I>) => Schema.optionalWith(sche
 const body = <Fields extends Schema.Struct.Fields>(fields: Fields) =>
   Schema.Struct(fields).annotations({ parseOptions: { onExcessProperty: "error" } })
 
-export const Account = Schema.Struct({
-  id: Schema.String,
-  name: Schema.String,
+const Time = Schema.String.annotations({ description: "An ISO 8601 time." })
+
+const account = Schema.String.annotations({ description: "The name of the account." })
+
+const Funds = {
   available: Credits,
   held: Credits,
   granted: Credits,
   charged: Credits,
+}
+
+export const Account = Schema.Struct({
+  id: Schema.String,
+  name: Schema.String,
+  suspended: Schema.Boolean.annotations({ description: "True when every request gets 403." }),
+  ...Funds,
 }).annotations({ identifier: "Account", description: "An account and its credits." })
+
+export const Key = Schema.Struct({
+  id: Schema.String,
+  account,
+  start: Schema.String.annotations({ description: "The first characters of the key." }),
+  label: Schema.NullOr(Schema.String),
+  state: Schema.Literal("active", "expired", "revoked"),
+  scopes: Schema.Array(Scope),
+  budget: Schema.NullOr(Budget),
+  createdAt: Time,
+  expiresAt: Schema.NullOr(Time),
+  revokedAt: Schema.NullOr(Time),
+  lastUsedAt: Schema.NullOr(Time),
+}).annotations({ identifier: "Key", description: "An API key, without its secret." })
+
+export const NewKey = Schema.Struct({
+  key: Schema.NullOr(Schema.String).annotations({
+    description:
+      "The secret, which is shown once. Null in the answer to a repeat with the same Idempotency-Key.",
+  }),
+  id: Schema.String,
+  account,
+  expiresAt: Schema.NullOr(Time),
+  scopes: Schema.Array(Scope),
+  budget: Schema.NullOr(BudgetText),
+}).annotations({ identifier: "NewKey", description: "A new API key." })
+
+export const Entry = Schema.Struct({
+  sequence: Schema.Int,
+  at: Time,
+  kind: StatementEntry.fields.kind,
+  amount: Schema.Int.annotations({ description: "Negative for a charge and for a correction." }),
+  balanceAfter: Credits,
+  urls: Schema.NullOr(Schema.Int),
+  requestId: Schema.NullOr(Schema.String),
+  key: Schema.NullOr(Schema.String).annotations({ description: "The id of the charged key." }),
+  note: Schema.NullOr(Schema.String),
+}).annotations({ identifier: "Entry", description: "An entry of the ledger." })
 
 const nameParam = Schema.Struct({
   name: Schema.String.annotations({ description: "The name or the id of an account." }),
 })
+const idParam = Schema.Struct({ id: ApiKeyId })
+
+const Search = Schema.Struct({
+  search: optional(
+    Schema.String.annotations({
+      description: "A part of a name or a label, or the start of a key.",
+    }),
+  ),
+  limit: Parameter.limit("rows"),
+  before: optional(
+    Schema.String.annotations({ description: "The id of the last row of the page before." }),
+  ),
+})
+
+const text = Schema.String.pipe(Schema.maxLength(200))
 
 const accounts = HttpApiGroup.make("accounts", { topLevel: true })
   .annotate(OpenApi.Description, "The accounts and their credits.")
+  .add(
+    HttpApiEndpoint.get("accounts", Wire.adminPaths.accounts)
+      .setUrlParams(Search)
+      .addSuccess(data({ accounts: Schema.Array(Account) }))
+      .annotate(OpenApi.Summary, "The accounts, newest first"),
+  )
   .add(
     HttpApiEndpoint.post("createAccount", Wire.adminPaths.accounts)
       .setPayload(body({ name: AccountName, credits: optional(Credits) }))
@@ -63,6 +136,109 @@ const accounts = HttpApiGroup.make("accounts", { topLevel: true })
       .addSuccess(data({ account: Account }))
       .addError(Envelope.NotFound.body)
       .annotate(OpenApi.Summary, "An account and its credits"),
+  )
+  .add(
+    HttpApiEndpoint.patch("updateAccount", `${Wire.adminPaths.accounts}/:name`)
+      .setPath(nameParam)
+      .setPayload(body({ suspended: Schema.Boolean }))
+      .addSuccess(data({ account: Account }))
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "Suspend an account, or resume it")
+      .annotate(
+        OpenApi.Description,
+        "Every request of a suspended account gets 403 within 5 seconds. Nothing else changes.",
+      ),
+  )
+  .add(
+    HttpApiEndpoint.post("changeCredits", `${Wire.adminPaths.accounts}/:name/credits`)
+      .setPath(nameParam)
+      .setPayload(
+        body({ amount: Schema.Int, note: optional(text) }).pipe(
+          Schema.filter(({ amount, note = "" }) =>
+            amount === 0
+              ? { path: ["amount"], message: "Expected a whole number other than 0" }
+              : amount < 0 && note.trim() === ""
+                ? { path: ["note"], message: "A negative amount needs a note" }
+                : undefined,
+          ),
+        ),
+      )
+      .addSuccess(data({ account, ...Funds }))
+      .addError(Envelope.NotFound.body)
+      .addError(Envelope.Contradiction.body)
+      .annotate(OpenApi.Summary, "Grant credits, or correct a grant with a negative amount")
+      .annotate(
+        OpenApi.Description,
+        "A correction lowers what was granted. It never takes what is charged or held.",
+      ),
+  )
+  .add(
+    HttpApiEndpoint.get("statement", `${Wire.adminPaths.accounts}/:name/statement`)
+      .setPath(nameParam)
+      .setUrlParams(Schema.Struct({ limit: Parameter.limit("entries"), before: Parameter.before }))
+      .addSuccess(data({ account, entries: Schema.Array(Entry) }))
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "The entries of an account, newest first"),
+  )
+
+const keys = HttpApiGroup.make("keys", { topLevel: true })
+  .annotate(OpenApi.Description, "The API keys.")
+  .add(
+    HttpApiEndpoint.get("keys", Wire.adminPaths.keys)
+      .setUrlParams(Search)
+      .addSuccess(data({ keys: Schema.Array(Key) }))
+      .annotate(OpenApi.Summary, "The keys of all accounts, newest first"),
+  )
+  .add(
+    HttpApiEndpoint.get("accountKeys", `${Wire.adminPaths.accounts}/:name/keys`)
+      .setPath(nameParam)
+      .addSuccess(data({ account, keys: Schema.Array(Key) }))
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "The keys of an account, oldest first"),
+  )
+  .add(
+    HttpApiEndpoint.post("createKey", `${Wire.adminPaths.accounts}/:name/keys`)
+      .setPath(nameParam)
+      .setPayload(
+        body({
+          label: optional(text),
+          expiresIn: optional(TimeSpan),
+          budget: optional(BudgetText),
+          scopes: optional(Scopes),
+        }),
+      )
+      .addSuccess(data(NewKey.fields), { status: 201 })
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "Create a key, and show its secret once"),
+  )
+  .add(
+    HttpApiEndpoint.patch("updateKey", `${Wire.adminPaths.keys}/:id`)
+      .setPath(idParam)
+      .setPayload(
+        body({
+          label: optional(Schema.NullOr(text)),
+          budget: optional(Schema.NullOr(BudgetText)),
+          scopes: optional(Scopes),
+        }),
+      )
+      .addSuccess(data({ key: Key }))
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "Change a key's label, budget or scopes"),
+  )
+  .add(
+    HttpApiEndpoint.post("rotateKey", `${Wire.adminPaths.keys}/:id/rotate`)
+      .setPath(idParam)
+      .setPayload(body({ grace: optional(TimeSpan) }))
+      .addSuccess(data(NewKey.fields), { status: 201 })
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "Replace a key with a new key"),
+  )
+  .add(
+    HttpApiEndpoint.del("revokeKey", `${Wire.adminPaths.keys}/:id`)
+      .setPath(idParam)
+      .addSuccess(data({ id: Schema.String, revokedAt: Time }))
+      .addError(Envelope.NotFound.body)
+      .annotate(OpenApi.Summary, "Revoke a key now"),
   )
 
 const history = HttpApiEndpoint.get("adminHistory", Wire.adminPaths.history)
@@ -86,8 +262,6 @@ const document = HttpApiGroup.make("document", { topLevel: true })
       .addSuccess(Schema.Unknown)
       .annotate(OpenApi.Summary, "This document"),
   )
-
-const Time = Schema.String.annotations({ description: "An ISO 8601 time." })
 
 export const ProviderState = Schema.Struct({
   provider: Schema.String,
@@ -139,6 +313,7 @@ export class Administrator extends HttpApiMiddleware.Tag<Administrator>()("Admin
 
 export class AdminApi extends HttpApi.make("authority-metrics-administration")
   .add(accounts)
+  .add(keys)
   .add(figures)
   .add(provider)
   .add(document)

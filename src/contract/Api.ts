@@ -302,7 +302,7 @@ const budgetExample = {
   resetsAt: "2026-11-21T00:00:00.000Z",
 }
 
-const Budget = Schema.Struct({
+export const Budget = Schema.Struct({
   credits: Count,
   period: Period,
   used: Count.annotations({ description: "Credits that are charged or held in this period." }),

@@ -133,7 +133,8 @@ const collect = (issue: ParseIssue, path: ReadonlyArray<string>): ReadonlyArray<
     case "Transformation":
       return collect(issue.issue, path)
     case "Refinement":
-      return issue.kind === "From"
+      // The filter of an object names the field.
+      return issue.kind === "From" || issue.issue._tag === "Pointer"
         ? collect(issue.issue, path)
         : [sizeIssue(issue.ast, path) ?? valueIssue(issue, path)]
     case "Missing":

@@ -22,3 +22,12 @@ export const limit = (rows: string) =>
     }),
     { exact: true, default: () => Limits.defaultRows },
   )
+
+/** The sequence below which a page of a list ends. */
+export const before = Schema.optionalWith(
+  wholeNumber(1, 999_999_999).annotations({
+    description:
+      "Only rows with a lower sequence: the sequence of the last row of the page before.",
+  }),
+  { exact: true },
+)

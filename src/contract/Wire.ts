@@ -9,6 +9,7 @@ export const previewPath = "/v1/metrics/da-pa/preview"
 export const adminPrefix = "/admin/"
 export const adminPaths = {
   accounts: "/admin/v1/accounts",
+  keys: "/admin/v1/keys",
   history: "/admin/v1/history",
   providerStatus: "/admin/v1/provider/status",
   openApi: "/admin/openapi.json",

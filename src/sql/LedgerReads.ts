@@ -17,23 +17,25 @@ import { nextPage } from "./paging.ts"
 
 export const make = (
   queries: Queries,
-): Pick<CreditLedger["Type"], "statement" | "totals" | "verify"> => {
+): Pick<CreditLedger["Type"], "statement" | "recent" | "totals" | "verify"> => {
   const entriesOf = entriesIn(queries)
 
   return {
     statement: (account, { since = -Infinity, until = Infinity }) =>
       entriesOf(account).pipe(
-        Stream.mapEffect(
-          Either.mapLeft(
-            (problem) =>
-              new StoreFailure({
-                message: `account ${account}: ${problem}; run 'authority credits verify'`,
-              }),
-          ),
-        ),
+        Stream.mapEffect(readable(account)),
         Stream.orDie,
         Stream.filter(({ at }) => since <= at && at < until),
       ),
+
+    recent: (account, { before = Number.MAX_SAFE_INTEGER, limit }) =>
+      queries
+        .entriesBefore({ account, before, limit })
+        .pipe(
+          Failure.orDie,
+          Effect.flatMap(Effect.forEach((row) => readable(account)(readEntry(row)))),
+          Effect.orDie,
+        ),
 
     totals: Effect.fn("CreditLedger.totals")(function* (amounts) {
       const sums = yield* queries.heldByAll
@@ -116,3 +118,11 @@ const verifying = (queries: Queries) => {
     ])
   })
 }
+
+const readable = (account: AccountId) =>
+  Either.mapLeft(
+    (problem: string) =>
+      new StoreFailure({
+        message: `account ${account}: ${problem}; run 'authority credits verify'`,
+      }),
+  )

@@ -56,6 +56,11 @@ const BooksRow = Schema.Struct({ accountId: AccountId }, unread)
 const EntryRow = Schema.Struct({ sequence: Schema.Int }, unread)
 const UnreadHold = Schema.Struct({ accountId: Schema.String, requestId: Schema.String }, unread)
 const EntriesAfter = Schema.Struct({ account: AccountId, after: Schema.Int })
+const EntriesBefore = Schema.Struct({
+  account: AccountId,
+  before: Schema.Int,
+  limit: Schema.Int,
+})
 
 const decodeEntry = Schema.decodeUnknownEither(LedgerEntry)
 /** Decodes an entry, or returns the problem as a sentence. */
@@ -286,6 +291,14 @@ const makeReads = (sql: SqlClient.SqlClient) => ({
     execute: (request) => sql`
         SELECT ${columnsOf(sql).hold} FROM holds WHERE request_id > ${request}
         ORDER BY request_id LIMIT ${pageSize}`,
+  }),
+
+  entriesBefore: SqlSchema.findAll({
+    Request: EntriesBefore,
+    Result: EntryRow,
+    execute: ({ account, before, limit }) => sql`
+        SELECT ${sql.literal(entryColumns)} FROM entries WHERE account_id = ${account} AND sequence < ${before}
+        ORDER BY sequence DESC LIMIT ${limit}`,
   }),
 
   entriesAfter: SqlSchema.findAll({

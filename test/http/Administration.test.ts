@@ -15,6 +15,10 @@ interface Asked {
   readonly headers?: Readonly<Record<string, string>>
 }
 
+interface Accounts {
+  readonly accounts: ReadonlyArray<{ readonly name: string }>
+}
+
 const running = (options: Omit<TestServer.Options, "adminToken"> = {}) =>
   Effect.map(TestServer.start({ ...options, adminToken }), (service) => {
     const ask = (path: string, { body, headers, method = "GET", token = adminToken }: Asked = {}) =>
@@ -94,6 +98,129 @@ describe("the administration", () => {
     }),
   )
 
+  it.scopedLive("accounts are searched page by page, and a suspended one gets 403", () =>
+    Effect.gen(function* () {
+      const { ask, key, url } = yield* running()
+      for (const name of ["beta", "gamma", "delta"]) {
+        yield* ask("/v1/accounts", { method: "POST", body: { name } })
+      }
+      const names = ({ body }: { readonly body: { readonly data: Accounts } }) =>
+        body.data.accounts.map(({ name }) => name)
+      const first = yield* ask("/v1/accounts?limit=2")
+      assert.deepStrictEqual(names(first), ["delta", "gamma"])
+      const next = yield* ask(`/v1/accounts?limit=2&before=${first.body.data.accounts[1].id}`)
+      assert.deepStrictEqual(names(next), ["beta", "acme"])
+      assert.deepStrictEqual(names(yield* ask("/v1/accounts?search=MM")), ["gamma"])
+      assert.deepStrictEqual(names(yield* ask(`/v1/accounts?search=${key.slice(0, 8)}`)), ["acme"])
+
+      const suspend = (suspended: boolean) =>
+        ask("/v1/accounts/acme", { method: "PATCH", body: { suspended } })
+      const credits = Effect.promise(() =>
+        fetch(`${url}${TestServer.creditsPath}`, { headers: { "x-api-key": key } }),
+      )
+      assert.isTrue((yield* suspend(true)).body.data.account.suspended)
+      assert.strictEqual((yield* credits).status, 403)
+      assert.isFalse((yield* suspend(false)).body.data.account.suspended)
+    }),
+  )
+
+  it.scopedLive("credits are granted and corrected, never below what is used", () =>
+    Effect.gen(function* () {
+      const { ask } = yield* running({ credits: 10 })
+      const change = (body: object) => ask("/v1/accounts/acme/credits", { method: "POST", body })
+      const granted = yield* change({ amount: 10_000, note: "typed a zero too many" })
+      assert.deepInclude(granted.body.data, { account: "acme", available: 10_010 })
+      const corrected = yield* change({ amount: -9000, note: "invoice 7 is 1,000" })
+      assert.deepInclude(corrected.body.data, { available: 1010, granted: 1010, charged: 0 })
+      assert.strictEqual((yield* change({ amount: -1011, note: "too much" })).status, 409)
+      for (const [body, path] of [
+        [{ amount: -1 }, ["note"]],
+        [{ amount: 0 }, ["amount"]],
+        [{ amount: 1.5 }, ["amount"]],
+        [{}, ["amount"]],
+      ] as const) {
+        const refused = yield* change(body)
+        assert.strictEqual(refused.status, 400)
+        assert.deepStrictEqual(refused.body.error.issues[0].path, path)
+      }
+      const { body } = yield* ask("/v1/accounts/acme/statement?limit=2")
+      assert.containSubset(body.data, {
+        account: "acme",
+        entries: [
+          {
+            sequence: 3,
+            kind: "correction",
+            amount: -9000,
+            balanceAfter: 1010,
+            note: "invoice 7 is 1,000",
+          },
+          { sequence: 2, kind: "grant", amount: 10_000, balanceAfter: 10_010 },
+        ],
+      })
+      const older = yield* ask("/v1/accounts/acme/statement?before=2")
+      assert.lengthOf(older.body.data.entries, 1)
+    }),
+  )
+
+  it.scopedLive("a key is created, found, changed, rotated and revoked", () =>
+    Effect.gen(function* () {
+      const { ask, url } = yield* running()
+      const made = yield* ask("/v1/accounts/acme/keys", {
+        method: "POST",
+        body: { label: "rank tracker", expiresIn: "90d", budget: "2/day", scopes: ["check"] },
+      })
+      assert.strictEqual(made.status, 201)
+      const { id, key } = made.body.data
+      assert.deepInclude(made.body.data, { account: "acme", scopes: ["check"], budget: "2/day" })
+      const check = (apiKey: string, urls: ReadonlyArray<string>) =>
+        Effect.promise(() =>
+          fetch(`${url}${TestServer.batchPath}`, {
+            method: "POST",
+            headers: { "x-api-key": apiKey, "content-type": "application/json" },
+            body: JSON.stringify({ urls }),
+          }),
+        )
+      assert.strictEqual((yield* check(key, ["a.com"])).status, 200)
+      assert.strictEqual((yield* check(key, ["a.com", "b.com"])).status, 402)
+
+      const { body: found } = yield* ask("/v1/keys?search=RANK")
+      assert.containSubset(found.data.keys, [
+        {
+          id,
+          account: "acme",
+          start: key.slice(0, 9),
+          label: "rank tracker",
+          state: "active",
+          budget: { credits: 2, period: "day", used: 1, remaining: 1 },
+        },
+      ])
+      const { body: own } = yield* ask("/v1/accounts/acme/keys")
+      assert.deepStrictEqual(own.data.keys[1], found.data.keys[0])
+
+      const patch = (body: object) => ask(`/v1/keys/${id}`, { method: "PATCH", body })
+      const changed = yield* patch({ label: null, budget: "9/total", scopes: ["read", "check"] })
+      assert.containSubset(changed.body.data.key, {
+        label: null,
+        budget: { credits: 9, period: "total", used: 1, resetsAt: null },
+      })
+      assert.isNull((yield* patch({ budget: null })).body.data.key.budget)
+      assert.strictEqual((yield* patch({ budget: "9/year" })).status, 400)
+
+      const rotated = yield* ask(`/v1/keys/${id}/rotate`, { method: "POST", body: { grace: "1h" } })
+      assert.strictEqual(rotated.status, 201)
+      assert.strictEqual((yield* check(rotated.body.data.key, ["a.com"])).status, 200)
+      const successor = rotated.body.data.id
+      const revoked = yield* ask(`/v1/keys/${successor}`, { method: "DELETE" })
+      assert.strictEqual(revoked.body.data.id, successor)
+      assert.strictEqual((yield* check(rotated.body.data.key, ["a.com"])).status, 401)
+      assert.strictEqual(
+        (yield* ask(`/v1/keys/${successor}/rotate`, { method: "POST" })).status,
+        404,
+      )
+      assert.strictEqual((yield* ask("/v1/keys/none", { method: "DELETE" })).status, 404)
+    }),
+  )
+
   it.scopedLive("a 400 lists every violation, and refuses a misspelled field", () =>
     Effect.gen(function* () {
       const { ask } = yield* running()
@@ -119,7 +246,7 @@ describe("the administration", () => {
       assert.strictEqual((yield* ask("/v1/nothing")).status, 404)
       assert.strictEqual((yield* ask("/v1/accounts/%E0%A4%A")).status, 404)
       const wrong = yield* ask("/v1/accounts/acme", { method: "PUT" })
-      assert.deepStrictEqual([wrong.status, wrong.headers.get("allow")], [405, "GET"])
+      assert.deepStrictEqual([wrong.status, wrong.headers.get("allow")], [405, "GET, PATCH"])
       const origin = { origin: "https://evil.example", "access-control-request-method": "GET" }
       for (const method of ["OPTIONS", "GET"]) {
         const { headers } = yield* ask("/v1/accounts/acme", { method, headers: origin })

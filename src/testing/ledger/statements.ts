@@ -1,6 +1,7 @@
 /** Tests of the statement. */
 import assert from "node:assert/strict"
 import * as Effect from "effect/Effect"
+import { CreditLedger } from "../../CreditLedger.ts"
 import { elapse, expectSound, newAccount, type Test } from "./Bench.ts"
 import { grant, hold, settle, statement } from "./calls.ts"
 
@@ -48,6 +49,20 @@ export const tests: ReadonlyArray<Test> = [
           },
         ],
       )
+    }),
+  ],
+  [
+    "the recent entries are pages of the statement, newest first",
+    Effect.gen(function* () {
+      const { recent } = yield* CreditLedger
+      if (recent === undefined) return
+      const account = yield* newAccount
+      for (let amount = 1; amount <= 5; amount++) yield* grant(account, amount)
+      const all = [...(yield* statement(account))].reverse()
+      assert.deepEqual(yield* recent(account, { limit: 100 }), all)
+      assert.deepEqual(yield* recent(account, { limit: 2 }), all.slice(0, 2))
+      assert.deepEqual(yield* recent(account, { limit: 2, before: 4 }), all.slice(2, 4))
+      assert.deepEqual(yield* recent(account, { limit: 2, before: 1 }), [])
     }),
   ],
   [
