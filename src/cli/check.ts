@@ -23,7 +23,7 @@ import * as CheckTally from "../bulk/CheckTally.ts"
 import * as OutcomeFile from "../bulk/OutcomeFile.ts"
 import * as OutcomeFormat from "../bulk/OutcomeFormat.ts"
 import * as PlanText from "../run/PlanText.ts"
-import type { Connect } from "../run/Run.ts"
+import { type Connect, OtherAccount } from "../run/Run.ts"
 import { line, write } from "./Output.ts"
 import * as Progress from "./Progress.ts"
 import * as UrlInput from "../bulk/UrlInput.ts"
@@ -471,6 +471,9 @@ const reason = (
   { patience, url }: Options,
 ): string => {
   const said = error.message.replace(/\.$/, "")
+  if (error instanceof OtherAccount) {
+    return `${said}, or name another journal with --journal and pay for the whole list`
+  }
   switch (error._tag) {
     case "Unauthorized":
       return "the service rejects the key; set AUTHORITY_API_KEY or --key to a valid one"

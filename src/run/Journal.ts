@@ -20,6 +20,8 @@ export const Batch = v.object({
   items: v.array(v.object({ url: v.string(), target: v.exactOptional(v.string()) })),
   /** When the batch was sent for the first time, in epoch milliseconds. */
   sentAt: v.number(),
+  /** The name of the account that the batch was sent for. Earlier versions did not record it. */
+  account: v.exactOptional(v.string()),
   /** True when the answer was asked for with provenance. A repeat asks for the same. */
   provenance: v.boolean(),
   /** True for a batch that never got its answer, and whose targets were bought anew. */

@@ -4,7 +4,13 @@
  * continued with a changed list. Each batch is in the journal before it is sent.
  */
 import { v4 as uuid } from "uuid"
-import { type AnyClientError, InsufficientCredits, isClientError } from "../client/ClientError.ts"
+import {
+  type AnyClientError,
+  Forbidden,
+  InsufficientCredits,
+  isClientError,
+  UnexpectedAnswer,
+} from "../client/ClientError.ts"
 import { mapInOrder } from "../client/mapInOrder.ts"
 import type { Options } from "../client/Options.ts"
 import type { Outcome } from "../client/Outcomes.ts"
@@ -17,7 +23,19 @@ import type { Part, Plan } from "./Plan.ts"
 /** Makes a client that calls `onRetry` before each retry. */
 export type Connect = (
   onRetry?: Options["onRetry"],
-) => Pick<AuthorityMetrics, "availableCredits" | "check" | "preview">
+) => Pick<AuthorityMetrics, "availableCredits" | "check" | "key" | "preview">
+
+/**
+ * The API key belongs to another account than the one that the run was sent for. The other account
+ * would pay once more for batches without an answer.
+ */
+export class OtherAccount extends Forbidden {
+  constructor(paying: string, account: string) {
+    super({
+      message: `The list was checked for the account ${paying} so far, but the key belongs to ${account}: use a key of ${paying}.`,
+    })
+  }
+}
 
 /** `done`: nothing is left to send. `halted`: an error that retries cannot fix ended the run. */
 export type Status = "running" | "stopping" | "stopped" | "halted" | "done"
@@ -85,6 +103,10 @@ export class Run {
   #status: Status = "stopped"
   #halt: { readonly error: AnyClientError; readonly availableCredits?: number } | undefined
   #price: number | undefined
+  /** The account of the key; undefined for a service that does not name it. */
+  #account: string | undefined
+  /** The accounts that batches were sent for. */
+  readonly #accounts = new Set<string>()
   #creditsUsed = 0
   #succeeded = 0
   /** Targets of batches without an answer that were bought anew. */
@@ -174,7 +196,7 @@ export class Run {
 
   /**
    * Finds out, free of charge, what the run has to do for the list. Asks nobody when each URL has
-   * an outcome. Rejects like the client and the journal.
+   * an outcome. Rejects like the client and the journal, and with OtherAccount.
    */
   async plan(
     urls: Iterable<string> | AsyncIterable<string>,
@@ -188,6 +210,11 @@ export class Run {
     this.#repeats = [...this.#pending.values()].filter(isRepeatable)
     if (open.length === 0 && this.#repeats.length === 0) return this.#planOf(counts)
     const client = connect()
+    this.#account = await accountOf(client, options.signal)
+    const other = [...this.#accounts].find((account) => account !== this.#account)
+    if (this.#account !== undefined && other !== undefined) {
+      throw new OtherAccount(other, this.#account)
+    }
     const availableCredits = await client.availableCredits({ signal: options.signal })
     await this.#judge(this.#unjudged(open), client, options)
     return this.#planOf(counts, availableCredits)
@@ -345,7 +372,8 @@ export class Run {
 
   /** Records a batch: its answer, or that it has none. */
   #add(batch: Batch) {
-    const { answer, isGivenUp = false, items, key } = batch
+    const { account, answer, isGivenUp = false, items, key } = batch
+    if (account !== undefined) this.#accounts.add(account)
     if (answer === undefined) {
       if (isGivenUp) this.#givenUp += items.length
       else this.#pending.set(key, batch)
@@ -391,7 +419,13 @@ export class Run {
   #cut(): Batch | undefined {
     const items = this.#queue.splice(-this.#size).reverse()
     if (items.length === 0) return undefined
-    return { key: uuid(), items, sentAt: Date.now(), provenance: true }
+    return {
+      key: uuid(),
+      items,
+      sentAt: Date.now(),
+      ...(this.#account !== undefined && { account: this.#account }),
+      provenance: true,
+    }
   }
 
   async #deliver(batch: Batch, options: GoOptions) {
@@ -401,7 +435,7 @@ export class Run {
     try {
       if (!this.#pending.has(batch.key)) {
         await this.#journal.keepBatch(batch)
-        this.#pending.set(batch.key, batch)
+        this.#add(batch)
       }
       const client = options.connect((error, waitMs) => {
         if (this.#status !== "running" || !isRepeatable(batch)) call.controller.abort()
@@ -482,6 +516,21 @@ export class Run {
   #announce({ onChange }: GoOptions) {
     for (const wake of this.#waiting.splice(0)) wake()
     onChange?.()
+  }
+}
+
+/** Returns undefined when the service is too old to name the account, or the key may not ask. */
+const accountOf = async (
+  client: ReturnType<Connect>,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> => {
+  try {
+    return (await client.key({ signal })).account
+  } catch (error) {
+    const isHidden =
+      error instanceof Forbidden || (error instanceof UnexpectedAnswer && error.status === 404)
+    if (!isHidden) throw error
+    return undefined
   }
 }
 

@@ -2,8 +2,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import * as Duration from "effect/Duration"
 import * as Effect from "effect/Effect"
+import * as Redacted from "effect/Redacted"
 import * as v from "valibot"
 import { vi } from "vitest"
+import { AccountName } from "../../src/Account.ts"
 import { AuthorityMetrics, type Options } from "../../src/client/PromiseClient.ts"
 import { Credits } from "../../src/ledger/Credits.ts"
 import { Batch, Entry, type Journal } from "../../src/run/Journal.ts"
@@ -309,6 +311,51 @@ describe("a run", () => {
         assert.deepStrictEqual(again.plan, plan)
         assert.strictEqual(previews(), 1)
       }),
+  )
+
+  it.scopedLive(
+    "goes on with another key of its account, and refuses a key of another account",
+    () =>
+      Effect.gen(function* () {
+        const { account, accounts, books, connecting, keys, ledger } = yield* service()
+        const { journal } = memory()
+        yield* finish(journal, sites(60), losing(connecting))
+        assert.strictEqual((yield* books).charged, 60)
+        const other = yield* accounts.create(AccountName.make("other"))
+        yield* ledger.grant(other.id, Credits.make(100), null)
+        const keyOf = (account: typeof other.id) =>
+          Effect.map(keys.issue({ account }), ({ key }) =>
+            connecting({ apiKey: Redacted.value(key) }),
+          )
+        const foreign = yield* keyOf(other.id)
+        const run = yield* Effect.promise(() => Run.open(journal))
+        const refusal = yield* Effect.promise(() => run.plan(sites(60), foreign).catch(String))
+        assert.include(refusal, "checked for the account acme so far, but the key belongs to other")
+        const same = yield* finish(journal, sites(60), yield* keyOf(account))
+        assert.deepStrictEqual([same.run.status, same.plan.repeated], ["done", 60])
+        assert.strictEqual((yield* books).charged, 60)
+        const done = yield* finish(journal, sites(60), foreign)
+        assert.strictEqual(done.run.status, "done")
+        assert.strictEqual(Number((yield* ledger.balance(other.id)).charged), 0)
+      }),
+  )
+
+  it.scopedLive("goes on when the service does not name the account", () =>
+    Effect.gen(function* () {
+      const { books, connect, connecting } = yield* service()
+      const { journal } = memory()
+      const older = connecting({
+        fetch: (url, request) =>
+          url.endsWith("/key")
+            ? Promise.resolve(new Response("Not found", { status: 404 }))
+            : fetch(url, request),
+      })
+      yield* finish(journal, sites(60), losing(connecting))
+      const { run } = yield* finish(journal, sites(70), older)
+      assert.strictEqual(run.status, "done")
+      assert.strictEqual((yield* finish(journal, sites(80), connect)).run.status, "done")
+      assert.strictEqual((yield* books).charged, 80)
+    }),
   )
 
   it.scopedLive("counts identical URLs once when the service has no preview", () =>
