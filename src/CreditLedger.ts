@@ -54,7 +54,7 @@ export interface Period {
 export class CreditLedger extends Context.Tag("authority/CreditLedger")<
   CreditLedger,
   {
-    readonly balance: (account: AccountId) => Effect.Effect<Funds, StoreTimeout>
+    readonly balance: Queued<[account: AccountId], Funds, StoreTimeout>
     /**
      * Sets credits aside and takes the idempotency key of the hold, if any, in one commit. When the
      * key has a stored answer, returns that answer and changes nothing. Fails with LimitExceeded

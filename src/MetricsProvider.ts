@@ -160,11 +160,10 @@ export class MetricsProvider extends Context.Tag("authority/MetricsProvider")<
     >
     /**
      * Says for each target, in order, what a lookup would do. Counts no cache hit. Absent when
-     * `known` alone says it.
+     * `known` alone says it. `peek` is for a client that accepts every age, and returns a value only
+     * when all targets are known.
      */
-    readonly prospects?: (
-      targets: NonEmptyReadonlyArray<Target>,
-    ) => Effect.Effect<ReadonlyArray<Prospect>>
+    readonly prospects?: Peekable<[targets: NonEmptyReadonlyArray<Target>], ReadonlyArray<Prospect>>
     /** Maximum number of targets in one call to the vendor; absent when there is no limit. */
     readonly batchSize?: number
     /** True when a lookup returns the vendor's own history for the pages in `HistoryWanted`. */

@@ -1,5 +1,6 @@
 /**
- * The fast path answers a batch when its API key and all its figures are cached. It uses plain
+ * The fast path answers a batch when its API key and all its figures are cached, and a preview of
+ * such a batch. It uses plain
  * function calls and callbacks instead of fibers, from Node's request to the ledger's queue and
  * back. The router answers all other requests, with what the fast path has found out about them.
  * The router gives the same answers as the fast path; a property test checks that.
@@ -15,7 +16,7 @@ import * as Runtime from "effect/Runtime"
 import { ApiKeys } from "../ApiKeys.ts"
 import * as Batch from "../Batch.ts"
 import { InternalServerError, internalErrorMessage } from "../contract/Envelope.ts"
-import { batchPath } from "../contract/Wire.ts"
+import { batchPath, previewPath } from "../contract/Wire.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as BatchAnswer from "../http/BatchAnswer.ts"
 import * as Body from "../http/Body.ts"
@@ -34,6 +35,7 @@ import { MetricsProvider } from "../MetricsProvider.ts"
 import * as Report from "../Report.ts"
 import type { StoreTimeout } from "../StoreTimeout.ts"
 import * as CheckMeters from "../telemetry/CheckMeters.ts"
+import * as FastPreview from "./FastPreview.ts"
 
 /**
  * Makes the fast path. It leaves every call to the router when key store, provider or ledger cannot
@@ -49,10 +51,15 @@ export const make = (price: Credits) =>
     if (peekKey === undefined || peekFigures === undefined || startCharge === undefined) {
       return leaveAllToRouter
     }
-    const find = finder(peekKey, peekFigures, rateLimit)
+    const admit = admitter(peekKey, rateLimit)
+    const find = finder(peekFigures)
+    const preview = yield* FastPreview.make(price)
 
     const express: Shortcut = (call) => {
-      const batch = find(call)
+      const admitted = admit(call)
+      if (admitted === undefined) return false
+      if (call.request.url === previewPath) return preview(call, admitted)
+      const batch = find(call, admitted)
       if (batch === undefined) return false
       const { answer, current } = call
       const report = Report.make(batch, batch.outcomes, price)
@@ -93,42 +100,44 @@ export const make = (price: Credits) =>
 
 const leaveAllToRouter: Shortcut = () => false
 
-// Finds the account, the targets and the outcomes of a call, and notes them in `Call.current`.
-// Returns undefined for a call that the router must answer.
-const finder =
-  (
-    peekKey: NonNullable<ApiKeys["Type"]["authenticate"]["peek"]>,
-    peekFigures: NonNullable<MetricsProvider["Type"]["known"]["peek"]>,
-    rateLimit: RateLimit["Type"],
-  ) =>
-  ({ current, request }: Call) => {
+// Finds the key and the targets of a call, and notes them in `Call.current`. Returns undefined for a
+// call that the router must answer.
+const admitter =
+  (peekKey: NonNullable<ApiKeys["Type"]["authenticate"]["peek"]>, rateLimit: RateLimit["Type"]) =>
+  ({ current, request }: Call): FastPreview.Admitted | undefined => {
     const { headers, method, url } = request
-    if (method !== "POST" || url !== batchPath || isSpecial(headers)) return undefined
-    const apiKey = peekKey(Redacted.make(headers["x-api-key"]?.toString() ?? ""))
-    if (apiKey === undefined || Permission.denialOf(apiKey, "check") !== undefined) {
+    if (method !== "POST" || (url !== batchPath && url !== previewPath) || isSpecial(headers)) {
       return undefined
     }
-    const { accountId } = apiKey
+    const apiKey = peekKey(Redacted.make(headers["x-api-key"]?.toString() ?? ""))
+    if (apiKey === undefined) return undefined
+    if (Permission.denialOf(apiKey, Permission.scopeOf(url)) !== undefined) return undefined
     // The router answers with 429. That it counts the request again is harmless.
-    if (rateLimit.count(accountId) !== undefined) return undefined
+    if (rateLimit.count(apiKey.accountId) !== undefined) return undefined
     current.key = apiKey
     const list = Body.batch.arrived(request)
     if (list === undefined) return undefined
     current.list = list
+    if (Either.isLeft(list)) return undefined
+    const { targets } = list.right
+    return Arr.isNonEmptyReadonlyArray(targets) ? { apiKey, list: list.right, targets } : undefined
+  }
+
+// Finds the outcomes of a batch, and notes them in `Call.current`. Returns undefined for a call that
+// the router must answer.
+const finder =
+  (peekFigures: NonNullable<MetricsProvider["Type"]["known"]["peek"]>) =>
+  ({ current, request: { headers } }: Call, { apiKey, list, targets }: FastPreview.Admitted) => {
     const idempotencyKey = IdempotencyHeader.fromHeader(headers["idempotency-key"]?.toString())
     const limit = LimitHeader.fromHeader(headers["x-max-credits"]?.toString())
-    if (Either.isLeft(list) || Either.isLeft(idempotencyKey) || Either.isLeft(limit)) {
-      return undefined
-    }
-    const { targets } = list.right
-    if (!Arr.isNonEmptyReadonlyArray(targets)) return undefined
+    if (Either.isLeft(idempotencyKey) || Either.isLeft(limit)) return undefined
     const known = peekFigures(targets)
     if (known === undefined) return undefined
     current.known = known
     if (Option.isNone(known)) return undefined
     return {
-      ...list.right,
-      accountId,
+      ...list,
+      accountId: apiKey.accountId,
       apiKeyId: apiKey.id,
       requestId: current.id,
       idempotencyKey: idempotencyKey.right,

@@ -12,7 +12,7 @@ import { type AccountKey, CurrentKey } from "../ApiKeys.ts"
 import { AuthorityCheck } from "../AuthorityCheck.ts"
 import type { Spent } from "../ledger/Budget.ts"
 import * as Balance from "../ledger/Balance.ts"
-import { Api, type PreviewResponse } from "../contract/Api.ts"
+import { Api } from "../contract/Api.ts"
 import { InvalidRequest, ServiceUnavailable, unavailableMessage } from "../contract/Envelope.ts"
 import { CreditLedger } from "../CreditLedger.ts"
 import * as FigureHistory from "../FigureHistory.ts"
@@ -26,6 +26,7 @@ import { type Current, CurrentRequest } from "./Call.ts"
 import * as IdempotencyHeader from "./IdempotencyHeader.ts"
 import * as LimitHeader from "./LimitHeader.ts"
 import * as PreferHeader from "./PreferHeader.ts"
+import * as PreviewAnswer from "./PreviewAnswer.ts"
 import { errorOf, refuse } from "./errorAnswer.ts"
 
 /**
@@ -82,15 +83,9 @@ export const metrics = HttpApiBuilder.group(Api, "metrics", (handlers) =>
             const { accountId } = yield* CurrentKey
             const list = yield* listOf(request, yield* CurrentRequest, accountId)
             const maxAgeMs = CacheControl.maxAgeMs(request.headers["cache-control"])
-            const { entries, maxCredits, summary } = yield* preview(list, maxAgeMs)
+            const previewed = yield* preview(list, maxAgeMs)
             const availableCredits = yield* availableCreditsOf(ledger, accountId)
-            const affordable = maxCredits <= availableCredits
-            const answer: typeof PreviewResponse.Encoded = {
-              success: true,
-              data: { entries, summary },
-              quota: { maxCredits, availableCredits, affordable },
-            }
-            return HttpServerResponse.unsafeJson(answer)
+            return HttpServerResponse.unsafeJson(PreviewAnswer.of(previewed, availableCredits))
           }),
         ),
   ),

@@ -96,14 +96,19 @@ interface Parts {
 
 const readThrough = (parts: Parts, inner: Provider): Provider => {
   const { accepted, clock, memory, meters, staleMs, store } = parts
-  const recallAll = (targets: ReadonlyArray<Target>) => {
+  const recallEach = (targets: ReadonlyArray<Target>) => {
     const [now, maxAgeMs] = [clock.unsafeCurrentTimeMillis(), accepted(Number.POSITIVE_INFINITY)]
     const outcomes: Array<Outcome> = []
     for (const target of targets) {
       const outcome = memory.recall(target, now, maxAgeMs)
-      if (outcome === undefined) return Option.none()
+      if (outcome === undefined) return undefined
       outcomes.push(outcome)
     }
+    return outcomes
+  }
+  const recallAll = (targets: ReadonlyArray<Target>) => {
+    const outcomes = recallEach(targets)
+    if (outcomes === undefined) return Option.none()
     meters.cacheHits(outcomes.length)
     return Option.some(outcomes)
   }
@@ -112,8 +117,13 @@ const readThrough = (parts: Parts, inner: Provider): Provider => {
   return {
     ...inner,
     known: peekable(recallAll, nothingKnown),
-    prospects: (targets) =>
-      Effect.flatMap(recallOrRead(targets), (found) => prospectsAfter(inner, targets, found)),
+    prospects: Object.assign(
+      (targets: Arr.NonEmptyReadonlyArray<Target>) =>
+        Effect.flatMap(recallOrRead(targets), (found) => prospectsAfter(inner, targets, found)),
+      {
+        peek: (targets: ReadonlyArray<Target>) => recallEach(targets)?.map(() => "known" as const),
+      },
+    ),
     lookup: Effect.fnUntraced(function* (targets) {
       const found = yield* recallOrRead(targets)
       const missed = targets.filter((_, i) => found[i] === undefined)

@@ -29,15 +29,7 @@ const haveFigures = (outcomes: ReadonlyArray<Outcome>) =>
 const orElse = (former: Provider, latter: Provider): Provider => ({
   name: `${former.name},${latter.name}`,
   known: Direct.map(former.known, Option.filter(haveFigures)),
-  prospects: (targets) =>
-    Effect.flatMap(prospectsOf(former, targets), (own) => {
-      const open = targets.filter((_, i) => own[i] === "failed")
-      if (!Arr.isNonEmptyArray(open)) return Effect.succeed(own)
-      return Effect.map(prospectsOf(latter, open), (others) => {
-        const given = others[Symbol.iterator]()
-        return own.map((one) => (one === "failed" ? (given.next().value ?? one) : one))
-      })
-    }),
+  prospects: prospectsOfChain(former, latter),
   lookup: (targets) =>
     Effect.gen(function* () {
       const outcomes = named(former, yield* withHalfTheTime(former.lookup)(targets))
@@ -49,6 +41,21 @@ const orElse = (former: Provider, latter: Provider): Provider => ({
     }),
   circuits: Effect.zipWith(circuitsOf(former), circuitsOf(latter), (a, b) => [...a, ...b]),
 })
+
+/** The latter provider is asked for a target for which the former would fail. */
+const prospectsOfChain = (former: Provider, latter: Provider): NonNullable<Provider["prospects"]> =>
+  Object.assign(
+    (targets: Arr.NonEmptyReadonlyArray<Target>) =>
+      Effect.flatMap(prospectsOf(former, targets), (own) => {
+        const open = targets.filter((_, i) => own[i] === "failed")
+        if (!Arr.isNonEmptyArray(open)) return Effect.succeed(own)
+        return Effect.map(prospectsOf(latter, open), (others) => {
+          const given = others[Symbol.iterator]()
+          return own.map((one) => (one === "failed" ? (given.next().value ?? one) : one))
+        })
+      }),
+    former.prospects?.peek && { peek: former.prospects.peek },
+  )
 
 /** Names the provider in the figures that it gave. */
 const named = ({ name }: Provider, outcomes: ReadonlyArray<Outcome>) =>

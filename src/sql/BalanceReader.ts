@@ -1,9 +1,10 @@
 /** Reads balances. Reads that begin in the same turn of the event loop share one query. */
 import * as Effect from "effect/Effect"
+import * as Exit from "effect/Exit"
 import type * as Scope from "effect/Scope"
 import type { AccountId } from "../Account.ts"
 import type { CreditLedger } from "../CreditLedger.ts"
-import { awaited } from "../Direct.ts"
+import { queued } from "../Direct.ts"
 import * as Balance from "../ledger/Balance.ts"
 import { StoreTimeout } from "../StoreTimeout.ts"
 import * as Failure from "./Failure.ts"
@@ -34,20 +35,17 @@ export const make = (
         },
       ),
     )
-    return (accountId) =>
-      Effect.suspend(() => {
-        let balance = Balance.empty
-        const answer = (found: Balance.Balance) => {
-          balance = found
-        }
-        return Effect.mapBoth(
-          awaited<void, GroupCommit.GivenUp>((callback, deadline) =>
-            readers.submit({ accountId, answer }, callback, deadline),
-          ),
-          {
-            onSuccess: () => balance,
-            onFailure: () => new StoreTimeout({ mayCharge: false }),
-          },
-        )
-      })
+    return queued((callback, deadline, accountId) => {
+      let balance = Balance.empty
+      const answer = (found: Balance.Balance) => {
+        balance = found
+      }
+      const given = {
+        onSuccess: () => balance,
+        onFailure: () => new StoreTimeout({ mayCharge: false }),
+      }
+      const onRead = (exit: Exit.Exit<void, GroupCommit.GivenUp>) =>
+        callback(Exit.mapBoth(exit, given))
+      readers.submit({ accountId, answer }, onRead, deadline)
+    })
   })

@@ -24,6 +24,7 @@ import {
   knownUrls,
   newProvider,
   plain,
+  previewOf,
   requestOf,
 } from "../support/randomRequests.ts"
 import type { Answer } from "../../scripts/support/RawHttp.ts"
@@ -132,6 +133,24 @@ const compareModes = (options: Omit<Options, "provider">, numRuns: number) =>
     assert.deepStrictEqual((yield* router.verify).problems, [])
     return seen
   })
+
+it.scopedLive("the fast path answers a preview of known URLs like the router", () =>
+  Effect.gen(function* () {
+    const service = (mode: "express" | "router") => start(mode, { provider: newProvider().layer })
+    const previews = [
+      ["known-1.example.com", "HTTP://Known-1.example.com/", "localhost"],
+      ["known-1.example.com", "bought-1.example.com"],
+    ].map((urls) => previewOf(plain(...urls)))
+    const asks = [...warmUp, ...previews]
+    const express = yield* outcomeOf(yield* service("express"), asks, 5)
+    const router = yield* outcomeOf(yield* service("router"), asks, 5)
+    assert.deepStrictEqual(express.same, router.same)
+    assert.deepStrictEqual(express.byFastPath, ["200", "200"])
+    assert.deepInclude(JSON.parse(express.same.answers[2]?.text ?? ""), {
+      quota: { maxCredits: 2, availableCredits: 3, affordable: true },
+    })
+  }),
+)
 
 describe("sequential requests", () => {
   const timeout = 120_000

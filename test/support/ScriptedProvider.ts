@@ -29,12 +29,19 @@ export const knowing = (known: (page: string) => Outcome | undefined, lookup: Lo
     const outcomes = targets.flatMap(({ page }) => known(page) ?? [])
     return outcomes.length === targets.length ? Option.some(outcomes) : Option.none()
   }
+  const foreseen = (targets: ReadonlyArray<Target>) =>
+    targets.map(({ page }) => (known(page) === undefined ? "asked" : "known"))
+  const peek = (targets: ReadonlyArray<Target>) => {
+    const prospects = foreseen(targets)
+    return prospects.includes("asked") ? undefined : prospects
+  }
   return {
     calls,
     layer: Layer.map(layer, (context) =>
       Context.make(MetricsProvider, {
         ...Context.get(context, MetricsProvider),
         known: peekable(recall, nothingKnown),
+        prospects: peekable(peek, (targets) => Effect.sync(() => foreseen(targets))),
       }),
     ),
   }

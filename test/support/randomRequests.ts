@@ -5,6 +5,7 @@ import * as fc from "effect/FastCheck"
 import { type Outcome, providerFailed } from "../../src/Metrics.ts"
 import { ProviderError } from "../../src/MetricsProvider.ts"
 import { figure } from "../../scripts/support/fakeFigure.ts"
+import { previewPath } from "../../src/contract/Wire.ts"
 import { checked, failed, knowing } from "./ScriptedProvider.ts"
 import { batchPath, creditsPath } from "./TestServer.ts"
 import type * as RawHttp from "../../scripts/support/RawHttp.ts"
@@ -253,8 +254,11 @@ export const plain = (...urls: ReadonlyArray<string>): Ask => ({
 
 const creditsAsk: Ask = { ...plain(), method: "GET", path: creditsPath, body: "" }
 
+export const previewOf = (ask: Ask): Ask => ({ ...ask, path: previewPath })
+
 export const ask: fc.Arbitrary<Ask> = fc.oneof(
   { weight: 12, arbitrary: batchAsk },
+  { weight: 4, arbitrary: batchAsk.map(previewOf) },
   { weight: 1, arbitrary: fc.constant(creditsAsk) },
 )
 
