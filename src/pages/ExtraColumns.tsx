@@ -79,10 +79,12 @@ export const ExtraCell = ({
       {column === "source" && provenance !== undefined ? (
         <span title={`${provenance.provider}, ${provenance.fetchedAt}`}>
           {isEstimate(provenance.index) ? "estimate" : provenance.source}{" "}
-          {provenance.fetchedAt.slice(0, 10)}
+          <time>{provenance.fetchedAt.slice(0, 10)}</time>
         </span>
       ) : (
-        text
+        <span class="clip" title={text}>
+          {text}
+        </span>
       )}
     </td>
   )

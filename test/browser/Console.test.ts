@@ -296,6 +296,12 @@ describe.skipIf(isMissing)("the console", () => {
         yield* act(start)
         yield* act((page) => heading(page, "Done: 3 addresses"))
         assert.deepStrictEqual(yield* act(shown), ["x.com", "y.com", "x.com"])
+        for (const width of [900, 1001, 1440, 1920]) {
+          yield* act((page) => page.setViewportSize({ width, height: 900 }))
+          const address = yield* act((page) => page.locator("th.url").boundingBox())
+          assert.isAbove(address?.width ?? 0, 150, `the addresses at ${width} px`)
+        }
+        yield* act((page) => page.setViewportSize({ width: 1280, height: 900 }))
         const { text } = yield* act((page) => downloaded(page, "Export all as CSV"))
         const [top, ...lines] = text.trim().split("\r\n")
         assert.match(top ?? "", /^id,url,rival,note,domainAuthority,.*,index,of,cause,detail$/)
