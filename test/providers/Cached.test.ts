@@ -13,6 +13,7 @@ import { prospectsOf } from "../../src/MetricsProvider.ts"
 import * as Cached from "../../src/providers/Cached.ts"
 import { StoreFailure } from "../../src/StoreFailure.ts"
 import { tags, targets } from "../support/lookup.ts"
+import { settable } from "../support/SettableClock.ts"
 import * as ScriptedVendor from "../support/ScriptedVendor.ts"
 
 const { checked } = ScriptedVendor
@@ -250,6 +251,31 @@ describe("Cached", () => {
         const second = yield* Effect.scoped(Effect.tap(setUp(), ({ lookup }) => lookup(...urls)))
         assert.isEmpty(second.vendor.calls)
       }).pipe(Effect.provide(MemoryMetricsCache.layer)),
+  )
+
+  it.scoped("a clock that is wrong for ten minutes deletes no figures and no history", () =>
+    Effect.gen(function* () {
+      const store = yield* MetricsCache
+      const sweeps: Array<number> = []
+      const watched = MetricsCache.of({
+        ...store,
+        sweep: (until) => Effect.sync(() => void sweeps.push(until)),
+      })
+      const { adjust, clock, putBack, putForward } = yield* settable
+      yield* setUp({ history: Duration.days(2) }).pipe(
+        Effect.provideService(MetricsCache, watched),
+        Effect.withClock(clock),
+      )
+      yield* adjust("5 minutes")
+      putForward("30 days")
+      yield* adjust("10 minutes")
+      putBack("30 days")
+      yield* adjust("14 minutes")
+      assert.deepStrictEqual(sweeps, [])
+      yield* adjust("1 minute")
+      const now = clock.unsafeCurrentTimeMillis()
+      assert.deepStrictEqual(sweeps, [now - Duration.toMillis("2 days")])
+    }).pipe(Effect.provide(MemoryMetricsCache.layer)),
   )
 
   it.effect("the service stops even if the metrics store hangs", () =>
