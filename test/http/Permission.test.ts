@@ -10,9 +10,10 @@ import * as EffectClient from "../../src/client/EffectClient.ts"
 import { AuthorityMetrics, Forbidden } from "../../src/client/PromiseClient.ts"
 import { Api } from "../../src/contract/Api.ts"
 import { keyPath } from "../../src/contract/Wire.ts"
+import { Credits } from "../../src/ledger/Credits.ts"
 import type { Scope } from "../../src/Scope.ts"
 import { make, succeeding } from "../support/ScriptedProvider.ts"
-import { batchPath, type Options, start } from "../support/TestServer.ts"
+import { batch, batchPath, type Options, start } from "../support/TestServer.ts"
 
 const endpoints = Object.values(Api.groups).flatMap(({ endpoints }) =>
   Object.values(endpoints).map(({ method, path }): { method: string; path: string } => ({
@@ -152,6 +153,21 @@ describe("the key of a request", () => {
       assert.deepStrictEqual(yield* Effect.promise(() => client.key()), expected(issued.record))
       const effectClient = yield* EffectClient.make({ baseUrl, apiKey: issued.key })
       assert.deepStrictEqual(yield* effectClient.key, expected(issued.record))
+    }),
+  )
+
+  it.scopedLive("a key with a budget is described with what is used and left of it", () =>
+    Effect.gen(function* () {
+      const { account, describeKey, keys, send, url: baseUrl } = yield* running()
+      const budget = { credits: Credits.make(5), period: "total" as const }
+      const issued = yield* keys.issue({ account, budget })
+      const key = Redacted.value(issued.key)
+      const urls = JSON.stringify({ urls: ["example.com", "example.org", "localhost"] })
+      assert.strictEqual((yield* send(batch(key, urls))).status, 200)
+      const expected = { ...budget, used: 2, remaining: 3, resetsAt: null }
+      assert.deepStrictEqual((yield* describeKey(key)).data.budget, expected)
+      const client = AuthorityMetrics({ baseUrl, apiKey: key })
+      assert.deepEqual((yield* Effect.promise(() => client.key())).budget, expected)
     }),
   )
 })
